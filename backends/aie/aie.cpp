@@ -101,11 +101,11 @@ class AieBackend final : public Backend {
     times_.end = later(times_.end, passage.stored);
   }
 
-  Time receive(const Transfer& transfer, const Passage& passage, Time at, bool kept) override {
+  Time receive(const Transfer& transfer, const Passage& passage, Time at, Matched matched) override {
     Time done = at;
     if (transfer.source != transfer.destination)
       span("aie.core", "receive", passage.first, passage.stored, transfer, transfer.destination);
-    if (kept) {  // it has moved on into the host's memory
+    if (matched == Matched::kUnexpected) {  // it has moved on into the host's memory
       done += copy_time(transfer.bytes);
       span("host memory", "unexpected message", at, done, transfer, transfer.destination);
     }

@@ -32,7 +32,7 @@ class CcloBackend final : public Backend {
   void grant(const Transfer& transfer, Passage& passage) override;
   void transmit(const Transfer& transfer, Passage& passage, const Resources& sender) override;
   void arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) override;
-  Time receive(const Transfer& transfer, const Passage& passage, Time at, bool kept) override;
+  Time receive(const Transfer& transfer, const Passage& passage, Time at, Matched matched) override;
   /// The receiver's driver answers, or its call makes room for the rest of a long message.
   void confirm(const Transfer& transfer, Passage& passage) override;
   [[nodiscard]] Time copy_time(std::size_t bytes) const override;

@@ -96,7 +96,7 @@ void CcloBackend::arrive(const Transfer& transfer, Passage& passage, const Resou
   passage.stored = later(landed, passage.last);
 }
 
-Time CcloBackend::receive(const Transfer& transfer, const Passage& passage, Time at, bool /*kept*/) {
+Time CcloBackend::receive(const Transfer& transfer, const Passage& passage, Time at, Matched /*matched*/) {
   if (transfer.source == transfer.destination) return at;
   if (passage.failed)
     return later(at, later(passage.last, passage.posted) + spec_.timeout + driver().finish_cost());

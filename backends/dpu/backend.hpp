@@ -36,7 +36,7 @@ class DpuBackend final : public Backend {
   void arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) override {
     path_.arrive(transfer, passage, receiver);
   }
-  Time receive(const Transfer& transfer, const Passage& passage, Time at, bool kept) override;
+  Time receive(const Transfer& transfer, const Passage& passage, Time at, Matched matched) override;
   /// By a core of the host.
   [[nodiscard]] Time copy_time(std::size_t bytes) const override {
     return driver_.platform.card.core_copy.bytes(static_cast<std::int64_t>(bytes));

@@ -24,9 +24,9 @@ void DpuBackend::depart(const Transfer& transfer, Passage& passage, const Resour
   passage.failed = passage.failed || repair.gave_up;
 }
 
-Time DpuBackend::receive(const Transfer& transfer, const Passage& passage, Time at, bool kept) {
+Time DpuBackend::receive(const Transfer& transfer, const Passage& passage, Time at, Matched matched) {
   if (transfer.source == transfer.destination) return at;
-  const Time done = path_.receive(transfer, passage, at, kept);
+  const Time done = path_.receive(transfer, passage, at, matched);
   span("service process", "deliver", passage.first, done, transfer.operation, transfer.destination);
   return done;
 }

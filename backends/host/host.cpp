@@ -142,16 +142,18 @@ class HostBackend final : public Backend {
       passage.stored = later(passage.stored, receiver.carry(kMemory, passage.first, transfer.bytes).end);
   }
 
-  Time receive(const Transfer& transfer, const Passage& passage, Time at, bool kept) override {
+  Time receive(const Transfer& transfer, const Passage& passage, Time at, Matched matched) override {
     const bool local = is_on_one_node(transfer);
+    const bool unexpected = matched == Matched::kUnexpected;
     const Time done = at + overhead(local);
     span(transfer, transfer.destination, "host.cpu", "receive", at, done);
     // Out of the NIC's buffer; or, within a node, out of what MPI took from the shared one before.
-    if (passage.asks() || !(local ? kept : is_buffered(transfer))) return done;
-    const Time copied = kept ? done + copy_time(transfer.bytes)
-                             : later(done + fragment_time(transfer),
-                                     passage.first + nic_.overhead + copy_time(transfer.bytes));
-    span(transfer, transfer.destination, "host.cpu", kept ? "unexpected message" : "copy", done, copied);
+    if (passage.asks() || !(local ? unexpected : is_buffered(transfer))) return done;
+    const Time copied = unexpected ? done + copy_time(transfer.bytes)
+                                   : later(done + fragment_time(transfer),
+                                           passage.first + nic_.overhead + copy_time(transfer.bytes));
+    span(transfer, transfer.destination, "host.cpu", unexpected ? "unexpected message" : "copy", done,
+         copied);
     return copied;
   }
 

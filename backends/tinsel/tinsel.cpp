@@ -97,11 +97,11 @@ class TinselBackend final : public Backend {
                                       passage.first, passage.last);
   }
 
-  Time receive(const Transfer& transfer, const Passage& passage, Time at, bool kept) override {
+  Time receive(const Transfer& transfer, const Passage& passage, Time at, Matched matched) override {
     if (transfer.source == transfer.destination) return at + configuration_.receive_call;
     count_in_flight(transfer, transfer.destination, -1);
     // One that came before its receive lies in the rank's own DRAM and is copied from there.
-    const Time done = kept ? at + configuration_.copy(transfer.bytes) : at;
+    const Time done = matched == Matched::kUnexpected ? at + configuration_.copy(transfer.bytes) : at;
     device_.span(transfer.destination, "tinsel.threads", "receive", passage.first, done, transfer.operation);
     return done;
   }

@@ -31,7 +31,7 @@ class ZrlmpiBackend final : public Backend {
   void grant(const Transfer& transfer, Passage& passage) override;
   void transmit(const Transfer& transfer, Passage& passage, const Resources&) override;
   void arrive(const Transfer&, Passage& passage, const Resources&) override { passage.stored = passage.last; }
-  Time receive(const Transfer& transfer, const Passage& passage, Time at, bool kept) override;
+  Time receive(const Transfer& transfer, const Passage& passage, Time at, Matched matched) override;
   [[nodiscard]] Time copy_time(std::size_t bytes) const override;
   void count(const Transfer& transfer, const Passage& passage) override;
   [[nodiscard]] bool records() const override { return observed(); }

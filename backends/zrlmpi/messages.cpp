@@ -70,14 +70,14 @@ void ZrlmpiBackend::transmit(const Transfer& transfer, Passage& passage, const R
   passage.failed = passage.failed || !call.ok;
 }
 
-Time ZrlmpiBackend::receive(const Transfer& transfer, const Passage& passage, Time at, bool kept) {
+Time ZrlmpiBackend::receive(const Transfer& transfer, const Passage& passage, Time at, Matched matched) {
   if (observed() && transfer.source != transfer.destination) {
     const bool known = passage.protocol == Protocol::kRendezvous || passage.left > Time();
     const Time begin = known ? passage.begin : begin_of(transfer, passage.first);
     observe(transfer, begin, known ? ready_for(transfer, passage) : begin, End::kReceiver);
   }
   Time done = at;
-  if (kept) {
+  if (matched == Matched::kUnexpected) {
     done += copy_time(transfer.bytes);
     if (spans_ != nullptr)
       spans_->record(

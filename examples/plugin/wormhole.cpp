@@ -93,7 +93,8 @@ class Wormhole final : public Backend {
     passage.stored = passage.last;
   }
 
-  Time receive(const Transfer& /*transfer*/, const Passage& /*passage*/, Time at, bool /*kept*/) override {
+  Time receive(const Transfer& /*transfer*/, const Passage& /*passage*/, Time at,
+               Matched /*matched*/) override {
     return at;
   }
 

@@ -67,7 +67,7 @@ class Collective::Run final : public Team, public detail::Pooled {
   }
 
   Handle start_send(int peer, Bytes data, const Stamp* stamp) override {
-    TeamMessage* message = parent_.engine_.team_messages.take();
+    TeamMessage* message = parent_.engine_.team_messages().take();
     message->sending = true;
     message->send.owner = message;
     message->send.on_complete = [](SendRecord& r) { static_cast<TeamMessage*>(r.owner)->resume(); };
@@ -78,7 +78,7 @@ class Collective::Run final : public Team, public detail::Pooled {
   }
 
   Handle start_receive(int peer, MutableBytes data, bool token) override {
-    TeamMessage* message = parent_.engine_.team_messages.take();
+    TeamMessage* message = parent_.engine_.team_messages().take();
     message->sending = false;
     message->receive.owner = message;
     message->receive.on_complete = [](ReceiveRecord& r) { static_cast<TeamMessage*>(r.owner)->resume(); };
@@ -98,7 +98,7 @@ class Collective::Run final : public Team, public detail::Pooled {
     message->sending ? parent_.engine_.observe(message->send, position())
                      : parent_.engine_.observe(message->receive, position());
     failed_ = failed_ || outcome == Outcome::kFault;
-    parent_.engine_.team_messages.give_back(message);
+    parent_.engine_.team_messages().give_back(message);
     return outcome;
   }
 
@@ -109,7 +109,7 @@ class Collective::Run final : public Team, public detail::Pooled {
     if (clock_ != nullptr)
       arrival.stamp = message->sending ? message->send.header.stamp : message->receive.header.stamp;
     failed_ = failed_ || arrival.outcome == Outcome::kFault || arrival.stamp.failed();
-    parent_.engine_.team_messages.give_back(message);
+    parent_.engine_.team_messages().give_back(message);
     return arrival;
   }
 
@@ -144,11 +144,11 @@ void Collective::begin(std::uint32_t number, Begin begin) {
 
 void Collective::start(const Operation& operation, const CollectiveBuffers& buffers, Reducer* reducer) {
   has_result_ = reducer != nullptr || !reduces(operation.kind);
-  if (engine_.certificate != nullptr) certify(operation, buffers);
+  if (engine_.certificate() != nullptr) certify(operation, buffers);
   begin(context_.collective_number++, [&](int tag) {
     Lane& lane = engine_.lane();
     const Lane::Choice choice = lane.choose(operation);
-    CallCounter& counter = lane.counters.calls[engine_.function];
+    CallCounter& counter = lane.counters.calls[engine_.function()];
     lane.count(counter, choice);
     counter.bytes += operation.bytes;
     for (const Bytes block : buffers.send_blocks) counter.bytes += block.size();
@@ -185,7 +185,7 @@ void Collective::ended() {
 }
 
 void Collective::complete() {
-  if (engine_.certificate != nullptr && has_result_) take_digest();
+  if (engine_.certificate() != nullptr && has_result_) take_digest();
   engine_.release(context_);
   if (on_complete != nullptr) on_complete(*this);  // may end this object
 }
@@ -193,7 +193,7 @@ void Collective::complete() {
 void Collective::observe() {
   if (std::exchange(observed_, true)) return;
   if (run_ != nullptr) run_->observe();
-  if (engine_.certificate != nullptr) engine_.certificate->note_data(digest_);
+  if (engine_.certificate() != nullptr) engine_.certificate()->note_data(digest_);
 }
 
 void Collective::certify(const Operation& operation, const CollectiveBuffers& buffers) {
@@ -203,7 +203,7 @@ void Collective::certify(const Operation& operation, const CollectiveBuffers& bu
   const bool filled = operation.kind != OperationKind::kBcast || operation.root == context_.rank();
   std::uint64_t digest = filled ? Certificate::digest(buffers.send) : 0;
   for (const Bytes block : buffers.send_blocks) digest = Certificate::digest(block, digest);
-  engine_.certificate->note_data(digest);
+  engine_.certificate()->note_data(digest);
 }
 
 /// On completion, before the result is unpacked.

@@ -31,12 +31,12 @@ constexpr std::size_t kMostUnattached = 1 << 16;
 }  // namespace
 
 Engine::Engine(Fabric& fabric, std::unique_ptr<Lane> lane, std::unique_ptr<ModelClock> clock)
-    : window(fabric.ranks()),
-      fabric_(fabric),
+    : fabric_(fabric),
       rank_(fabric.rank()),
       ranks_(fabric.ranks()),
       lane_(std::move(lane)),
-      clock_(std::move(clock)) {
+      clock_(std::move(clock)),
+      window_(fabric.ranks()) {
   static_assert(sizeof(Header) <= Fabric::kMaxHeader);
 }
 
@@ -118,8 +118,8 @@ void Engine::abandon(std::unique_ptr<UnexpectedMessage> message) {
   record.source = source;
   record.tag = tag;
   record.buffer = buffer;
-  record.function = function;
-  record.site = site;
+  record.function = function_;
+  record.site = site_;
   record.received = 0;
   record.header.envelope.source = source;
   ++context.pending;
@@ -183,7 +183,7 @@ void Engine::observe(ReceiveRecord& record) {
   CallCounter& counter = lane.counters.calls[record.function];
   lane.count(counter, {backend, declined});
   counter.bytes += record.received;
-  if (certificate != nullptr) certificate->note_data(record.digest);
+  if (certificate_ != nullptr) certificate_->note_data(record.digest);
 }
 
 void Engine::observe(ReceiveRecord& record, const TeamPosition& team) {
@@ -286,7 +286,7 @@ void Engine::take_message(ReceiveRecord& record, std::unique_ptr<UnexpectedMessa
   record.done = true;
   ++completions_;
   if (record.outcome == Outcome::kFault) note_fault(record);
-  if (certificate != nullptr) take_digest(record);
+  if (certificate_ != nullptr) take_digest(record);
   release(*record.context);
   if (record.on_complete != nullptr) record.on_complete(record);
 }

@@ -48,13 +48,20 @@ class Engine final : public Fabric::Sink {
   [[nodiscard]] Lane& lane() { return *lane_; }
   [[nodiscard]] ModelClock* clock() { return clock_.get(); }
 
-  /// The function on whose behalf operations start from now on, for the counters.
-  std::uint16_t function = 0;
-  /// The address in the program to which that function returns.
-  const void* site = nullptr;
-  MessagePool team_messages;
-  /// Of the data; null when no certificate was asked for.
-  std::unique_ptr<Certificate> certificate;
+  /// Operations start on behalf of this function from now on, for the counters. site: the address in the
+  /// program to which it returns.
+  void enter(std::uint16_t function, const void* site) {
+    function_ = function;
+    site_ = site;
+  }
+  [[nodiscard]] std::uint16_t function() const { return function_; }
+  [[nodiscard]] const void* site() const { return site_; }
+  /// For the messages of collectives.
+  [[nodiscard]] MessagePool& team_messages() { return team_messages_; }
+  /// Starts a certificate of the data.
+  void certify() { certificate_ = std::make_unique<Certificate>(); }
+  /// Null: none was asked for.
+  [[nodiscard]] Certificate* certificate() { return certificate_.get(); }
 
   Context& open_context(std::uint64_t id, int rank, Members world);
   Context& open_context(std::uint64_t id, int rank, std::vector<int> world) {
@@ -97,7 +104,7 @@ class Engine final : public Fabric::Sink {
   }
   /// The same in the current call, about a communicator or none.
   void count_arrival_order_dependence(Dependence kind, std::uint64_t context = ArrivalPlace::kNoContext) {
-    count_arrival_order_dependence(kind, {site, context, function});
+    count_arrival_order_dependence(kind, {site_, context, function_});
   }
   [[nodiscard]] const ArrivalPlaces& places() const { return places_; }
 
@@ -109,7 +116,6 @@ class Engine final : public Fabric::Sink {
   /// Payload of messages that are not received yet: now, and the most that there was at once.
   [[nodiscard]] std::size_t unexpected_bytes() const { return unexpected_bytes_; }
   [[nodiscard]] std::size_t unexpected_bytes_peak() const { return unexpected_bytes_peak_; }
-  PayloadWindow window;
   /// Sends and receives that have completed since the start.
   [[nodiscard]] std::uint64_t completions() const { return completions_; }
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
@@ -149,7 +155,7 @@ class Engine final : public Fabric::Sink {
   /// The destination has no window left for the payload.
   [[nodiscard]] bool stays(const SendRecord& record) {
     const Envelope& e = record.header.envelope;
-    return needs_window(e, record.destination_world) && !window.take(record.destination_world, e.bytes);
+    return needs_window(e, record.destination_world) && !window_.take(record.destination_world, e.bytes);
   }
   Fabric::State keep(SendRecord& record);
   void give_up(SendRecord& record);
@@ -165,14 +171,14 @@ class Engine final : public Fabric::Sink {
   void fetch(UnexpectedMessage& message);
   void payload_came(UnexpectedMessage& message, std::size_t bytes);
   void payload_left(UnexpectedMessage& message);
-  /// Whether a message to or from the peer counts in a window. Both ends come to the same answer.
+  /// Whether a message to or from the peer counts in a window_. Both ends come to the same answer.
   [[nodiscard]] bool needs_window(const Envelope& e, int peer) const {
     return e.bytes > PayloadWindow::kUncounted && e.bytes <= kBounceLimit && peer != rank() &&
            (e.flags & kStays) == 0;
   }
   void leave_window(const Header& header) {
     const auto source = static_cast<int>(header.envelope.source_world);
-    if (needs_window(header.envelope, source) && window.release(source, header.envelope.bytes))
+    if (needs_window(header.envelope, source) && window_.release(source, header.envelope.bytes))
       due_.push_back(source);
   }
   int give_back_windows();
@@ -217,6 +223,11 @@ class Engine final : public Fabric::Sink {
   int ranks_;
   std::unique_ptr<Lane> lane_;
   std::unique_ptr<ModelClock> clock_;
+  std::uint16_t function_ = 0;
+  const void* site_ = nullptr;
+  MessagePool team_messages_;
+  std::unique_ptr<Certificate> certificate_;
+  PayloadWindow window_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Context>> contexts_;
   // Programs make and free communicators as long as they run. What was sent on one, never received, and comes
   // after so many others were freed would have been overtaken by the messages that made those.

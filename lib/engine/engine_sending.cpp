@@ -33,7 +33,7 @@ Bytes copy_words(const Bytes& from) {
   record.data = copy_words(arguments.data);
   record.destination = arguments.destination;
   record.destination_world = context.world_rank(arguments.destination);
-  record.function = function;
+  record.function = function_;
   Envelope& e = record.header.envelope;
   e = Envelope{};
   e.element = arguments.element;
@@ -105,7 +105,7 @@ void Engine::choose(SendRecord& record, SendAnswer& answer) {
   operation.tag = e.tag;
   Lane& lane = *lane_;
   const Lane::Choice choice = lane.choose(operation);
-  lane.count(lane.counters.calls[function], choice);
+  lane.count(lane.counters.calls[function_], choice);
   e.backend = choice.backend;
   if (clock_ != nullptr) return;
   Transfer transfer = transfer_of(record.header, record.destination_world);
@@ -120,15 +120,15 @@ void Engine::send(SendRecord& record, const SendArguments& arguments) {
   SendAnswer& answer = prepare(record, arguments).answer;
   Envelope& e = record.header.envelope;
   if (answer.bytes == e.bytes && answer.tag == e.tag && answer.element == e.element) {
-    lane_->count(lane_->counters.calls[function], {answer.backend, false});
+    lane_->count(lane_->counters.calls[function_], {answer.backend, false});
     e.backend = answer.backend;
     if (answer.waits) e.flags |= kWantsReply;
   } else {
     choose(record, answer);
   }
-  lane_->counters.calls[function].bytes += e.bytes;
+  lane_->counters.calls[function_].bytes += e.bytes;
   if (clock_ != nullptr) depart(record, clock_->own_position(e.backend));
-  if (certificate != nullptr) certificate->note_data(Certificate::digest(record.data));
+  if (certificate_ != nullptr) certificate_->note_data(Certificate::digest(record.data));
   launch(record);
 }
 

@@ -44,7 +44,7 @@ Fabric::State Engine::keep(SendRecord& record) {
 
 void Engine::on_window(const Header& header) {
   const auto peer = static_cast<int>(header.envelope.source_world);
-  if (!window.restore(peer, header.envelope.bytes)) ++malformed_;
+  if (!window_.restore(peer, header.envelope.bytes)) ++malformed_;
 }
 
 // --- at the receiver ---
@@ -65,7 +65,7 @@ int Engine::give_back_windows() {
   const std::vector<int> due = std::exchange(due_, {});
   for (const int source : due) {
     Header header;
-    header.envelope.bytes = window.settle(source);
+    header.envelope.bytes = window_.settle(source);
     dispatch(notice_for(header, EnvelopeKind::kWindow), source);
   }
   return static_cast<int>(due.size());

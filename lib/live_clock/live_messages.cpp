@@ -141,7 +141,7 @@ Time LiveMessages::receive(const Transfer& transfer, const Stamp& departure, Tim
   Passage passage;
   const Time there = later(posted, now);
   if ((departure.detail & kLocal) != 0)
-    return backend_.receive(transfer, passage, later(departure.last, there), false);
+    return backend_.receive(transfer, passage, later(departure.last, there), Matched::kPosted);
   if ((departure.detail & kRendezvous) != 0) {
     resume(transfer, departure, posted, passage);
   } else {
@@ -159,7 +159,8 @@ Time LiveMessages::receive(const Transfer& transfer, const Stamp& departure, Tim
     const Arbiter::Grant held = serve(units[receiver_hold_], passage.granted, passage.last);
     passage.stored = later(passage.stored, held.end);
   }
-  return backend_.receive(transfer, passage, later(passage.stored, there), passage.came_before(posted));
+  const Matched matched = passage.came_before(posted) ? Matched::kUnexpected : Matched::kPosted;
+  return backend_.receive(transfer, passage, later(passage.stored, there), matched);
 }
 
 Time LiveMessages::complete_send(const Stamp& departure, const Stamp& reply, Units& units) {

@@ -47,7 +47,7 @@ Task<void> BackgroundTraffic::play(RankHandle& rank, std::function<bool()> is_ov
     const int to = destination(own, round);
     if (to >= 0 && sends.size() < kWindow)
       sends.push_back(rank.isend(rank.everyone(), ranks[static_cast<std::size_t>(to)], kBytes, 0,
-                                 ElementType::kByte, true));
+                                 ElementType::kByte, Synchronous::kYes));
     const Time next = period * static_cast<std::int64_t>(round + 1);
     rank.rest_until(next);
   }

@@ -88,8 +88,9 @@ Task<void> ReplayThread::play() {
         const auto bytes = static_cast<std::size_t>(event_.bytes);
         const Time before = rank_.clock();
         if (!blocking) {
-          RankRequest request = rank_.isend(*communicator_, event_.peer, bytes, event_.tag, event_.element,
-                                            has(recording::kSynchronous));
+          RankRequest request =
+              rank_.isend(*communicator_, event_.peer, bytes, event_.tag, event_.element,
+                          has(recording::kSynchronous) ? Synchronous::kYes : Synchronous::kNo);
           has(recording::kBuffered) ? rank_.give_up(request) : open(std::move(request), bytes);
         } else if (has(recording::kSynchronous)) {
           (void)co_await rank_.ssend(*communicator_, event_.peer, bytes, event_.tag, event_.element);

@@ -214,8 +214,8 @@ RunReport rank_report(Engine& engine, const char* const* names, const RankNotes&
   if (engine.malformed() > 0)
     rank.warnings.push_back(
         fmt::format("rank {} dropped {}", engine.rank(), counted(engine.malformed(), "malformed message")));
-  if (engine.certificate != nullptr)
-    rank.data_certificate = fmt::format("{:016x}", engine.certificate->of_data());
+  if (engine.certificate() != nullptr)
+    rank.data_certificate = fmt::format("{:016x}", engine.certificate()->of_data());
   return rank;
 }
 

@@ -245,9 +245,10 @@ void MessagePath::arrive_read(const Transfer& transfer, Passage& passage, const 
   passage.stored = later(last, told.begin) + card_.step() + card_.pcie_latency;
 }
 
-Time MessagePath::receive(const Transfer& transfer, const Passage& passage, Time at, bool kept) const {
+Time MessagePath::receive(const Transfer& transfer, const Passage& passage, Time at, Matched matched) const {
   const auto bytes = static_cast<std::int64_t>(transfer.bytes);
-  if (!kept) return later(at, passage.stored + card_.poll);  // a flag that is there is seen at once
+  if (matched == Matched::kPosted)
+    return later(at, passage.stored + card_.poll);  // a flag that is there is seen at once
   if (is_by_host(transfer, passage.first)) return at + card_.poll + card_.core_copy.bytes(bytes);
   // The receive goes to the service process, which has the message written to the host.
   return at + card_.pcie_latency + card_.step() * 2 + dma_time(bytes) + card_.pcie_latency + card_.poll;

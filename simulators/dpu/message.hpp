@@ -37,7 +37,8 @@ class MessagePath {
   void answer(const Transfer& transfer, Passage& passage, const Resources& receiver) const;
   void transmit(const Transfer& transfer, Passage& passage, const Resources& sender) const;
   void arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) const;
-  [[nodiscard]] Time receive(const Transfer& transfer, const Passage& passage, Time at, bool kept) const;
+  [[nodiscard]] Time receive(const Transfer& transfer, const Passage& passage, Time at,
+                             Matched matched) const;
 
   [[nodiscard]] Distance distance(const Transfer& transfer) const {
     return distance_between(placement_, transfer.source, transfer.destination);

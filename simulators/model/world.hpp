@@ -150,10 +150,13 @@ class RankRequest {
   world::Operation* operation_ = nullptr;
 };
 
+/// Whether a send ends only when its message is matched by a receive, as MPI_Ssend.
+enum class Synchronous : std::uint8_t { kNo, kYes };
+
 /// Arguments that are used again and again (MPI_Send_init and so on): start() gives a request each time.
 struct PersistentMessage {
   bool sends = false;
-  bool synchronous = false;
+  Synchronous synchronous = Synchronous::kNo;
   Communicator communicator;
   int peer = 0;
   int tag = 0;
@@ -202,7 +205,7 @@ class RankHandle {
   Task<Received> sendrecv(int to, std::size_t bytes, int from, std::size_t room, int tag = 0);
 
   RankRequest isend(const Communicator& communicator, int to, std::size_t bytes, int tag = 0,
-                    ElementType element = ElementType::kByte, bool synchronous = false);
+                    ElementType element = ElementType::kByte, Synchronous synchronous = Synchronous::kNo);
   RankRequest irecv(const Communicator& communicator, int from, std::size_t bytes, int tag = kAnyTag);
   RankRequest isend(int to, std::size_t bytes, int tag = 0, ElementType element = ElementType::kByte) {
     return isend(everyone(), to, bytes, tag, element);

@@ -39,7 +39,8 @@ Time Core::send_observed(Rank& source, Operation& send, const SendArguments& arg
   } else {
     log->used(source.number(), number);
   }
-  log->sent(number, arguments.destination);
+  log->began(number, {OperationKind::kSend, arguments.bytes, arguments.destination, arguments.tag,
+                      arguments.context});
   const Time host_free = issue(source, send, arguments, at);
   if (arguments.token == nullptr) log->host(source.number(), number, "send", at, later(at, host_free));
   return host_free;
@@ -528,9 +529,10 @@ Time Core::learn(Operation& receive, Time at, bool by_processor) {
   receive.bytes = std::min(receive.bytes, message.transfer.bytes);
   const Time there = later(at, receive.posted);
   if (audit_ != nullptr && !message.local) audit_->message(message.transfer, passage, receive.posted);
-  const bool kept = !message.local && (message.was_kept || passage.came_before(receive.posted));
+  const bool waited = !message.local && (message.was_kept || passage.came_before(receive.posted));
+  const Matched matched = waited ? Matched::kUnexpected : Matched::kPosted;
   const Time begin = later(there, passage.stored);  // of what the processor does
-  Time done = own.backend->receive(message.transfer, passage, begin, kept);
+  Time done = own.backend->receive(message.transfer, passage, begin, matched);
   free(message);
   if (by_processor && options_.stragglers != nullptr) done = processed(*receive.rank, begin, done - begin);
   return later(at, done);

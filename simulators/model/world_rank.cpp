@@ -94,7 +94,7 @@ void Thread::compute(Time duration, std::uint64_t questions) {
 }
 
 void Thread::start_send(Operation& send, const Communicator& communicator, int to, std::size_t bytes, int tag,
-                        ElementType element, bool synchronous) {
+                        ElementType element, Synchronous synchronous) {
   offramp::Operation question;
   question.element = element;
   question.bytes = bytes;
@@ -106,7 +106,7 @@ void Thread::start_send(Operation& send, const Communicator& communicator, int t
   arguments.tag = tag;
   arguments.bytes = bytes;
   arguments.element = element;
-  arguments.synchronous = synchronous;
+  arguments.synchronous = synchronous == Synchronous::kYes;
   const Core::Choice choice = core().choose(question, rank_);
   arguments.backend = choice.backend;
   arguments.handling = choice.handling;
@@ -262,7 +262,7 @@ static Task<void> share_processor(world::Thread& thread, Time until) {
 Task<Outcome> RankHandle::send(const Communicator& communicator, int to, std::size_t bytes, int tag,
                                ElementType element) {
   world::Operation operation(Kind::kSend, thread_.rank());
-  thread_.start_send(operation, communicator, to, bytes, tag, element, false);
+  thread_.start_send(operation, communicator, to, bytes, tag, element, Synchronous::kNo);
   if (!operation.done && !thread_.gate.is_open()) co_await enter(thread_);  // it waits
   co_await Done{operation};
   if (thread_.rank().going_on > 0) co_await share_processor(thread_, operation.done_at);
@@ -274,7 +274,7 @@ Task<Outcome> RankHandle::send(const Communicator& communicator, int to, std::si
 Task<Outcome> RankHandle::ssend(const Communicator& communicator, int to, std::size_t bytes, int tag,
                                 ElementType element) {
   world::Operation operation(Kind::kSend, thread_.rank());
-  thread_.start_send(operation, communicator, to, bytes, tag, element, true);
+  thread_.start_send(operation, communicator, to, bytes, tag, element, Synchronous::kYes);
   if (!thread_.gate.is_open()) co_await enter(thread_);
   co_await Done{operation};
   if (thread_.rank().going_on > 0) co_await share_processor(thread_, operation.done_at);
@@ -308,7 +308,7 @@ RankRequest RankHandle::start(const PersistentMessage& message) {
 }
 
 RankRequest RankHandle::isend(const Communicator& communicator, int to, std::size_t bytes, int tag,
-                              ElementType element, bool synchronous) {
+                              ElementType element, Synchronous synchronous) {
   RankRequest request(new world::Operation(Kind::kSend, thread_.rank()));
   thread_.start_send(*request.operation_, communicator, to, bytes, tag, element, synchronous);
   return request;

@@ -76,7 +76,7 @@ class Thread {
   MatchKey probed;
 
   void start_send(Operation& send, const Communicator& communicator, int to, std::size_t bytes, int tag,
-                  ElementType element, bool synchronous);
+                  ElementType element, Synchronous synchronous);
   void start_receive(Operation& receive, const Communicator& communicator, int from, std::size_t bytes,
                      int tag);
   /// It has run so far ahead of the world that it waits.

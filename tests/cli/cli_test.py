@@ -1,5 +1,6 @@
 """The `offramp` command as a user meets it. Needs OFFRAMP_BUILD: the build folder with bin/offramp and lib/libofframp.so."""
 
+import gzip
 import json
 import os
 import pathlib
@@ -255,7 +256,7 @@ class Plugins(CliTest):
     def test_of_another_abi_or_with_a_taken_name_are_refused(self):
         self.build(abi="1")
         path = {"OFFRAMP_PLUGIN_PATH": str(self.folder)}
-        self.assertIn("built for backend abi 1, but this offramp has abi 7;", self.refused("run", "--", "/bin/true", **path))
+        self.assertIn("built for backend abi 1, but this offramp has abi 8;", self.refused("run", "--", "/bin/true", **path))
         for name, reason in (("host", "there already is"), ("off", "is taken"), ("clock", "is a key")):
             self.build(name)
             self.assertIn(reason, self.refused("run", "--", "/bin/true", **path))
@@ -395,10 +396,10 @@ class Predict(CliTest):
     def test_traces_every_backend(self):
         done = self.offramp("predict", "bcast", "--ranks", "4", "--backend", "zrlmpi,aie", "--trace", "t.json", "--capture", "c.pcap")
         self.assertEqual(done.returncode, 0, done.stderr)
-        for backend in ("zrlmpi", "aie"):
-            events = json.loads((self.folder / f"t.{backend}.json").read_text())["traceEvents"]
-            calls = [event for event in events if event["ph"] == "X" and event["name"] == "MPI_Bcast"]
-            self.assertEqual({event["pid"] for event in calls}, {0, 1, 2, 3})
+        events = json.loads((self.folder / "t.json").read_text())["traceEvents"]
+        processes = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+        calls = [processes[event["pid"]] for event in events if event["ph"] == "X" and event["name"] == "MPI_Bcast"]
+        self.assertEqual(sorted(calls), [f"{backend}: rank {rank}" for backend in ("aie", "zrlmpi") for rank in range(4)])
         self.assertIn("start: not in [aie-thesis]", {event["name"] for event in events})  # of aie
         self.assertTrue((self.folder / "c.zrlmpi.3.pcap").is_file())
 
@@ -453,10 +454,14 @@ class Replay(CliTest):
     def test_writes_traces_captures_and_receipts(self):
         self.recording(4, 3)
         answer = self.replay("--backend", "zrlmpi,cclo", "--trace", "t.json", "--capture", "c.pcap", "--receipts", "1-5")
+        events = json.loads((self.folder / "t.json").read_text())["traceEvents"]
+        processes = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+        arrows = [event["id"] for event in events if event["ph"] == "s"]
+        self.assertEqual(len(arrows), len(set(arrows)))
+        self.assertEqual(sorted(arrows), sorted(event["id"] for event in events if event["ph"] == "f"))
         for one in answer["results"]:
-            events = json.loads((self.folder / f"t.{one['backend']}.json").read_text())["traceEvents"]
-            slices = [event for event in events if event["ph"] == "X"]
-            self.assertEqual({event["pid"] for event in slices}, {0, 1, 2, 3})
+            slices = [event for event in events if event["ph"] == "X" and processes[event["pid"]].startswith(one["backend"])]
+            self.assertEqual({processes[event["pid"]] for event in slices}, {f"{one['backend']}: rank {i}" for i in range(4)})
             self.assertIn("MPI_Allreduce", {event["name"] for event in slices})
             latest = max(event["ts"] + event["dur"] for event in slices)
             self.assertLessEqual(latest * 1000, one["modelled_time_ns"] * 1.0001)
@@ -465,8 +470,30 @@ class Replay(CliTest):
                 receipts = one["receipts"][rank]
                 self.assertEqual([call[0] for call in receipts["calls"]], [1, 2, 3, 4, 5])
                 self.assertTrue(receipts["spans"])
-        self.replay("--backend", "host", "--trace", "alone.json")
-        self.assertTrue((self.folder / "alone.json").is_file())
+
+    def test_traces_say_what_an_operation_is_about(self):
+        self.recording(4, 3)
+        self.replay("--backend", "host", "--trace", "plain.json")
+        self.replay("--backend", "host", "--trace", "small.json.gz")
+        plain = (self.folder / "plain.json").read_text()
+        with gzip.open(self.folder / "small.json.gz", "rt") as file:
+            self.assertEqual(file.read(), plain)
+        slices = [event for event in json.loads(plain)["traceEvents"] if event["ph"] == "X"]
+        about = {}
+        for event in slices:
+            about.setdefault(event["name"], []).append(event.get("args", {}))
+        for sent in about["MPI_Isend"]:
+            self.assertEqual(set(sent), {"operation", "bytes", "from", "to", "tag", "communicator"})
+            self.assertEqual(sent["operation"].split(".")[0], str(sent["from"]))
+        for reduced in about["MPI_Allreduce"]:
+            self.assertEqual(set(reduced), {"operation", "collective", "bytes", "communicator"})
+            self.assertEqual((reduced["collective"], reduced["bytes"] > 0), ("allreduce", True))
+        # What the hardware does for a message says the same of it as the call that sent it.
+        sent = {args["operation"]: args for args in about["MPI_Isend"]}
+        done = [event["args"] for event in slices if event["name"] == "data" and event["args"]["operation"] in sent]
+        self.assertTrue(done)
+        for args in done:
+            self.assertEqual(args, sent[args["operation"]])
 
     def test_prints_a_table_of_functions(self):
         self.recording(4, 3)

@@ -167,8 +167,8 @@ class Slots final : public Backend {
   void arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) override {
     host_->arrive(transfer, passage, receiver);
   }
-  Time receive(const Transfer& transfer, const Passage& passage, Time at, bool kept) override {
-    return host_->receive(transfer, passage, at, kept);
+  Time receive(const Transfer& transfer, const Passage& passage, Time at, Matched matched) override {
+    return host_->receive(transfer, passage, at, matched);
   }
   [[nodiscard]] Time copy_time(std::size_t bytes) const override { return host_->copy_time(bytes); }
   [[nodiscard]] Time post_receive_cost() const override { return host_->post_receive_cost(); }

@@ -90,8 +90,9 @@ class Player {
   PersistentMessage message(const Step& step, const Communicator& communicator, bool sends) const {
     PersistentMessage message;
     message.sends = sends;
-    message.synchronous =
+    const bool is_matched =
         step.send == Step::Send::kSynchronous || step.send == Step::Send::kNonblockingSynchronous;
+    message.synchronous = is_matched ? Synchronous::kYes : Synchronous::kNo;
     message.communicator = communicator;
     message.peer = sends ? step.to : step.from;
     message.tag = !sends && step.any_tag ? kAnyTag : step.tag;

@@ -168,7 +168,7 @@ TEST_P(Worlds, LetSynchronousSendsWaitForTheReceive) {
 
 TEST_P(Worlds, CarryMessagesOfARankToItself) {
   run(1, [&](RankHandle& rank) -> Task<void> {
-    for (const bool synchronous : {false, true}) {
+    for (const Synchronous synchronous : {Synchronous::kNo, Synchronous::kYes}) {
       for (const std::size_t bytes : {std::size_t{0}, kLong}) {
         RankRequest sent = rank.isend(rank.everyone(), 0, bytes, 3, ElementType::kByte, synchronous);
         const Received received = co_await rank.receive(0, bytes, 3);

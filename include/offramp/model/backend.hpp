@@ -110,9 +110,9 @@ class Backend : public DataCarrier {
   /// At passage.first. Sets stored.
   virtual void arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) = 0;
   /// The receiver's program, whose clock shows `at`, learns of the message: not before it is stored and the
-  /// receive was posted. kept: the data came before the receive, and has to be copied. Returns when the
-  /// program goes on.
-  virtual Time receive(const Transfer& transfer, const Passage& passage, Time at, bool kept) = 0;
+  /// receive was posted. The data of an unexpected message has to be copied. Returns when the program goes
+  /// on.
+  virtual Time receive(const Transfer& transfer, const Passage& passage, Time at, Matched matched) = 0;
   /// A copy within the memory of a rank: of a message to itself.
   [[nodiscard]] virtual Time copy_time(std::size_t bytes) const = 0;
 
@@ -186,7 +186,7 @@ struct WithoutEffect {
 
 /// The door through which built-in backends and plugins come alike.
 struct BackendDescription {
-  static constexpr int kAbi = 7;
+  static constexpr int kAbi = 8;
   int abi = kAbi;
   std::string_view name;
   std::string_view description;

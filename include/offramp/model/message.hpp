@@ -39,6 +39,10 @@ enum class Protocol : std::uint8_t {
   kConfirmed,   // as kDirect, but the send is complete only once the receiver has taken the message
 };
 
+/// Where a message found its receive: among those that were posted before its data came, or only later, so
+/// that the data waited in memory of the library.
+enum class Matched : std::uint8_t { kPosted, kUnexpected };
+
 /// One message on its way: the moments of modelled time at which it passes the stages of the hardware. Each
 /// stage (see Backend) reads what earlier ones have found, and sets its own.
 struct Passage {

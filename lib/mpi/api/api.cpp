@@ -11,14 +11,14 @@ OFFRAMP_EXPORT const char* offramp_version(void) {
 
 OFFRAMP_EXPORT const char* offramp_backend(void) {
   const offramp::Session* session = offramp::Session::current;
-  return session != nullptr && session->carries ? session->configuration().backend.c_str() : "off";
+  return session != nullptr && session->carries() ? session->configuration().backend.c_str() : "off";
 }
 
 OFFRAMP_EXPORT int64_t offramp_modelled_time_ps(void) {
   offramp::Session* session = offramp::Session::current;
-  if (session == nullptr || !session->carries) return -1;
+  if (session == nullptr || !session->carries()) return -1;
   const auto guard = session->lock();
-  const offramp::ModelClock* const clock = session->engine.clock();
+  const offramp::ModelClock* const clock = session->engine().clock();
   return clock != nullptr ? clock->now.count() : -1;
 }
 }

@@ -46,14 +46,14 @@ int make_persistent(Call& call, MPI_Comm comm, MPI_Request* handle, MPI_Op op,
   std::shared_ptr<CollectiveCall> built;
   std::vector<MPI_Datatype> types;  // may be freed before the starts: what is recorded of them is known now
   if (handle != nullptr && !user_defined) {
-    const CheckedTypes noting(call.session.marshal, types);
+    const CheckedTypes noting(call.session.marshal(), types);
     built = build();
   }
   if (built == nullptr || built->native_result) {
     call.session.library_has_work();
     return pass_through(call, call.function(), library);
   }
-  if (!call.session.carries) {
+  if (!call.session.carries()) {
     const int code = call.leave_to_library(library);
     if (code != MPI_SUCCESS) return code;
     auto kept = std::make_shared<KeptTypes>(std::move(types));

@@ -40,7 +40,7 @@ template <typename Build, typename Library, typename... Arguments>
   Outcome outcome = Outcome::kOk;
   {
     Call call(function);
-    const BuiltCall collective = build(call.session.marshal, arguments..., comm);
+    const BuiltCall collective = build(call.session.marshal(), arguments..., comm);
     if (collective == nullptr) {
       MeetingAround meeting = MeetingAround::other_group(call, other_group);
       const int code = pass_through(call, function, [&] { return library(arguments..., comm); });
@@ -48,7 +48,7 @@ template <typename Build, typename Library, typename... Arguments>
       return code;
     }
     const BlockingEvents events(call, *collective);
-    if (!call.session.carries) return call.leave_to_library([&] { return library(arguments..., comm); });
+    if (!call.session.carries()) return call.leave_to_library([&] { return library(arguments..., comm); });
     outcome = run(call, *collective);
     if (collective->native_result) {
       const int code = call.unlocked([&] { return library(arguments..., comm); });
@@ -75,14 +75,14 @@ template <typename Build, typename Library, typename... Arguments>
 [[gnu::always_inline]] inline int start_icollective(Function function, MPI_Comm comm, MPI_Request* handle,
                                                     Build build, Library library, Arguments... arguments) {
   Call call(function);
-  BuiltCall collective = handle != nullptr ? build(call.session.marshal, arguments..., comm) : nullptr;
+  BuiltCall collective = handle != nullptr ? build(call.session.marshal(), arguments..., comm) : nullptr;
   if (collective == nullptr) {
     call.session.library_has_work();
     return pass_through(call, function, [&] { return library(arguments..., comm, handle); });
   }
   collective->operation.nonblocking = true;
   const std::uint32_t recorded = record_start(call.session, *collective);
-  if (!call.session.carries) {
+  if (!call.session.carries()) {
     const int code = call.leave_to_library([&] { return library(arguments..., comm, handle); });
     if (code == MPI_SUCCESS) track(call.session, comm, *handle, recorded);
     return code;
@@ -110,7 +110,7 @@ template <typename Build, typename Library, typename... Arguments>
                                                     Library library, Arguments... arguments) {
   Call call(function);
   return make_persistent(
-      call, comm, handle, op, [=] { return build(Session::current->marshal, arguments..., comm); },
+      call, comm, handle, op, [=] { return build(Session::current->marshal(), arguments..., comm); },
       [=] { return library(arguments..., comm, info, handle); });
 }
 

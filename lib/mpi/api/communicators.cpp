@@ -14,7 +14,7 @@ namespace {
 /// whose members took part in making it, if there is one. Where ranks share cores, a message of the MPI
 /// library instead costs time slices: its waits may never yield.
 void adopt(Call& call, MPI_Comm made, std::optional<std::uint64_t> derived) {
-  Communicators& communicators = call.session.marshal.communicators;
+  Communicators& communicators = call.session.marshal().communicators;
   const int leader = Communicators::leader_of(made);
   if (leader < 0) return open_intercommunicator(call, made);
   std::uint64_t id = 0;
@@ -31,7 +31,7 @@ void adopt(Call& call, MPI_Comm made, std::optional<std::uint64_t> derived) {
 
 /// Counted on every member, whether it is in a new communicator or not.
 std::optional<std::uint64_t> derive_id(Session& session, MPI_Comm parent) {
-  MpiCommunicator* const carried = session.marshal.communicators.find(parent);
+  MpiCommunicator* const carried = session.marshal().communicators.find(parent);
   return carried != nullptr ? std::optional(Communicators::next_derived_id(*carried)) : std::nullopt;
 }
 
@@ -74,7 +74,7 @@ int construct_over_unused(Function function, MPI_Comm parent, MPI_Comm* made, Co
 
 bool is_carried(MPI_Comm comm) {
   const auto guard = Session::current->lock();
-  return Session::current->marshal.communicators.find(comm) != nullptr;
+  return Session::current->marshal().communicators.find(comm) != nullptr;
 }
 
 /// library(request): the MPI library's own function, which starts to duplicate.
@@ -83,7 +83,7 @@ int duplicate_nonblocking(Function function, MPI_Comm comm, MPI_Comm* made, MPI_
                           Library library) {
   Call call(function);
   Session& session = call.session;
-  MpiCommunicator* parent = session.marshal.communicators.find(comm);
+  MpiCommunicator* parent = session.marshal().communicators.find(comm);
   if (parent == nullptr || made == nullptr || handle == nullptr)
     return call.unlocked([&] { return library(handle); });
   MPI_Request inner = MPI_REQUEST_NULL;
@@ -99,15 +99,15 @@ int duplicate_nonblocking(Function function, MPI_Comm comm, MPI_Comm* made, MPI_
   // Open MPI gives the handle at once, and the Fortran bindings read it at once: what `made` points to is
   // gone when the request completes.
   const MPI_Comm early = *made;
-  const std::uint64_t id = session.marshal.communicators.next_derived_id(*parent);
+  const std::uint64_t id = session.marshal().communicators.next_derived_id(*parent);
   const std::uint32_t number =  // the same members
       recorder != nullptr ? recorder->communicator(call.function(), *parent->context, id) : 0;
   const auto finish = [&session, made, early, id, number] {
     MpiCommunicator* const added =
-        session.marshal.communicators.add(early != MPI_COMM_NULL ? early : *made, id);
+        session.marshal().communicators.add(early != MPI_COMM_NULL ? early : *made, id);
     if (added != nullptr) set_recorded(*added, number);
   };
-  if (!session.carries) {
+  if (!session.carries()) {
     *handle = inner;
     track(session, comm, *handle, recorded).add_more().complete = finish;
     return MPI_SUCCESS;
@@ -223,30 +223,30 @@ int Comm_free(MPI_Comm* comm) {
   Call call(Function::kComm_free);
   if (comm == nullptr) return call.unlocked([&] { return native.Comm_free(comm); });
   const MPI_Comm freed = *comm;
-  MpiCommunicator* communicator = call.session.marshal.communicators.find(freed);
+  MpiCommunicator* communicator = call.session.marshal().communicators.find(freed);
   const std::uint64_t context = communicator != nullptr ? communicator->context->id() : 0;
-  if (communicator != nullptr) call.session.marshal.communicators.keep_name(*communicator);
-  call.session.meetings.close(freed);  // of an intercommunicator
+  if (communicator != nullptr) call.session.marshal().communicators.keep_name(*communicator);
+  call.session.meetings().close(freed);  // of an intercommunicator
   const int code = call.unlocked([&] { return native.Comm_free(comm); });
   if (code == MPI_SUCCESS && communicator != nullptr)
-    call.session.marshal.communicators.remove(freed, context);
+    call.session.marshal().communicators.remove(freed, context);
   return code;
 }
 
 int Comm_disconnect(MPI_Comm* comm) {
   Call call(Function::kComm_disconnect);
   const MPI_Comm freed = comm != nullptr ? *comm : MPI_COMM_NULL;
-  MpiCommunicator* communicator = call.session.marshal.communicators.find(freed);
+  MpiCommunicator* communicator = call.session.marshal().communicators.find(freed);
   const std::uint64_t context = communicator != nullptr ? communicator->context->id() : 0;
   if (communicator != nullptr) {
-    call.session.marshal.communicators.keep_name(*communicator);
-    if (call.session.carries)
+    call.session.marshal().communicators.keep_name(*communicator);
+    if (call.session.carries())
       call.wait(
           [&] { return communicator->context->pending == 0 && communicator->collective->pending == 0; });
   }
   MeetingAround meeting(call, meeting_place(call.session, freed));
   meeting.meet();
-  call.session.meetings.close(freed);  // of an intercommunicator
+  call.session.meetings().close(freed);  // of an intercommunicator
   const int code = call.unlocked([&] {
     std::optional<BackgroundProgress> serving;  // strangers part by way of the process manager
     if (communicator == nullptr && freed != MPI_COMM_NULL) serving.emplace();
@@ -254,14 +254,14 @@ int Comm_disconnect(MPI_Comm* comm) {
   });
   meeting.end();
   if (code == MPI_SUCCESS && communicator != nullptr)
-    call.session.marshal.communicators.remove(freed, context);
+    call.session.marshal().communicators.remove(freed, context);
   return code;
 }
 
 int Type_free(MPI_Datatype* type) {
   if (type != nullptr) {
     const auto guard = Session::current->lock();
-    Session::current->marshal.datatypes.forget(*type);
+    Session::current->marshal().datatypes.forget(*type);
   }
   return native.Type_free(type);
 }

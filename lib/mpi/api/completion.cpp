@@ -30,13 +30,13 @@ bool is_carried_request(MPI_Request handle) {
 
 /// A request of ours was asked for and was not complete: what happens next depends on when the program asked.
 void count_poll(Call& call, int count, const MPI_Request* requests) {
-  if (call.session.carries && std::any_of(requests, requests + count, is_carried_request))
+  if (call.session.carries() && std::any_of(requests, requests + count, is_carried_request))
     call.engine.count_arrival_order_dependence(Dependence::kPolling);
 }
 
 /// Several of our requests could have been the one that completed first.
 void count_choice(Call& call, int count, const MPI_Request* requests) {
-  if (!call.session.carries) return;
+  if (!call.session.carries()) return;
   int carried = 0;
   for (int i = 0; i < count && carried < 2; ++i) carried += is_carried_request(requests[i]) ? 1 : 0;
   if (carried > 1) call.engine.count_arrival_order_dependence(Dependence::kChoice);
@@ -56,15 +56,15 @@ int first_pending(int count, const MPI_Request* requests) {
   if (session.has_threads() || !session.library_is_idle()) return false;
   int pending = first_pending(count, requests);
   if (pending < 0) return false;
-  const std::uint64_t failed = session.failed_requests;
+  const std::uint64_t failed = session.failed_requests();
   int observed = 0;
   call.wait([&] {
     pending = offramp_native_requests_first_pending(pending, count, requests);
-    if (pending == count || session.failed_requests != failed) return true;
+    if (pending == count || session.failed_requests() != failed) return true;
     for (; observed < pending; ++observed) observe(requests[observed]);
     return false;
   });
-  return session.failed_requests == failed;
+  return session.failed_requests() == failed;
 }
 
 enum class Answer { kYes, kNo, kAskLibrary };
@@ -93,7 +93,7 @@ int all_pending(int count, const MPI_Request* requests) {
 /// The answer to MPI_Testany and MPI_Testsome is no, and the MPI library need not be asked: all these
 /// requests are ours, and none has completed by now.
 bool is_refused(Call& call, int count, const MPI_Request* requests, const int* answer) {
-  if (requests == nullptr || answer == nullptr || !call.session.carries) return false;
+  if (requests == nullptr || answer == nullptr || !call.session.carries()) return false;
   const int pending = all_pending(count, requests);
   if (pending == 0 || !call.session.progress_in_place_of_library() || all_pending(count, requests) == 0)
     return false;
@@ -304,7 +304,7 @@ int Request_free(MPI_Request* request) {
   Call call(Function::kRequest_free);
   if (call.recorder() != nullptr && request != nullptr) {
     call.recorder()->free(call.function(), recorded_of(call.session, *request));
-    if (!call.session.carries) call.session.tracked.remove(*request);
+    if (!call.session.carries()) call.session.tracked().remove(*request);
   }
   return call.unlocked([&] { return native.Request_free(request); });
 }

@@ -49,8 +49,8 @@ void begin(bool threads) {
   if (session == nullptr) return;        // off
   Session::current = session.release();  // NOLINT: ended by MPI_Finalize
   open_requests();
-  if (mpi_world() == MPI_COMM_WORLD) Session::current->marshal.communicators.add_predefined();
-  if (Session::current->carries) {
+  if (mpi_world() == MPI_COMM_WORLD) Session::current->marshal().communicators.add_predefined();
+  if (Session::current->carries()) {
     offramp_native_progress_register(on_library_progress);
     install_hang_signal();
   }
@@ -60,7 +60,7 @@ void begin(bool threads) {
     dispatch.Wtime = native.Wtime;
     dispatch.Wtick = native.Wtick;
   }
-  if (Session::current->recorder != nullptr) Session::current->recorder->restart();
+  if (Session::current->recorder() != nullptr) Session::current->recorder()->restart();
 }
 
 /// Before the reports, so that most of them see no message under way. A slow receiver is no reason to wait
@@ -68,7 +68,7 @@ void begin(bool threads) {
 /// them before all have received what they ever will.
 void let_sends_leave(Session& session) {
   constexpr int kPatience = 200'000;  // turns without any event
-  for (int idle = 0; session.engine.sends_in_flight() > 0 && idle < kPatience;) {
+  for (int idle = 0; session.engine().sends_in_flight() > 0 && idle < kPatience;) {
     const auto guard = session.lock();
     idle = session.progress() > 0 ? 0 : idle + 1;
     if (idle % 64 == 63) std::this_thread::yield();  // the receiver may have no core of its own
@@ -79,20 +79,20 @@ void let_sends_leave(Session& session) {
 void end() {
   Session& session = *Session::current;
   session.add_compute_time();
-  if (session.recorder != nullptr) session.recorder->close();
+  if (session.recorder() != nullptr) session.recorder()->close();
   let_sends_leave(session);
   write_outputs(session);
   native.Barrier(mpi_world());
-  stop_watching();                   // all files have their names
-  session.engine.drop_unreceived();  // their senders are told, and let go of them
+  stop_watching();                     // all files have their names
+  session.engine().drop_unreceived();  // their senders are told, and let go of them
   native.Barrier(mpi_world());
   let_sends_leave(session);
   native.Barrier(mpi_world());  // a rank that has told senders turns the fabric until they have heard it
   resolve_dispatch_to_native();
   close_tools_interface(session);
-  if (session.carries) offramp_native_progress_unregister(on_library_progress);
-  session.background.end();
-  session.fabric().close(session.engine);
+  if (session.carries()) offramp_native_progress_unregister(on_library_progress);
+  session.background().end();
+  session.fabric().close(session.engine());
   native.Barrier(mpi_world());
   Session::current = nullptr;
   delete &session;
@@ -166,7 +166,7 @@ void begin_world(int level) {
   if (Session* const session = Session::current; session != nullptr) {  // by a session of MPI
     session->share(threads || session->has_threads());
     const auto lock = session->lock();
-    session->marshal.communicators.add_predefined();
+    session->marshal().communicators.add_predefined();
   } else if (!std::exchange(ways.begun, true)) {
     begin(threads);
   }
@@ -246,9 +246,9 @@ int Session_finalize(MPI_Session* session) {
 // Said here too: when several ranks end at once, Open MPI's own message gets lost at times.
 int Abort(MPI_Comm comm, int code) {
   if (Session::current != nullptr) {
-    Session::current->ending = true;
+    Session::current->abort();
     (void)std::fprintf(stderr, "offramp: rank %d called MPI_Abort with code %d\n",
-                       Session::current->engine.rank(), code);
+                       Session::current->engine().rank(), code);
     (void)std::fflush(stderr);
     leave_parts(fmt::format("called MPI_Abort with code {}", code).c_str());
   }
@@ -258,17 +258,17 @@ int Abort(MPI_Comm comm, int code) {
 double Wtime() {
   Session& session = *Session::current;
   const auto guard = session.lock();
-  if (session.settled_clock) {
-    session.recorder->enter(Function::kWtime);
-    const std::optional<std::uint64_t> calls = session.recorder->clock_read();
-    session.recorder->leave(Function::kWtime);
-    return calls ? session.settled_clock->read(*calls, native.Wtime()) : native.Wtime();
+  if (session.settled_clock() != nullptr) {
+    session.recorder()->enter(Function::kWtime);
+    const std::optional<std::uint64_t> calls = session.recorder()->clock_read();
+    session.recorder()->leave(Function::kWtime);
+    return calls ? session.settled_clock()->read(*calls, native.Wtime()) : native.Wtime();
   }
   session.add_compute_time();
   session.restart_compute_time();
   session.add_query_time();
-  ++session.clock_reads;
-  return session.engine.clock()->now.seconds();
+  session.count_clock_read();
+  return session.engine().clock()->now.seconds();
 }
 
 double Wtick() {
@@ -333,8 +333,8 @@ __attribute__((constructor)) void load() {
 /// mpirun says that a rank vanished, and not always which one.
 __attribute__((destructor)) void unload() {
   const Session* session = Session::current;
-  if (session == nullptr || session->ending || session->process() != getpid()) return;
-  (void)std::fprintf(stderr, "offramp: rank %d ended without MPI_Finalize\n", session->engine.rank());
+  if (session == nullptr || session->is_aborted() || session->process() != getpid()) return;
+  (void)std::fprintf(stderr, "offramp: rank %d ended without MPI_Finalize\n", session->engine().rank());
   leave_parts("ended without MPI_Finalize");
 }
 

@@ -37,13 +37,13 @@ std::string_view name_at(const char* text, std::array<char, kLongestName>& copy)
 }
 
 void record_phase(int level, const char* text) {
-  if (Session::current == nullptr || Session::current->recorder == nullptr) return;
+  if (Session::current == nullptr || Session::current->recorder() == nullptr) return;
   Session& session = *Session::current;
   const auto guard = session.lock();
   std::array<char, kLongestName> copy{};
-  session.recorder->enter(Function::kCount);  // not among the generated functions
-  session.recorder->phase(level, name_at(text, copy));
-  session.recorder->leave(Function::kCount);
+  session.recorder()->enter(Function::kCount);  // not among the generated functions
+  session.recorder()->phase(level, name_at(text, copy));
+  session.recorder()->leave(Function::kCount);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ template <typename Library>
 int make_send(Function function, const Point& point, SendMode mode, MPI_Comm comm, MPI_Request* handle,
               Library library) {
   Call call(function);
-  if (!call.session.carries)
+  if (!call.session.carries())
     return track_persistent(call, comm, point, recording::EventKind::kSend, flag_of(mode), handle, library);
   Request& request = take_send_request(comm, true);
   request.mode = mode;
@@ -49,7 +49,7 @@ int make_send(Function function, const Point& point, SendMode mode, MPI_Comm com
 template <typename Library>
 int make_receive(Function function, const Point& point, MPI_Comm comm, MPI_Request* handle, Library library) {
   Call call(function);
-  if (!call.session.carries)
+  if (!call.session.carries())
     return track_persistent(call, comm, point, recording::EventKind::kReceive, 0, handle, library);
   *handle = prepare(take_receive_request(comm, true), point);
   return MPI_SUCCESS;
@@ -62,21 +62,21 @@ class LibraryStarts {
  public:
   LibraryStarts(Call& call, int count, const MPI_Request* requests) : call_(call) {
     for (int i = 0; i < count; ++i) {
-      TrackedRequest* const tracked = call.session.tracked.find(requests[i]);
+      TrackedRequest* const tracked = call.session.tracked().find(requests[i]);
       if (tracked == nullptr || !tracked->persists()) continue;
       const TrackedRequest::More& more = *tracked->more;
       tracked->recorded = more.repeat != nullptr
                               ? more.repeat()
                               : call.recorder()->started(call.function(), *more.repeated, tracked->wildcard);
       starts_.emplace_back(i, std::move(*tracked));
-      call.session.tracked.remove(requests[i]);
+      call.session.tracked().remove(requests[i]);
     }
   }
   void end(int code, const MPI_Request* requests) {
     for (auto& [place, tracked] : starts_) {
       if (code != MPI_SUCCESS)
         call_.recorder()->take_back(call_.function(), std::exchange(tracked.recorded, 0));
-      call_.session.tracked.add(requests[place]) = std::move(tracked);
+      call_.session.tracked().add(requests[place]) = std::move(tracked);
     }
   }
 
@@ -93,7 +93,7 @@ int start(Function function, int count, MPI_Request* requests, Library library) 
   MPI_Comm comm = MPI_COMM_NULL;
   {
     Call call(function);
-    if (!call.session.carries) {
+    if (!call.session.carries()) {
       LibraryStarts starts(call, requests != nullptr ? count : 0, requests);
       code = call.leave_to_library(library);
       starts.end(code, requests);

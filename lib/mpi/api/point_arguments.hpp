@@ -13,19 +13,19 @@ namespace offramp {
 inline bool send_point(Session& session, const void* buffer, std::int64_t count, MPI_Datatype type,
                        int destination, int tag, MPI_Comm comm, Point& point) {
   const auto guard = session.lock();
-  return set_destination(session.marshal, destination, tag, comm, point) &&
-         set_buffer(session.marshal, buffer, count, type, point);
+  return set_destination(session.marshal(), destination, tag, comm, point) &&
+         set_buffer(session.marshal(), buffer, count, type, point);
 }
 inline bool receive_point(Session& session, void* buffer, std::int64_t count, MPI_Datatype type, int source,
                           int tag, MPI_Comm comm, Point& point) {
   const auto guard = session.lock();
-  return set_source(session.marshal, source, tag, comm, point) &&
-         set_buffer(session.marshal, buffer, count, type, point);
+  return set_source(session.marshal(), source, tag, comm, point) &&
+         set_buffer(session.marshal(), buffer, count, type, point);
 }
 /// The same for a probe, which has no buffer.
 inline bool probe_point(Session& session, int source, int tag, MPI_Comm comm, Point& point) {
   const auto guard = session.lock();
-  return set_source(session.marshal, source, tag, comm, point);
+  return set_source(session.marshal(), source, tag, comm, point);
 }
 
 /// The records of a blocking call, returned to the session at its end.

@@ -19,7 +19,7 @@ template <typename Library>
   Outcome outcome = Outcome::kOk;
   {
     Call call(function);
-    if (!call.session.carries) {
+    if (!call.session.carries()) {
       const std::uint32_t recorded =
           call.recorder()->begin(function, recording::EventKind::kSend, point, flag_of(mode));
       const int code = call.leave_to_library(library);
@@ -48,7 +48,7 @@ template <typename Library>
   Outcome outcome = Outcome::kOk;
   {
     Call call(function);
-    if (!call.session.carries) {
+    if (!call.session.carries()) {
       ProgramRecorder& recorder = *call.recorder();
       const std::uint32_t recorded = recorder.begin(function, recording::EventKind::kReceive, point);
       const std::uint32_t wildcard = recorder.wildcard(point);
@@ -154,7 +154,7 @@ int exchange(Function function, const Point* to, const Point* from, bool replace
   Outcome outcome = Outcome::kOk;
   {
     Call call(function);
-    if (!call.session.carries) {
+    if (!call.session.carries()) {
       ExchangeEvents events(call, to, from);
       MPI_Status own{};
       MPI_Status* const told = status != MPI_STATUS_IGNORE ? status : &own;
@@ -183,10 +183,10 @@ int buffered_send(Function function, const Point& point, MPI_Comm comm, Library 
   bool room = false;
   {
     Call call(function);
-    if (!call.session.carries) return leave_buffered_to_library(call, point, library);
+    if (!call.session.carries()) return leave_buffered_to_library(call, point, library);
     SendBuffer buffer;
     const Bytes data = buffer.set(point.buffer, point.count, *point.type);
-    room = call.session.bsend.send(call.session, arguments_of(point, data, SendMode::kStandard));
+    room = call.session.bsend().send(call.session, arguments_of(point, data, SendMode::kStandard));
     if (room) record_buffered(call.session, point);
   }
   return raise_error(function, comm, room ? MPI_SUCCESS : MPI_ERR_BUFFER);
@@ -198,7 +198,7 @@ template <typename Library>
   int code = MPI_SUCCESS;
   {
     Call call(function);
-    if (!call.session.carries) {
+    if (!call.session.carries()) {
       if (mode == SendMode::kBuffered) return leave_buffered_to_library(call, point, library);
       const std::uint32_t recorded =
           record_start(call.session, recording::EventKind::kSend, point, flag_of(mode));
@@ -253,7 +253,7 @@ int exchange_nonblocking(Function function, const Pair& pair, bool replace, MPI_
                          MPI_Request* handle, Library library) {
   if (handle == nullptr || !pair.carried) return library();
   Call call(function);
-  if (call.session.carries) {
+  if (call.session.carries()) {
     *handle = start_new_exchange(call.session, comm, pair.to, pair.from, replace);
     return MPI_SUCCESS;
   }
@@ -315,7 +315,7 @@ struct Entries {
     if (handle == nullptr || !receive_point(*Session::current, buf, count, type, source, tag, comm, point))
       return library();
     Call call(Form::kIrecv);
-    if (!call.session.carries) return track_receive(call, comm, point, handle, library);
+    if (!call.session.carries()) return track_receive(call, comm, point, handle, library);
     *handle = start_new_receive(call.session, comm, point);
     return MPI_SUCCESS;
   }

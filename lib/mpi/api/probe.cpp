@@ -70,7 +70,7 @@ int ask_library(Call& call, const Point& point, const int* flag, const MPI_Messa
   const auto kind = message != nullptr ? recording::EventKind::kClaim : recording::EventKind::kProbe;
   const std::uint32_t request = call.recorder()->probe(
       call.function(), kind, point, offramp_native_status_bytes(told), {told->MPI_SOURCE, told->MPI_TAG});
-  if (message != nullptr) call.session.claimed[*message] = request;
+  if (message != nullptr) call.session.claim(*message, request);
   return code;
 }
 
@@ -79,7 +79,7 @@ MPI_Message claim(Call& call, UnexpectedMessage& message, MPI_Comm comm, const P
   const Envelope& e = message.header.envelope;
   UnexpectedMessage* claimed = message.context->take_unexpected(message).release();
   MPI_Message handle = offramp_native_message_take(comm, claimed, e.source, e.bytes);
-  call.session.claimed[handle] = request;
+  call.session.claim(handle, request);
   return handle;
 }
 
@@ -88,11 +88,10 @@ MPI_Message claim(Call& call, UnexpectedMessage& message, MPI_Comm comm, const P
 std::unique_ptr<UnexpectedMessage> redeem(Session& session, MPI_Message* handle, std::uint32_t& request) {
   const auto guard = session.lock();
   if (handle == nullptr) return nullptr;
-  const auto found = session.claimed.find(*handle);
-  if (found == session.claimed.end()) return nullptr;
-  request = found->second;
-  session.claimed.erase(found);
-  if (!session.carries) return nullptr;
+  const std::optional<std::uint32_t> claim = session.take_claim(*handle);
+  if (!claim) return nullptr;
+  request = *claim;
+  if (!session.carries()) return nullptr;
   std::unique_ptr<UnexpectedMessage> message(
       static_cast<UnexpectedMessage*>(offramp_native_message_payload(*handle)));
   return message;
@@ -100,7 +99,7 @@ std::unique_ptr<UnexpectedMessage> redeem(Session& session, MPI_Message* handle,
 
 bool receivable(Session& session, void* buf, std::int64_t count, MPI_Datatype type) {
   const auto guard = session.lock();
-  const TypeInfo* info = count >= 0 ? session.marshal.datatypes.find(type) : nullptr;
+  const TypeInfo* info = count >= 0 ? session.marshal().datatypes.find(type) : nullptr;
   return info != nullptr && (buf != nullptr || count == 0 || !info->predefined);
 }
 
@@ -113,7 +112,7 @@ int Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
   Point point;
   if (!probe_point(*Session::current, source, tag, comm, point)) return library(status);
   Call call(Function::kProbe);
-  if (!call.session.carries) return ask_library(call, point, nullptr, nullptr, status, library);
+  if (!call.session.carries()) return ask_library(call, point, nullptr, nullptr, status, library);
   const UnexpectedMessage& found = find_waiting(call, point);
   fill_status(status, found);
   record(call, recording::EventKind::kProbe, point, found);
@@ -125,7 +124,7 @@ int Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
   Point point;
   if (!probe_point(*Session::current, source, tag, comm, point)) return library(status);
   Call call(Function::kIprobe);
-  if (!call.session.carries) return ask_library(call, point, flag, nullptr, status, library);
+  if (!call.session.carries()) return ask_library(call, point, flag, nullptr, status, library);
   const UnexpectedMessage* message = find_now(call, point);
   *flag = message != nullptr ? 1 : 0;
   if (message == nullptr) return MPI_SUCCESS;
@@ -139,7 +138,7 @@ int Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status*
   Point point;
   if (message == nullptr || !probe_point(*Session::current, source, tag, comm, point)) return library(status);
   Call call(Function::kMprobe);
-  if (!call.session.carries) return ask_library(call, point, nullptr, message, status, library);
+  if (!call.session.carries()) return ask_library(call, point, nullptr, message, status, library);
   UnexpectedMessage& found = find_waiting(call, point);
   fill_status(status, found);
   *message = claim(call, found, comm, point);
@@ -153,7 +152,7 @@ int Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
   Point point;
   if (message == nullptr || !probe_point(*Session::current, source, tag, comm, point)) return library(status);
   Call call(Function::kImprobe);
-  if (!call.session.carries) return ask_library(call, point, flag, message, status, library);
+  if (!call.session.carries()) return ask_library(call, point, flag, message, status, library);
   UnexpectedMessage* found = find_now(call, point);
   *flag = found != nullptr ? 1 : 0;
   if (found == nullptr) return MPI_SUCCESS;
@@ -191,7 +190,7 @@ int mrecv(void* buf, typename Form::Count count, MPI_Datatype type, MPI_Message*
     ReceiveRecord& record = records.receive();
     ReceiveBuffer buffer;
     call.engine.receive_claimed(record, std::move(claimed),
-                                buffer.set(buf, count, *session.marshal.datatypes.find(type)));
+                                buffer.set(buf, count, *session.marshal().datatypes.find(type)));
     call.wait([&] { return record.done; });
     call.engine.observe(record);
     if (call.recorder() != nullptr) call.recorder()->wait(Form::kMrecv, recorded);
@@ -225,7 +224,7 @@ int imrecv(void* buf, typename Form::Count count, MPI_Datatype type, MPI_Message
   ReceiveRequest& request = take_receive_request(comm);
   request.recorded = recorded;
   *handle = request.handle;
-  start_claimed(session, request, std::move(claimed), buf, count, *session.marshal.datatypes.find(type));
+  start_claimed(session, request, std::move(claimed), buf, count, *session.marshal().datatypes.find(type));
   return MPI_SUCCESS;
 }
 

@@ -30,7 +30,7 @@ struct Variable {
 template <std::uint64_t CallCounter::*kField>
 Value sum_of_calls(Session& session) {
   Value sum = 0;
-  for (const CallCounter& call : session.engine.lane().counters.calls) sum += call.*kField;
+  for (const CallCounter& call : session.engine().lane().counters.calls) sum += call.*kField;
   return sum;
 }
 
@@ -45,19 +45,20 @@ constexpr Variable kVariables[] = {
      MPI_T_PVAR_CLASS_COUNTER, sum_of_calls<&CallCounter::bytes>},
     {"offramp_arrival_order_dependences", "How often modelled time depended on arrival order or polling",
      MPI_T_PVAR_CLASS_COUNTER,
-     [](Session& s) { return static_cast<Value>(s.engine.lane().counters.arrival_order_dependences()); }},
+     [](Session& s) { return static_cast<Value>(s.engine().lane().counters.arrival_order_dependences()); }},
     {"offramp_unexpected_bytes_peak",
      "The most payload of messages without a receive that was in memory at once",
      MPI_T_PVAR_CLASS_HIGHWATERMARK,
-     [](Session& s) { return static_cast<Value>(s.engine.unexpected_bytes_peak()); }},
+     [](Session& s) { return static_cast<Value>(s.engine().unexpected_bytes_peak()); }},
     // With a live clock only.
     {"offramp_modelled_time_ps", "Time that has passed on the live clock, in picoseconds",
-     MPI_T_PVAR_CLASS_TIMER, [](Session& s) { return static_cast<Value>(s.engine.clock()->now.count()); }},
+     MPI_T_PVAR_CLASS_TIMER, [](Session& s) { return static_cast<Value>(s.engine().clock()->now.count()); }},
     {"offramp_wire_packets", "Packets that the modelled hardware has sent, by the live clock",
-     MPI_T_PVAR_CLASS_COUNTER, [](Session& s) { return static_cast<Value>(s.engine.lane().wire().packets); }},
+     MPI_T_PVAR_CLASS_COUNTER,
+     [](Session& s) { return static_cast<Value>(s.engine().lane().wire().packets); }},
     {"offramp_wire_bytes", "Bytes that the modelled hardware has sent, headers included, by the live clock",
      MPI_T_PVAR_CLASS_COUNTER,
-     [](Session& s) { return static_cast<Value>(s.engine.lane().wire().wire_bytes); }},
+     [](Session& s) { return static_cast<Value>(s.engine().lane().wire().wire_bytes); }},
 };
 constexpr int kAll = static_cast<int>(std::size(kVariables));
 constexpr int kWithoutClock = 6;
@@ -115,7 +116,7 @@ int count_natives(int* natives) {
   Tools& tools = Tools::get();
   if (code == MPI_SUCCESS && tools.first < 0) {
     tools.first = *natives;
-    if (Session::current != nullptr && Session::current->engine.clock() != nullptr) tools.count = kAll;
+    if (Session::current != nullptr && Session::current->engine().clock() != nullptr) tools.count = kAll;
   }
   return code;
 }

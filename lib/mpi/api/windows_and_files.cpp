@@ -14,7 +14,7 @@ namespace {
 template <typename Handle, typename Constructor>
 int open(Function function, MPI_Comm comm, Handle* made, Constructor constructor) {
   Call call(function);
-  const MpiCommunicator* const parent = call.session.marshal.communicators.find(comm);
+  const MpiCommunicator* const parent = call.session.marshal().communicators.find(comm);
   MeetingAround meeting(call, parent != nullptr ? parent->collective : nullptr);
   const int code = pass_through(call, function, constructor);
   if (took_part(code)) open_meeting_place(call, comm, code == MPI_SUCCESS ? *made : Handle());
@@ -29,7 +29,7 @@ int close(Function function, Handle* handle, Destructor destructor) {
   if (handle == nullptr) return pass_through(call, function, destructor);
   MeetingAround meeting(call, meeting_place(call.session, *handle));
   meeting.meet();
-  call.session.meetings.close(*handle);
+  call.session.meetings().close(*handle);
   const int code = pass_through(call, function, destructor);
   meeting.end();
   return code;
@@ -61,7 +61,7 @@ bool is_told_early(Call& call) {
 
 void tell(Call& call, Context& epochs, Subject subject, std::vector<int> to) {
   if (!is_told_early(call)) record_exchange(call, epochs, subject, to, {}, true);
-  if (!call.session.carries) return;
+  if (!call.session.carries()) return;
   const auto telling = std::make_shared<Collective>(call.engine, epochs);
   telling->meet(subject, std::move(to), {});
   if (!telling->done()) call.session.poll([telling] { return telling->done(); });
@@ -69,7 +69,7 @@ void tell(Call& call, Context& epochs, Subject subject, std::vector<int> to) {
 
 void hear(Call& call, Context& epochs, Subject subject, std::vector<int> from) {
   record_exchange(call, epochs, subject, {}, from, true);
-  if (!call.session.carries) return;
+  if (!call.session.carries()) return;
   Collective hearing(call.engine, epochs);
   hearing.meet(subject, {}, std::move(from));
   call.wait([&] { return hearing.done(); });
@@ -78,7 +78,7 @@ void hear(Call& call, Context& epochs, Subject subject, std::vector<int> from) {
 
 /// The exposure epoch of a window is over, if it has one here.
 void end_exposure(Call& call, MPI_Win window) {
-  MeetingPlace* place = call.session.meetings.find(window);
+  MeetingPlace* place = call.session.meetings().find(window);
   if (place != nullptr) hear(call, *place->epochs, kCompleted, std::exchange(place->origins, {}));
 }
 
@@ -115,7 +115,7 @@ namespace face {
 
 int Win_post(MPI_Group group, int assert, MPI_Win win) {
   Call call(Function::kWin_post);
-  MeetingPlace* place = group != MPI_GROUP_NULL ? call.session.meetings.find(win) : nullptr;
+  MeetingPlace* place = group != MPI_GROUP_NULL ? call.session.meetings().find(win) : nullptr;
   if (place != nullptr && is_told_early(call))
     record_exchange(call, *place->epochs, kPosted, ranks_in(win, group), {}, true);
   const int code =
@@ -130,7 +130,7 @@ int Win_start(MPI_Group group, int assert, MPI_Win win) {
   Call call(Function::kWin_start);
   const int code =
       pass_through(call, Function::kWin_start, [&] { return native.Win_start(group, assert, win); });
-  MeetingPlace* place = call.session.meetings.find(win);
+  MeetingPlace* place = call.session.meetings().find(win);
   if (code == MPI_SUCCESS && place != nullptr && group != MPI_GROUP_NULL)
     place->targets = ranks_in(win, group);
   return code;
@@ -138,7 +138,7 @@ int Win_start(MPI_Group group, int assert, MPI_Win win) {
 
 int Win_complete(MPI_Win win) {
   Call call(Function::kWin_complete);
-  MeetingPlace* place = call.session.meetings.find(win);
+  MeetingPlace* place = call.session.meetings().find(win);
   if (place != nullptr && is_told_early(call))
     record_exchange(call, *place->epochs, kCompleted, place->targets, {}, true);
   const int code = pass_through(call, Function::kWin_complete, [&] { return native.Win_complete(win); });

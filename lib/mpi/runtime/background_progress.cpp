@@ -14,11 +14,11 @@
 namespace offramp {
 
 BackgroundProgress::BackgroundProgress() : session_(*Session::current), had_threads_(session_.share(true)) {
-  session_.background.enter(session_);
+  session_.background().enter(session_);
 }
 
 BackgroundProgress::~BackgroundProgress() {
-  session_.background.leave();
+  session_.background().leave();
   session_.share(had_threads_);
 }
 

@@ -19,11 +19,12 @@ struct BsendBuffer::Message {
 void BsendBuffer::let_leave(Session& session, std::size_t bytes) const {
   constexpr int kIdleTurns = 16;       // a fabric may have something under way that a turn does not tell of
   constexpr int kMostTurns = 100'000;  // other ranks may send to this one without end
-  const std::uint16_t function = session.engine.function;
+  const std::uint16_t function = session.engine().function();
+  const void* const site = session.engine().site();
   int idle = 0;
   for (int turn = 0; idle < kIdleTurns && turn < kMostTurns && !has_room(bytes); ++turn)
     idle = session.progress() > 0 ? 0 : idle + 1;
-  session.engine.function = function;
+  session.engine().enter(function, site);
 }
 
 bool BsendBuffer::send(Session& session, SendArguments arguments) {
@@ -45,7 +46,7 @@ bool BsendBuffer::send(Session& session, SendArguments arguments) {
     done->buffer->used_ -= done->occupied;
     --done->buffer->messages_;
   };
-  session.engine.send(owned.record, arguments);
+  session.engine().send(owned.record, arguments);
   return true;
 }
 

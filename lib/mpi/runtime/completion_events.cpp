@@ -8,7 +8,7 @@ namespace offramp {
 void CompletionEvents::collect(int count, const MPI_Request* requests) {
   const std::span all(requests, static_cast<std::size_t>(count));
   numbers_.resize(all.size());
-  if (call_.session.carries) {
+  if (call_.session.carries()) {
     std::transform(all.begin(), all.end(), numbers_.values().begin(),
                    [&](MPI_Request handle) { return recorded_of(call_.session, handle); });
     return;
@@ -25,7 +25,7 @@ void CompletionEvents::look_up() {
   if (!library_ || std::exchange(library_->looked_up, true)) return;
   const std::span<Known> known = library_->requests.values();
   for (std::size_t i = 0; i < known.size(); ++i) {
-    const TrackedRequest* const tracked = call_.session.tracked.find(known[i].handle);
+    const TrackedRequest* const tracked = call_.session.tracked().find(known[i].handle);
     numbers_.values()[i] = tracked != nullptr ? tracked->recorded : 0;
     known[i].wildcard = numbers_.values()[i] != 0 ? tracked->wildcard : 0;
   }
@@ -54,14 +54,14 @@ void CompletionEvents::took(std::size_t place, std::size_t told) {
     const bool cancelled = offramp_native_status_cancelled(&status) != 0;
     recorder_->matched(known.wildcard, cancelled ? -1 : status.MPI_SOURCE, cancelled ? 0 : status.MPI_TAG);
   }
-  TrackedRequest* const tracked = call_.session.tracked.find(known.handle);
+  TrackedRequest* const tracked = call_.session.tracked().find(known.handle);
   if (tracked == nullptr || tracked->recorded != number) return;  // another thread's by now
   tracked->recorded = 0;
   if (tracked->more != nullptr) {
     if (const auto complete = std::exchange(tracked->more->complete, nullptr); complete != nullptr)
       complete();
   }
-  if (!tracked->persists()) call_.session.tracked.remove(known.handle);
+  if (!tracked->persists()) call_.session.tracked().remove(known.handle);
 }
 
 void CompletionEvents::all() {

@@ -114,11 +114,11 @@ Neighbours neighbours_of(MPI_Comm comm) {
 }  // namespace
 
 Context* place_of_other(Session& session, Meetings::Key handle) {
-  const MeetingPlace* place = session.meetings.find(handle);
+  const MeetingPlace* place = session.meetings().find(handle);
   return place != nullptr ? place->context : nullptr;
 }
 Context* place_of_communicator(Session& session, MPI_Comm comm) {
-  if (const MpiCommunicator* own = session.marshal.communicators.find(comm)) return own->collective;
+  if (const MpiCommunicator* own = session.marshal().communicators.find(comm)) return own->collective;
   return place_of_other(session, comm);
 }
 
@@ -152,7 +152,7 @@ MeetingAround MeetingAround::neighbours(Call& call, MPI_Comm comm) {
 }
 
 MeetingAround MeetingAround::other_group(Call& call, MPI_Comm comm) {
-  const MeetingPlace* const place = call.session.meetings.find(comm);
+  const MeetingPlace* const place = call.session.meetings().find(comm);
   if (place == nullptr) return {call, nullptr, std::nullopt};
   return {call, place->context, Neighbours{place->remote, place->remote}};
 }
@@ -167,7 +167,7 @@ void MeetingAround::meet() {
   over_ = true;
   if (place_ == nullptr) return;
   if (begun_ == 0) record(true);
-  if (!call_.session.carries) return;
+  if (!call_.session.carries()) return;
   Collective meeting(call_.engine, *place_);
   near_ ? meeting.meet(near_->to, near_->from) : meeting.meet();
   wait_and_observe(call_, meeting);
@@ -189,7 +189,7 @@ int start_beside_neighbours(Call& call, MPI_Comm comm, MPI_Request& request,
     if (recorded != 0) call.recorder()->free(call.function(), recorded);
     return code;
   }
-  if (!call.session.carries) {
+  if (!call.session.carries()) {
     track(call.session, comm, request, recorded);
     return MPI_SUCCESS;
   }
@@ -204,17 +204,18 @@ namespace {
 /// Opens it under one id, and returns the next one; none: the members do not meet.
 std::optional<std::uint64_t> open_place(Call& call, MPI_Comm comm, Meetings::Key handle) {
   Session& session = call.session;
-  MpiCommunicator* parent = session.marshal.communicators.find(comm);
+  MpiCommunicator* parent = session.marshal().communicators.find(comm);
   if (parent == nullptr) return std::nullopt;
-  const std::uint64_t id = session.marshal.communicators.next_derived_id(*parent);  // counted on every member
+  const std::uint64_t id =
+      session.marshal().communicators.next_derived_id(*parent);  // counted on every member
   if (handle.bits != 0) {
     std::vector<int> world;
     world.reserve(static_cast<std::size_t>(parent->size));
     for (int rank = 0; rank < parent->size; ++rank) world.push_back(parent->collective->world_rank(rank));
-    session.meetings.open(handle, id, parent->rank, std::move(world));
-    record_place(call, *session.meetings.find(handle)->context);
+    session.meetings().open(handle, id, parent->rank, std::move(world));
+    record_place(call, *session.meetings().find(handle)->context);
   }
-  return session.marshal.communicators.next_derived_id(*parent);
+  return session.marshal().communicators.next_derived_id(*parent);
 }
 
 }  // namespace
@@ -223,8 +224,8 @@ void open_meeting_place(Call& call, MPI_Comm comm, MPI_Win window) {
   const std::optional<std::uint64_t> epochs = open_place(call, comm, window);
   if (!epochs) return;
   if (window != MPI_Win{}) {
-    call.session.meetings.open_epochs(window, *epochs);
-    record_place(call, *call.session.meetings.find(window)->epochs);
+    call.session.meetings().open_epochs(window, *epochs);
+    record_place(call, *call.session.meetings().find(window)->epochs);
   }
 }
 
@@ -233,7 +234,7 @@ void open_meeting_place(Call& call, MPI_Comm comm, MPI_File file) {
 }
 
 void open_intercommunicator(Call& call, MPI_Comm comm) {
-  Communicators& communicators = call.session.marshal.communicators;
+  Communicators& communicators = call.session.marshal().communicators;
   std::vector<int> world;
   std::vector<int> other;
   if (!communicators.are_ranks_of_world(comm, world, other)) return;
@@ -253,8 +254,8 @@ void open_intercommunicator(Call& call, MPI_Comm comm) {
   };
   for (int& rank : other) rank = place_in(rank);
   const int rank = place_in(call.engine.rank());
-  call.session.meetings.open(comm, id, rank, std::move(world), std::move(other));
-  record_place(call, *call.session.meetings.find(comm)->context);
+  call.session.meetings().open(comm, id, rank, std::move(world), std::move(other));
+  record_place(call, *call.session.meetings().find(comm)->context);
 }
 
 void meet_at_new(Call& call, MPI_Comm comm) {
@@ -265,8 +266,8 @@ void meet_at_new(Call& call, MPI_Comm comm) {
   // different orders: none records the end of a meeting before all have recorded the begin of it, which they
   // do on the way here. Where nothing is carried, the library has to see to that, on all ranks alike,
   // whatever threads they have. A barrier between two groups keeps each waiting for the other one only.
-  if (!call.session.carries) {
-    const int turns = call.session.meetings.find(comm) != nullptr ? 2 : 1;
+  if (!call.session.carries()) {
+    const int turns = call.session.meetings().find(comm) != nullptr ? 2 : 1;
     for (int turn = 0; turn < turns; ++turn) call.unlocked([&] { return native.Barrier(comm); });
   }
   meeting.end();

@@ -35,7 +35,8 @@ ExchangeRequest& as_exchange(Request& request) {
 }
 
 void let_go(Request::Repeat& repeat) {
-  if (repeat.communicator.context != nullptr) Session::current->engine.release(*repeat.communicator.context);
+  if (repeat.communicator.context != nullptr)
+    Session::current->engine().release(*repeat.communicator.context);
   if (repeat.type.type != MPI_DATATYPE_NULL) offramp_native_type_release(repeat.type.type);
   for (MPI_Datatype type : repeat.types) offramp_native_type_release(type);
 }
@@ -140,7 +141,7 @@ void on_released(void* memory, int active) {
   Request& request = request_in(memory);
   request.released = true;
   if (active != 0) return;  // recycled when it completes
-  observe_if_done(Session::current->engine, request);
+  observe_if_done(Session::current->engine(), request);
   recycle(request);
 }
 
@@ -149,7 +150,7 @@ void on_cancel(void* memory) {
   const auto guard = Session::current->lock();
   Request& request = request_in(memory);
   // A send is on its way already: cancelling it has no effect, as with the MPI library's own.
-  if (request.kind == Request::Kind::kReceive) Session::current->engine.cancel(as_receive(request).record);
+  if (request.kind == Request::Kind::kReceive) Session::current->engine().cancel(as_receive(request).record);
 }
 
 // By the library, of a list in which there are requests of its own.
@@ -179,7 +180,7 @@ void on_receive_complete(ReceiveRecord& record) {
   const Envelope& e = record.header.envelope;
   const bool cancelled = record.outcome == Outcome::kCancelled;
   if (request.wildcard != 0) {
-    Session::current->recorder->matched(request.wildcard, cancelled ? -1 : e.source, cancelled ? 0 : e.tag);
+    Session::current->recorder()->matched(request.wildcard, cancelled ? -1 : e.source, cancelled ? 0 : e.tag);
     request.wildcard = 0;
   }
   if (cancelled) {
@@ -194,19 +195,19 @@ void on_receive_complete(ReceiveRecord& record) {
 }  // namespace
 
 void Request::observe() {
-  observe_if_done(Session::current->engine, *this);
+  observe_if_done(Session::current->engine(), *this);
 }
 
 std::uint32_t record_start(Session& session, recording::EventKind kind, const Point& point,
                            std::uint8_t flags) {
-  if (session.recorder == nullptr) return 0;
-  return session.recorder->message(static_cast<Function>(session.engine.function), kind, point, flags);
+  if (session.recorder() == nullptr) return 0;
+  return session.recorder()->message(static_cast<Function>(session.engine().function()), kind, point, flags);
 }
 
 std::uint32_t record_start(Session& session, const CollectiveCall& collective) {
-  if (session.recorder == nullptr) return 0;
-  return session.recorder->collective(static_cast<Function>(session.engine.function), collective.operation,
-                                      collective.buffers, collective.communicator);
+  if (session.recorder() == nullptr) return 0;
+  return session.recorder()->collective(static_cast<Function>(session.engine().function()),
+                                        collective.operation, collective.buffers, collective.communicator);
 }
 
 void open_requests() {
@@ -232,7 +233,7 @@ void complete_request(Request& request, int source, int tag, Outcome outcome, st
   if (request.released) return recycle(request);
   int error = MPI_SUCCESS;
   if (outcome != Outcome::kOk && (error = error_code(outcome)) != MPI_SUCCESS)
-    ++Session::current->failed_requests;
+    Session::current->count_failed_request();
   const int cancelled = outcome == Outcome::kCancelled ? 1 : 0;
   offramp_native_request_finish(request.handle, source, tag, error, bytes, cancelled);
 }
@@ -296,14 +297,14 @@ TrackedRequest& track(Session& session, MPI_Comm comm, MPI_Request& handle, std:
     handle = request.handle;
     complete_request(request, MPI_ANY_SOURCE, MPI_ANY_TAG, Outcome::kOk, 0);
   }
-  TrackedRequest& tracked = session.tracked.add(handle);
+  TrackedRequest& tracked = session.tracked().add(handle);
   tracked.recorded = recorded;
   return tracked;
 }
 
 std::uint32_t recorded_of(Session& session, MPI_Request handle) {
-  if (!session.carries) {
-    const TrackedRequest* const tracked = session.tracked.find(handle);
+  if (!session.carries()) {
+    const TrackedRequest* const tracked = session.tracked().find(handle);
     return tracked != nullptr ? tracked->recorded : 0;
   }
   if (offramp_native_request_is_own(handle) == 0 || offramp_native_request_inactive(handle) != 0) return 0;
@@ -319,14 +320,14 @@ int start_new_send(Session& session, MPI_Comm comm, const Point& point, SendMode
   const SendArguments arguments = arguments_of(request, point, mode);
   bool room = true;
   if (mode == SendMode::kBuffered) {
-    room = session.bsend.send(session, arguments);
+    room = session.bsend().send(session, arguments);
     if (room) record_buffered(session, point);
   } else {
     request.record.on_complete = nullptr;
-    session.engine.send(request.record, arguments);
+    session.engine().send(request.record, arguments);
   }
   // The recording has to know which send a wait is for.
-  if (mode == SendMode::kBuffered || (recorded == 0 && session.engine.is_over(request.record))) {
+  if (mode == SendMode::kBuffered || (recorded == 0 && session.engine().is_over(request.record))) {
     request.outgoing.reset();
     give_back(request);
     handle = offramp_native_request_completed();
@@ -344,15 +345,15 @@ int start_new_send(Session& session, MPI_Comm comm, const Point& point, SendMode
 namespace {
 void start_receive(Session& session, ReceiveRequest& request, const Point& point) {
   request.recorded = record_start(session, recording::EventKind::kReceive, point);
-  request.wildcard = request.recorded != 0 ? session.recorder->wildcard(point) : 0;
+  request.wildcard = request.recorded != 0 ? session.recorder()->wildcard(point) : 0;
   request.record.owner = &request;
   request.record.on_complete = on_receive_complete;
   const MutableBytes into = request.incoming.set(point.buffer, point.count, *point.type);
-  session.engine.receive(request.record, *point.communicator->context, point.peer, point.tag, into);
+  session.engine().receive(request.record, *point.communicator->context, point.peer, point.tag, into);
 }
 
 int start_buffered(Session& session, SendRequest& request, const SendArguments& arguments) {
-  const bool room = session.bsend.send(session, arguments);
+  const bool room = session.bsend().send(session, arguments);
   request.outgoing.reset();
   if (!room) return MPI_ERR_BUFFER;
   offramp_native_request_activate(request.handle);
@@ -371,7 +372,7 @@ int start_send(Session& session, SendRequest& request, const Point& point) {
   offramp_native_request_activate(request.handle);
   request.record.owner = &request;
   request.record.on_complete = on_send_complete;
-  session.engine.send(request.record, arguments);
+  session.engine().send(request.record, arguments);
   return MPI_SUCCESS;
 }
 
@@ -422,7 +423,7 @@ void on_exchange_received(ReceiveRecord& record) {
   auto& request = *static_cast<ExchangeRequest*>(record.owner);
   Exchange& both = *request.exchange;
   const Envelope& e = record.header.envelope;
-  if (both.wildcard != 0) Session::current->recorder->matched(both.wildcard, e.source, e.tag);
+  if (both.wildcard != 0) Session::current->recorder()->matched(both.wildcard, e.source, e.tag);
   both.incoming.finish(record.received);
   both.incoming.reset();
   end_part(request);
@@ -445,22 +446,22 @@ MPI_Request start_new_exchange(Session& session, MPI_Comm comm, const Point* to,
                    : both.outgoing.set(to->buffer, to->count, *to->type);
   if (both.receives) {
     request.recorded = record_start(session, recording::EventKind::kReceive, *from);
-    both.wildcard = request.recorded != 0 ? session.recorder->wildcard(*from) : 0;
+    both.wildcard = request.recorded != 0 ? session.recorder()->wildcard(*from) : 0;
     both.receive.owner = &request;
     both.receive.on_complete = on_exchange_received;
-    session.engine.receive(both.receive, *from->communicator->context, from->peer, from->tag,
-                           both.incoming.set(from->buffer, from->count, *from->type));
+    session.engine().receive(both.receive, *from->communicator->context, from->peer, from->tag,
+                             both.incoming.set(from->buffer, from->count, *from->type));
   }
   if (both.sends) {
     const std::uint32_t recorded = record_start(session, recording::EventKind::kSend, *to);
     if (!both.receives) request.recorded = recorded;
     // A recording knows one operation by a request: what a replay waits for is the receive.
     if (both.receives && recorded != 0)
-      session.recorder->free(static_cast<Function>(session.engine.function), recorded);
+      session.recorder()->free(static_cast<Function>(session.engine().function()), recorded);
     both.send.owner = &request;
     both.send.on_complete = on_exchange_sent;
-    session.engine.send(both.send,
-                        {*to->communicator->context, to->peer, to->tag, data, to->type->element, false});
+    session.engine().send(both.send,
+                          {*to->communicator->context, to->peer, to->tag, data, to->type->element, false});
   }
   end_part(request);
   return handle;
@@ -490,8 +491,8 @@ void start_claimed(Session& session, ReceiveRequest& request, std::unique_ptr<Un
   request.wildcard = 0;
   request.record.owner = &request;
   request.record.on_complete = on_receive_complete;
-  session.engine.receive_claimed(request.record, std::move(message),
-                                 request.incoming.set(buffer, count, type));
+  session.engine().receive_claimed(request.record, std::move(message),
+                                   request.incoming.set(buffer, count, type));
 }
 
 }  // namespace offramp

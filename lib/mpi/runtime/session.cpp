@@ -15,28 +15,42 @@ namespace offramp {
 
 Session* Session::current = nullptr;
 
-Session::Session(Configuration configuration, const Registry& registry, std::unique_ptr<UcxFabricBase> fabric,
-                 std::unique_ptr<Lane> lane, std::unique_ptr<ModelClock> clock, bool threads)
-    : fabric_(std::move(fabric)),
-      engine(*fabric_, std::move(lane), std::move(clock)),
-      marshal(engine),
-      meetings(engine),
+Session::Session(Configuration configuration, const Registry& registry, SessionParts parts)
+    : fabric_(std::move(parts.fabric)),
+      engine_(*fabric_, std::move(parts.lane), std::move(parts.clock)),
+      recorder_(std::move(parts.recorder)),
+      settled_clock_(std::move(parts.settled_clock)),
+      marshal_(engine_),
+      meetings_(engine_),
+      settings_(std::move(parts.settings)),
       configuration_(std::move(configuration)),
       registry_(registry),
-      follows_cpu_time_(engine.clock() != nullptr && configuration_.compute.kind != Compute::Kind::kNone),
-      threads_(threads),
+      follows_cpu_time_(engine_.clock() != nullptr && configuration_.compute.kind != Compute::Kind::kNone),
+      threads_(parts.threads),
+      carries_(parts.carries),
       yields_(offramp_native_yields() != 0) {
+  marshal_.moves_payload = carries_;
+  marshal_.native_reductions = configuration_.reductions == Reductions::kNative;
+  if (configuration_.certificate) engine_.certify();
   restart_compute_time();
+}
+
+std::optional<std::uint32_t> Session::take_claim(MPI_Message handle) {
+  const auto found = claimed_.find(handle);
+  if (found == claimed_.end()) return std::nullopt;
+  const std::uint32_t request = found->second;
+  claimed_.erase(found);
+  return request;
 }
 
 void Session::Mutex::lock() {
   mutex_.lock();
-  if (session_.recorder != nullptr) session_.recorder->switch_to_this_thread();
+  if (session_.recorder_ != nullptr) session_.recorder_->switch_to_this_thread();
 }
 
 bool Session::Mutex::try_lock() {
   if (!mutex_.try_lock()) return false;
-  if (session_.recorder != nullptr) session_.recorder->switch_to_this_thread();
+  if (session_.recorder_ != nullptr) session_.recorder_->switch_to_this_thread();
   return true;
 }
 
@@ -61,7 +75,7 @@ int Session::progress_from_library() {
 int Session::fault_code() {
   if (fault_code_ == MPI_SUCCESS && pmpi::Add_error_code(MPI_ERR_OTHER, &fault_code_) != MPI_SUCCESS)
     return MPI_ERR_OTHER;
-  const std::string text = engine.last_fault().substr(0, MPI_MAX_ERROR_STRING - 1);
+  const std::string text = engine_.last_fault().substr(0, MPI_MAX_ERROR_STRING - 1);
   // The first one also in the clear: when several ranks end at once, Open MPI's own messages get lost at
   // times.
   if (!std::exchange(fault_told_, true)) {
@@ -105,8 +119,8 @@ void Session::print_hang_report(const char* why) {
   const std::uint16_t function = function_.load(std::memory_order_relaxed);
   const bool inside = function < static_cast<std::uint16_t>(Function::kCount);
   const std::string text = fmt::format(
-      "offramp: rank {} of {} waits in {} ({}, backend {}):\n{}", engine.rank(), engine.ranks(),
-      inside ? kFunctionNames[function] : "no MPI call", why, engine.lane().name(), engine.describe());
+      "offramp: rank {} of {} waits in {} ({}, backend {}):\n{}", engine_.rank(), engine_.ranks(),
+      inside ? kFunctionNames[function] : "no MPI call", why, engine_.lane().name(), engine_.describe());
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
   (void)std::fflush(stderr);
 }
@@ -126,7 +140,7 @@ void Session::add_cpu_time() {
   const double factor =
       configuration_.compute.kind == Compute::Kind::kFactor ? configuration_.compute.factor : 1;
   const Time modelled = Time::ps(static_cast<std::int64_t>(static_cast<double>(spent.count()) * factor));
-  engine.clock()->now += modelled;
+  engine_.clock()->now += modelled;
 }
 
 void Session::restart_cpu_time() {
@@ -141,7 +155,7 @@ NativeCall::NativeCall(Function function) : function_(function) {
   session.library_has_work();
   session.add_compute_time();
   session.entered(function);
-  if (session.recorder != nullptr) session.recorder->enter(function);
+  if (session.recorder() != nullptr) session.recorder()->enter(function);
   CallCounter& counter = session.counter(function);
   ++counter.count;
   ++counter.native;
@@ -151,7 +165,7 @@ NativeCall::~NativeCall() {
   Session& session = *Session::current;
   const auto guard = session.lock();
   session.left();
-  if (session.recorder != nullptr) session.recorder->leave(function_);
+  if (session.recorder() != nullptr) session.recorder()->leave(function_);
   session.restart_compute_time();
 }
 

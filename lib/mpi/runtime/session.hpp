@@ -44,38 +44,62 @@ struct BlockingRecords {
   BlockingRecords* next_idle = nullptr;
 };
 
-class Session {
-  std::unique_ptr<UcxFabricBase> fabric_;  // outlives the engine, which lets go of messages at its end
+/// What a session is made of, besides its configuration.
+struct SessionParts {
+  std::unique_ptr<UcxFabricBase> fabric;
+  std::unique_ptr<Lane> lane;
+  std::unique_ptr<ModelClock> clock;          // null: data is only moved
+  std::unique_ptr<ProgramRecorder> recorder;  // null: nothing is recorded
+  std::optional<SettledClock> settled_clock;  // with clock = settled
+  std::vector<SettingInForce> settings;       // for the report
+  bool carries = true;   // false: the MPI library carries everything, and the program is only recorded
+  bool threads = false;  // several of the program's threads may call
+};
 
+class Session {
  public:
   /// The running session, or null. Set and reset by MPI_Init and MPI_Finalize.
   static Session* current;
 
-  Session(Configuration configuration, const Registry& registry, std::unique_ptr<UcxFabricBase> fabric,
-          std::unique_ptr<Lane> lane, std::unique_ptr<ModelClock> clock, bool threads);
+  Session(Configuration configuration, const Registry& registry, SessionParts parts);
 
   [[nodiscard]] const Configuration& configuration() const { return configuration_; }
   [[nodiscard]] UcxFabricBase& fabric() { return *fabric_; }
   [[nodiscard]] const Registry& registry() const { return registry_; }
+  [[nodiscard]] const std::vector<SettingInForce>& settings() const { return settings_; }
   /// The one that called MPI_Init; its forked children have the session too, and nothing to do with it.
   [[nodiscard]] pid_t process() const { return process_; }
-  bool ending = false;  // MPI_Abort has been called
-
-  Engine engine;
   /// False: the MPI library carries everything, and the program is only recorded.
-  bool carries = true;
-  std::unique_ptr<ProgramRecorder> recorder;  // null: nothing is recorded
-  std::optional<SettledClock> settled_clock;  // with clock = settled
-  TrackedRequests tracked;                    // of the MPI library, where nothing is carried
-  MarshalContext marshal;
-  Meetings meetings;
-  BsendBuffer bsend;
-  BackgroundThread background;
-  // Handles of matched probes that are ours (or recorded), and which requests they are in the recording.
-  std::unordered_map<MPI_Message, std::uint32_t> claimed;
-  std::uint64_t clock_reads = 0;  // how often the program read the modelled clock
-  std::uint64_t failed_requests = 0;
-  std::vector<SettingInForce> settings;  // for the report
+  [[nodiscard]] bool carries() const { return carries_; }
+
+  [[nodiscard]] Engine& engine() { return engine_; }
+  [[nodiscard]] const Engine& engine() const { return engine_; }
+  /// Null: nothing is recorded.
+  [[nodiscard]] ProgramRecorder* recorder() const { return recorder_.get(); }
+  /// Null: the clock is another than `settled`.
+  [[nodiscard]] SettledClock* settled_clock() { return settled_clock_ ? &*settled_clock_ : nullptr; }
+  [[nodiscard]] const SettledClock* settled_clock() const {
+    return settled_clock_ ? &*settled_clock_ : nullptr;
+  }
+  /// Requests of the MPI library, where nothing is carried.
+  [[nodiscard]] TrackedRequests& tracked() { return tracked_; }
+  [[nodiscard]] MarshalContext& marshal() { return marshal_; }
+  [[nodiscard]] Meetings& meetings() { return meetings_; }
+  [[nodiscard]] BsendBuffer& bsend() { return bsend_; }
+  [[nodiscard]] BackgroundThread& background() { return background_; }
+
+  /// A matched probe that is ours (or recorded) has given this handle; request: which it is in the recording.
+  void claim(MPI_Message handle, std::uint32_t request) { claimed_[handle] = request; }
+  /// Ends the claim and returns its request; nothing for a handle that claim() was not told of.
+  std::optional<std::uint32_t> take_claim(MPI_Message handle);
+  /// The program reads the modelled clock.
+  void count_clock_read() { ++clock_reads_; }
+  [[nodiscard]] std::uint64_t clock_reads() const { return clock_reads_; }
+  void count_failed_request() { ++failed_requests_; }
+  [[nodiscard]] std::uint64_t failed_requests() const { return failed_requests_; }
+  /// MPI_Abort is called: the run ends without a report.
+  void abort() { aborted_ = true; }
+  [[nodiscard]] bool is_aborted() const { return aborted_; }
 
   /// Recursive: while it is held, a reduction may call a function of the program's, which may call what does
   /// not communicate. What is recorded while a thread holds it is that thread's.
@@ -129,10 +153,11 @@ class Session {
     // A step may call the MPI library, whose progress engine calls back into here.
     if (progressing_) return 0;
     progressing_ = true;
-    const std::uint64_t completions = engine.completions();
-    int events = engine.progress();
-    for (int more = events; more > 0 && events < kMost && engine.completions() == completions; events += more)
-      more = engine.progress();
+    const std::uint64_t completions = engine_.completions();
+    int events = engine_.progress();
+    for (int more = events; more > 0 && events < kMost && engine_.completions() == completions;
+         events += more)
+      more = engine_.progress();
     progressing_ = false;
     return events;
   }
@@ -172,7 +197,7 @@ class Session {
   /// there is when it changes.
   bool share(bool threads) {
     if (threads == threads_) return threads_;
-    if (recorder != nullptr) recorder->share(threads);
+    if (recorder_ != nullptr) recorder_->share(threads);
     return std::exchange(threads_, threads);
   }
 
@@ -194,7 +219,7 @@ class Session {
   void watch();
 
   CallCounter& counter(Function function) {
-    return engine.lane().counters.calls[static_cast<std::uint16_t>(function)];
+    return engine_.lane().counters.calls[static_cast<std::uint16_t>(function)];
   }
   /// The program's CPU time since restart_compute_time() goes onto the host clock, if it is configured to.
   void add_compute_time() {
@@ -205,7 +230,7 @@ class Session {
   void add_query_time() {
     constexpr Time kQuery = Time::ns(20);  // assumed: a load from the host's own memory and a branch or two
     if (configuration_.clock != Clock::kModel) return;
-    engine.clock()->now += kQuery;  // clock = model: there is one
+    engine_.clock()->now += kQuery;  // clock = model: there is one
   }
   void restart_compute_time() {
     if (follows_cpu_time_) restart_cpu_time();
@@ -218,12 +243,26 @@ class Session {
   void make_records();
   void print_hang_report(const char* why);
 
+  std::unique_ptr<UcxFabricBase> fabric_;  // outlives the engine, which lets go of messages at its end
+  Engine engine_;
+  std::unique_ptr<ProgramRecorder> recorder_;
+  std::optional<SettledClock> settled_clock_;
+  TrackedRequests tracked_;
+  MarshalContext marshal_;
+  Meetings meetings_;
+  BsendBuffer bsend_;
+  BackgroundThread background_;
+  std::unordered_map<MPI_Message, std::uint32_t> claimed_;
+  std::uint64_t clock_reads_ = 0;
+  std::uint64_t failed_requests_ = 0;
+  std::vector<SettingInForce> settings_;
   Configuration configuration_;
   const Registry& registry_;
   pid_t process_ = getpid();
   // What every call looks at, on one cache line.
   alignas(64) bool follows_cpu_time_;
   bool threads_;
+  bool carries_;
   bool yields_;
   bool library_has_work_ = false;
   bool progressing_ = false;
@@ -243,6 +282,7 @@ class Session {
   Time cpu_;
   int fault_code_ = MPI_SUCCESS;
   bool fault_told_ = false;
+  bool aborted_ = false;
 };
 
 /// A call that the MPI library carries while a backend is on: counted, and seen by the hang report.
@@ -265,22 +305,21 @@ class Call {
   /// written in, which must be the entry point itself or a part of it that is always inlined.
   [[gnu::always_inline]] explicit Call(Function function, const void* site = __builtin_return_address(0))
       : session(*Session::current),
-        engine(session.engine),
+        engine(session.engine()),
         lock_(session.lock()),
         function_(function),
         site_(site) {
     session.add_compute_time();
     if (engine.clock() != nullptr) began_ = engine.clock()->now;
     session.entered(function);
-    if (session.recorder != nullptr) session.recorder->enter(function);
-    engine.function = static_cast<std::uint16_t>(function);
-    engine.site = site;
+    if (session.recorder() != nullptr) session.recorder()->enter(function);
+    engine.enter(static_cast<std::uint16_t>(function), site);
     ++session.counter(function).count;
   }
   [[gnu::always_inline]] ~Call() {
     if (engine.clock() != nullptr) session.counter(function_).modelled += engine.clock()->now - began_;
     session.left();
-    if (session.recorder != nullptr) session.recorder->leave(function_);
+    if (session.recorder() != nullptr) session.recorder()->leave(function_);
     session.restart_compute_time();
   }
   Call(const Call&) = delete;
@@ -290,7 +329,7 @@ class Call {
   Engine& engine;
 
   /// Where this call is recorded; null: nowhere.
-  [[nodiscard]] ProgramRecorder* recorder() const { return session.recorder.get(); }
+  [[nodiscard]] ProgramRecorder* recorder() const { return session.recorder(); }
   [[nodiscard]] Function function() const { return function_; }
 
   /// Waits until done() holds, with progress everywhere; other threads get their turns.
@@ -314,8 +353,7 @@ class Call {
     Session::Mutex* const held = lock_.release();
     const auto result = body();
     lock_.take(held);
-    engine.function = static_cast<std::uint16_t>(function_);
-    engine.site = site_;
+    engine.enter(static_cast<std::uint16_t>(function_), site_);
     return result;
   }
 

@@ -140,33 +140,31 @@ std::unique_ptr<Session> make_session(bool threads) {
   Result<std::unique_ptr<Lane>> lane = make_lane(
       {*configuration, registry, world_rank(), world_size(), static_cast<std::size_t>(Function::kCount)});
   agree(lane.error());
-  std::unique_ptr<ModelClock> clock;
+  SessionParts parts;
   // A recording has one order of all calls of a rank, whatever thread made them. Only with a clock does a
   // call wait for other ranks where the hardware does, so that this order is one that the hardware allows.
   const bool several_threads = largest_of_all(threads ? 1 : 0) != 0;
   if (carries && (several_threads || needs_live_clock(*configuration, **lane)))
-    clock = std::make_unique<EstimatedClock>(**lane);
+    parts.clock = std::make_unique<EstimatedClock>(**lane);
   clear_preload();  // the program's children are not part of the run
-  auto session = std::make_unique<Session>(std::move(*configuration), registry, std::move(*fabric),
-                                           std::move(*lane), std::move(clock), threads);
-  session->carries = carries;
-  session->marshal.moves_payload = carries;
-  session->marshal.native_reductions = session->configuration().reductions == Reductions::kNative;
-  session->recorder = make_recorder(session->configuration(), threads);
-  session->settings = settings_in_force(session->configuration(), registry);
-  if (session->configuration().clock == Clock::kSettled) {
-    Result<SettledClock> settled = SettledClock::open(session->configuration(), world_rank(), world_size());
-    if (settled && session->recorder == nullptr)
+  parts.fabric = std::move(*fabric);
+  parts.lane = std::move(*lane);
+  parts.carries = carries;
+  parts.threads = threads;
+  parts.recorder = make_recorder(*configuration, threads);
+  parts.settings = settings_in_force(*configuration, registry);
+  if (configuration->clock == Clock::kSettled) {
+    Result<SettledClock> settled = SettledClock::open(*configuration, world_rank(), world_size());
+    if (settled && parts.recorder == nullptr)
       settled = Result<SettledClock>::failure("clock = settled needs a settle_limit above 0");
     agree(settled ? std::string() : settled.error());
     const int first_runs = largest_of_all((*settled).is_first_run() ? 1 : 0);
     agree(first_runs == ((*settled).is_first_run() ? 1 : 0)
               ? std::string()
-              : fmt::format("times: {} is there for some ranks only", session->configuration().times));
-    session->settled_clock = std::move(*settled);
+              : fmt::format("times: {} is there for some ranks only", configuration->times));
+    parts.settled_clock = std::move(*settled);
   }
-  if (session->configuration().certificate) session->engine.certificate = std::make_unique<Certificate>();
-  return session;
+  return std::make_unique<Session>(std::move(*configuration), registry, std::move(parts));
 }
 
 }  // namespace offramp

@@ -63,8 +63,8 @@ std::atomic<bool> left = false;
 RankPart own_part(Session& session, const char* reason) {
   RankPart part;
   part.run = run_id;
-  part.rank = session.engine.rank();
-  part.ranks = session.engine.ranks();
+  part.rank = session.engine().rank();
+  part.ranks = session.engine().ranks();
   part.reason = reason;
   part.contribution = own_contribution(session);
   return part;
@@ -145,7 +145,7 @@ Watched* find_watched(int signal) {
 void let_others_hear() {
   constexpr long kHalfSecond = 500'000'000;
   const Session* const session = Session::current;
-  if (session == nullptr || session->process() != getpid() || session->engine.ranks() == 1) return;
+  if (session == nullptr || session->process() != getpid() || session->engine().ranks() == 1) return;
   std::timespec left_over{0, kHalfSecond};
   while (nanosleep(&left_over, &left_over) != 0 && errno == EINTR) continue;
 }
@@ -214,7 +214,7 @@ void stop_watching() {
 void leave_parts(const char* reason) {
   Session* const session = Session::current;
   if (session == nullptr || run_id.empty() || session->process() != getpid() || left.exchange(true)) return;
-  if (session->recorder != nullptr) session->recorder->recorder().flush();
+  if (session->recorder() != nullptr) session->recorder()->recorder().flush();
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -225,7 +225,7 @@ void leave_parts(const char* reason) {
   if (writer == 0) child(*session, reason);
   int status = writer < 0 ? -1 : 0;
   while (writer > 0 && waitpid(writer, &status, 0) < 0 && errno == EINTR) continue;
-  if (status != 0) tell_lost_part(session->engine.rank(), status);
+  if (status != 0) tell_lost_part(session->engine().rank(), status);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

@@ -28,7 +28,7 @@ recording::Description describe(Session& session) {
   const RunFacts facts = facts_of(session);
   const HostFacts host = look_at_host();
   recording::Description description;
-  description.ranks = session.engine.ranks();
+  description.ranks = session.engine().ranks();
   auto& known = description.facts;
   std::string arguments;
   for (std::size_t i = 1; i < facts.command.size(); ++i)
@@ -42,7 +42,7 @@ recording::Description describe(Session& session) {
   known.emplace_back("mpi", facts.mpi);
   known.emplace_back("offramp", OFFRAMP_VERSION);
   known.emplace_back("carried by",
-                     session.carries ? session.configuration().backend : std::string("the MPI library"));
+                     session.carries() ? session.configuration().backend : std::string("the MPI library"));
   for (const SettingInForce& setting : facts.settings) {
     if (!setting.is_default()) known.emplace_back("setting " + setting.key, setting.value);
   }
@@ -81,7 +81,7 @@ std::unique_ptr<ProgramRecorder> make_recorder(const Configuration& configuratio
 
 Recorded gather_recording(Session& session, const WorldApart& apart) {
   using Recording = Result<recording::Recording>;
-  recording::Recorder& recorder = session.recorder->recorder();
+  recording::Recorder& recorder = session.recorder()->recorder();
   const Configuration& configuration = session.configuration();
   const std::uint64_t cut = apart.sum(recorder.complete() ? 0 : 1);
   const std::uint64_t events = apart.sum(recorder.events());
@@ -107,7 +107,7 @@ Recorded gather_recording(Session& session, const WorldApart& apart) {
   }
   std::string own = recorder.finish();
   // It may be on another host than rank 0.
-  if (own.empty()) own = contents_of(recording::part_path(configuration.record, session.engine.rank()));
+  if (own.empty()) own = contents_of(recording::part_path(configuration.record, session.engine().rank()));
   std::vector<std::string> parts = apart.gather(std::move(own));
   if (apart.rank() == 0)
     recorded.recording = recording::Recording::from_parts(describe(session), std::move(parts));
@@ -122,18 +122,18 @@ void write_recording(Session& session, const WorldApart& apart, Recorded& record
     if (!problem.empty()) tell_lost("recording", recorded.path, problem);
   }
   if (apart.hear(problem.empty()))
-    (void)unlink(recording::part_path(recorded.path, session.engine.rank()).c_str());
+    (void)unlink(recording::part_path(recorded.path, session.engine().rank()).c_str());
 }
 
 bool leave_recording(Session& session) {
   const Configuration& configuration = session.configuration();
-  if (session.recorder == nullptr || !configuration.record.empty()) return false;
+  if (session.recorder() == nullptr || !configuration.record.empty()) return false;
   const std::string path = recording_path(configuration);
   bool first = true;
-  for (int rank = 0; rank < session.engine.ranks() && first; ++rank)
+  for (int rank = 0; rank < session.engine().ranks() && first; ++rank)
     first = access(recording::part_path(path, rank).c_str(), F_OK) != 0;
-  const std::string own = recording::part_path(path, session.engine.rank());
-  const std::string problem = write_output(own, session.recorder->recorder().finish());
+  const std::string own = recording::part_path(path, session.engine().rank());
+  const std::string problem = write_output(own, session.recorder()->recorder().finish());
   if (!problem.empty()) tell_lost("recording", own, problem);
   return first && problem.empty();
 }

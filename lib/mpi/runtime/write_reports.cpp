@@ -42,18 +42,18 @@ RunFacts facts_of(Session& session) {
     facts.mpi = release_of_mpi_library(text.data());
   }
   facts.ucx = session.fabric().version();
-  facts.settings = session.settings;
+  facts.settings = session.settings();
   return facts;
 }
 
 RunReport own_contribution(Session& session) {
   RankNotes notes;
-  notes.clock_reads = session.clock_reads;
+  notes.clock_reads = session.clock_reads();
   notes.communicator_name = [&session](std::uint64_t context) {
-    return session.marshal.communicators.name_of(context);
+    return session.marshal().communicators.name_of(context);
   };
   if (!session.configuration().report.empty()) notes.host = look_at_host();
-  return rank_report(session.engine, kFunctionNames, notes);
+  return rank_report(session.engine(), kFunctionNames, notes);
 }
 
 namespace {
@@ -100,7 +100,7 @@ Settled Settlement::over(const std::string& backend, ReplayObserver* observer, C
   options.observer = observer;
   options.clock_reads = clock_reads;
   const auto setting = world_setting(configuration, session_.registry(), *session_.registry().find(backend),
-                                     session_.engine.ranks());
+                                     session_.engine().ranks());
   if (!setting) return {backend, {}, setting.error()};
   const ReplaySource source = source_of(*recorded_.recording);
   Result<ReplayResult> result = replay(*setting, source, options);
@@ -113,9 +113,9 @@ Settled Settlement::over(const std::string& backend, ReplayObserver* observer, C
 
 Settled Settlement::over_own() {
   const Configuration& configuration = session_.configuration();
-  ReplayRecords records(session_.engine.ranks(), {!configuration.trace.empty(), configuration.receipts,
-                                                  !configuration.capture.empty()});
-  const bool for_next_run = session_.settled_clock && session_.settled_clock->is_first_run();
+  ReplayRecords records(session_.engine().ranks(), {!configuration.trace.empty(), configuration.receipts,
+                                                    !configuration.capture.empty()});
+  const bool for_next_run = session_.settled_clock() != nullptr && session_.settled_clock()->is_first_run();
   ClockReads clock_reads;
   Settled settled = over(configuration.backend, records.wanted().any() ? &records : nullptr,
                          for_next_run ? &clock_reads : nullptr);
@@ -141,7 +141,7 @@ std::vector<Settled> Settlement::all() {
     all.push_back({configuration.backend,
                    {},
                    recorded_.unsettled.empty() ? recorded_.recording.error() : recorded_.unsettled});
-    if (session_.settled_clock && session_.settled_clock->is_first_run())
+    if (session_.settled_clock() != nullptr && session_.settled_clock()->is_first_run())
       tell_lost("file of times", configuration.times, all.back().problem);
     return all;
   }
@@ -153,7 +153,7 @@ std::vector<Settled> Settlement::all() {
 /// The latest clock of all ranks at their ends, at rank 0; with clock = model what MPI_Wtime says last.
 Time latest_clock(Session& session, const WorldApart& apart) {
   Time latest;
-  for (const std::string& text : apart.gather(std::to_string(session.engine.clock()->now.count())))
+  for (const std::string& text : apart.gather(std::to_string(session.engine().clock()->now.count())))
     latest = later(latest, Time::ps(std::strtoll(text.c_str(), nullptr, 10)));
   return latest;
 }
@@ -169,7 +169,7 @@ std::string estimate_text(Time estimate, Time settled) {
 
 /// With clock = settled.
 void tell_of_settled_clock(Session& session, const WorldApart& apart) {
-  SettledClock& clock = *session.settled_clock;
+  SettledClock& clock = *session.settled_clock();
   clock.end();
   const std::uint64_t settled = apart.sum(clock.settled());
   const std::uint64_t others = apart.sum(clock.difference().empty() ? 0 : 1);
@@ -227,22 +227,22 @@ void write_reports(const Session& session, const RunFacts& facts, const std::vec
 }  // namespace
 
 void write_outputs(Session& session) {
-  if (!session.carries && session.recorder == nullptr) return;
+  if (!session.carries() && session.recorder() == nullptr) return;
   const Stopwatch gathering;
   const WorldApart apart;
   const std::uint64_t bytes =
-      apart.sum(session.recorder != nullptr ? session.recorder->recorder().bytes() : 0);
-  Recorded recorded = session.recorder != nullptr
+      apart.sum(session.recorder() != nullptr ? session.recorder()->recorder().bytes() : 0);
+  Recorded recorded = session.recorder() != nullptr
                           ? gather_recording(session, apart)
                           : Recorded{Result<recording::Recording>::failure("settle_limit is 0")};
   write_recording(session, apart, recorded);
-  if (!session.carries) return;
+  if (!session.carries()) return;
   const std::vector<std::string> ranks = apart.gather(encode(own_contribution(session)));
   std::optional<Time> estimate;
   if (session.configuration().clock == Clock::kModel) estimate = latest_clock(session, apart);
   if (apart.rank() == 0)
     write_reports(session, facts_of(session), ranks, recorded, bytes, gathering.passed(), estimate);
-  if (session.settled_clock) tell_of_settled_clock(session, apart);
+  if (session.settled_clock() != nullptr) tell_of_settled_clock(session, apart);
   (void)apart.hear_asleep(true);  // no rank leaves before the files have their names
 }
 
