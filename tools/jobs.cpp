@@ -168,7 +168,7 @@ void add_whole_runs(Settled& replayed, const BackendDescription& host, const Wor
 /// Nothing: interrupted, or refused, and then that is added.
 std::optional<Settled> replay_over(const BackendDescription& backend, const ReplayToolOptions& options,
                                    const Setup& setup, const Jobs& jobs, std::vector<Refused>& refused,
-                                   int& code) {
+                                   RecordFiles& files) {
   Result<WorldSetting> setting = world_setting(*setup.configuration, setup.registry, backend, jobs.ranks());
   if (!setting) throw Misuse{setting.error()};
   (*setting).check = options.check;
@@ -199,14 +199,11 @@ std::optional<Settled> replay_over(const BackendDescription& backend, const Repl
     }
     return (*result).stopped ? std::nullopt : std::optional(std::move(*result));
   };
-  const RecordOptions to_files =
-      setup.backends.size() > 1 ? options.records.of_backend(backend.name) : options.records;
-  to_files.check();
-  const std::unique_ptr<ReplayRecords> records = to_files.records(jobs.source(nullptr).ranks);
+  const std::unique_ptr<ReplayRecords> records = files.records(backend.name, jobs.source(nullptr).ranks);
   std::optional<ReplayResult> together = run(nullptr, records.get());
   if (!together) return std::nullopt;
   Settled replayed{std::string(backend.name), std::move(*together)};
-  if (records != nullptr && to_files.write(*records) != kDone) code = kNotWritten;
+  if (records != nullptr) files.write(backend.name, *records);
   if (options.records.receipts.any()) replayed.receipts = records->receipts_json();
   for (const Job& job : jobs.all()) {
     const std::optional<ReplayResult> alone = run(&job, nullptr);
@@ -252,17 +249,18 @@ int replay_jobs(const ReplayToolOptions& options) {
   const Jobs jobs(options, *setup.configuration);
   setup.tell_sources();
   watch_for_interrupt();
-  int code = kDone;
+  RecordFiles files(options.records, setup.backends.size());
   std::vector<Settled> all;
   std::vector<Refused> refused;
   for (const BackendDescription* backend : setup.backends) {
     const std::size_t before = refused.size();
-    std::optional<Settled> replayed = replay_over(*backend, options, setup, jobs, refused, code);
+    std::optional<Settled> replayed = replay_over(*backend, options, setup, jobs, refused, files);
     if (!replayed && refused.size() == before) break;
     if (!replayed) continue;
     if (!options.json) print_table(*replayed, jobs);
     all.push_back(std::move(*replayed));
   }
+  int code = files.finish();
   tell_refusals(refused, all.empty());
   const recording::Description description = jobs.description();
   RunFacts facts =

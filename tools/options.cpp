@@ -184,8 +184,9 @@ void add_html(CLI::App& app, std::string& file) {
 }
 
 void add_records(CLI::App& app, RecordOptions& records) {
-  app.add_option("--trace", records.trace,
-                 description_of("trace") + "; of several backends one each, FILE.host.json for FILE.json")
+  app.add_option(
+         "--trace", records.trace,
+         description_of("trace") + "; of several backends one with all of them; compressed as FILE.json.gz")
       ->type_name("FILE");
   app.add_option("--capture", records.capture,
                  description_of("capture") + " (and backend): FILE.0.pcap for FILE.pcap")

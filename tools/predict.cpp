@@ -109,6 +109,7 @@ std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points
   std::size_t done = 0;
   bool any = false;
   std::string first_problem;
+  RecordFiles files(options.records, setup.backends.size());
   for (const Operation& point : points) {
     for (const BackendDescription* backend : setup.backends) {
       Answer answer{{point, backend}, {}, {}};
@@ -116,10 +117,7 @@ std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points
       progress.say("{}/{} {} {} ranks {} bytes", ++done, all, now.backend->name, now.operation.ranks,
                    now.operation.bytes);
       const ForecastSetting setting = setting_of(setup, *backend, point.ranks, options.check);
-      const RecordOptions to_files =
-          setup.backends.size() > 1 ? options.records.of_backend(backend->name) : options.records;
-      to_files.check();
-      std::unique_ptr<ReplayRecords> records = to_files.records(point.ranks);
+      std::unique_ptr<ReplayRecords> records = files.records(backend->name, point.ranks);
       Result<Forecast> result = forecast(setting, point, options.repeat, options.what_if, records.get());
       if (!result) {
         if (first_problem.empty()) first_problem = result.error();
@@ -132,7 +130,7 @@ std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points
       if (setting.backend.footing != nullptr)
         answer.footing = setting.backend.footing(setting.settings, setting.machine, point.ranks);
       const bool recorded = records != nullptr && answer.forecast.declined.empty();
-      if (recorded && to_files.write(*records) != kDone) code = kNotWritten;
+      if (recorded) files.write(backend->name, *records);
       if (answer.forecast.declined.empty()) {
         answer.cycles = engine_cycles(setting, answer.forecast);
       } else if (could_be_larger(setting, point)) {
@@ -141,6 +139,7 @@ std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points
       answers.push_back(std::move(answer));
     }
   }
+  if (const int written = files.finish(); written != kDone) code = written;
   if (!any && !first_problem.empty()) throw Misuse{first_problem};
   return answers;
 }

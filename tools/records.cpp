@@ -5,40 +5,54 @@
 #include "lib/configuration/names.hpp"
 #include "lib/report/capture.hpp"
 #include "tools/setup.hpp"
-#include "tools/tool.hpp"
 
 namespace offramp::tool {
 
-std::unique_ptr<ReplayRecords> RecordOptions::records(int ranks) const {
-  const ReplayRecords::Wanted wanted{!trace.empty(), receipts, !capture.empty()};
-  return wanted.any() ? std::make_unique<ReplayRecords>(ranks, wanted) : nullptr;
-}
-
-RecordOptions RecordOptions::of_backend(std::string_view backend) const {
-  RecordOptions own = *this;
-  for (std::string* path : {&own.trace, &own.capture}) {
-    if (!path->empty()) *path = path_of_part(*path, backend);
-  }
-  return own;
-}
-
-void RecordOptions::check() const {
-  std::string problem = trace.empty() ? "" : option_problem("--trace", trace);
-  if (problem.empty() && !capture.empty()) problem = option_problem("--capture", capture_path(capture, 0));
+RecordFiles::RecordFiles(const RecordOptions& options, std::size_t backends) : options_(options) {
+  place_.replays = static_cast<int>(backends);
+  const std::string problem = options.trace.empty() ? "" : option_problem("--trace", options.trace);
   if (!problem.empty()) throw Misuse{problem};
 }
 
-int RecordOptions::write(const ReplayRecords& records) const {
+std::string RecordFiles::capture_of(std::string_view backend) const {
+  return place_.replays > 1 ? path_of_part(options_.capture, backend) : options_.capture;
+}
+
+std::unique_ptr<ReplayRecords> RecordFiles::records(std::string_view backend, int ranks) const {
+  const ReplayRecords::Wanted wanted{!options_.trace.empty(), options_.receipts, !options_.capture.empty()};
+  if (!wanted.any()) return nullptr;
+  const std::string problem =
+      wanted.capture ? option_problem("--capture", capture_path(capture_of(backend), 0)) : "";
+  if (!problem.empty()) throw Misuse{problem};
+  return std::make_unique<ReplayRecords>(ranks, wanted);
+}
+
+void RecordFiles::tell(const std::string& path, const std::string& problem) {
+  if (problem.empty()) return;
+  complain(fmt::format("cannot write {}: {}", in_quotes(path), problem));
+  code_ = kNotWritten;
+}
+
+void RecordFiles::write(std::string_view backend, const ReplayRecords& records) {
   for (const std::string& line : records.notes()) complain(line);
-  int code = kDone;
-  const auto tell = [&code](const std::string& path, const std::string& problem) {
-    if (problem.empty()) return;
-    complain(fmt::format("cannot write {}: {}", in_quotes(path), problem));
-    code = kNotWritten;
-  };
-  if (!trace.empty()) tell(trace, records.write_trace(trace));
-  if (!capture.empty()) tell(capture, records.write_captures(capture));
-  return code;
+  if (!options_.capture.empty()) {
+    const std::string path = capture_of(backend);
+    tell(path, records.write_captures(path));
+  }
+  if (options_.trace.empty() || code_ != kDone) return;
+  if (!trace_) {
+    Result<TraceFile> file = TraceFile::create(options_.trace);
+    if (!file) return tell(options_.trace, file.error());
+    trace_.emplace(std::move(*file));
+  }
+  place_.label = place_.replays > 1 ? fmt::format("{}: ", backend) : std::string();
+  records.write_trace(*trace_, place_);
+}
+
+int RecordFiles::finish() {
+  if (trace_) tell(options_.trace, trace_->finish());
+  trace_.reset();
+  return code_;
 }
 
 }  // namespace offramp::tool

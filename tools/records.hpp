@@ -2,26 +2,43 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "lib/report/replay_records.hpp"
+#include "tools/tool.hpp"
 
 namespace offramp::tool {
 
 struct RecordOptions {
   std::string trace;    // paths; empty: not wanted
-  std::string capture;  // one file for each rank
+  std::string capture;  // one file for each rank, and for each backend of several
   CallRange receipts;
+};
 
-  /// Of a simulation of so many ranks; null: nothing is wanted.
-  [[nodiscard]] std::unique_ptr<ReplayRecords> records(int ranks) const;
-  /// The same with files of a backend's own, where several are simulated: run.json -> run.host.json
-  [[nodiscard]] RecordOptions of_backend(std::string_view backend) const;
-  /// Throws Misuse for a file that cannot be written.
-  void check() const;
-  /// Writes the files; complains of what is missing, and returns the exit code.
-  [[nodiscard]] int write(const ReplayRecords& records) const;
+/// The files of one command that simulates one backend after the other: one trace with all of them, and
+/// captures of each.
+class RecordFiles {
+ public:
+  /// options outlive it. backends: how many are simulated. Throws Misuse for a file that cannot be written.
+  RecordFiles(const RecordOptions& options, std::size_t backends);
+
+  /// What to observe a simulation of so many ranks with; null: nothing is wanted. Throws as the constructor.
+  [[nodiscard]] std::unique_ptr<ReplayRecords> records(std::string_view backend, int ranks) const;
+  /// Puts what was observed into the files, and complains of what is missing.
+  void write(std::string_view backend, const ReplayRecords& records);
+  /// Ends the trace, if anything was written. Returns the exit code: kDone or kNotWritten.
+  [[nodiscard]] int finish();
+
+ private:
+  [[nodiscard]] std::string capture_of(std::string_view backend) const;
+  void tell(const std::string& path, const std::string& problem);
+
+  const RecordOptions& options_;
+  std::optional<TraceFile> trace_;
+  TracePlace place_;
+  int code_ = kDone;
 };
 
 }  // namespace offramp::tool

@@ -67,6 +67,7 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
                    const std::string& name) {
   Results results;
   WholeRuns whole_runs(*setup.registry.find("host"));
+  RecordFiles files(options.records, setup.backends.size());
   for (const BackendDescription* backend : setup.backends) {
     Result<WorldSetting> setting =
         world_setting(*setup.configuration, setup.registry, *backend, played.ranks());
@@ -80,10 +81,7 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
     how.sizes = options.wants_report();
     how.partial = options.partial;
     how.arrival = options.modelled_arrival ? Arrival::kModelled : Arrival::kRecorded;
-    const RecordOptions to_files =
-        setup.backends.size() > 1 ? options.records.of_backend(backend->name) : options.records;
-    to_files.check();
-    const std::unique_ptr<ReplayRecords> records = to_files.records(ranks);
+    const std::unique_ptr<ReplayRecords> records = files.records(backend->name, ranks);
     how.observer = records.get();
     how.progress = [&](const ReplayProgress& now) {
       progress.say("{}: {} events, {} of {} ranks done", backend->name, now.events, now.ranks_ended, ranks);
@@ -109,10 +107,11 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
     results.program = whole_runs.program();
     results.over_star.push_back(over_star(*setting, played, how));
     if (how.details) replayed.accounts = accounts_of(*setting, played.source(), how, *replayed.result);
-    if (records != nullptr && to_files.write(*records) != kDone) results.code = kNotWritten;
+    if (records != nullptr) files.write(backend->name, *records);
     if (options.records.receipts.any()) results.all.back().receipts = records->receipts_json();
     if (is_interrupted()) break;
   }
+  if (const int code = files.finish(); code != kDone) results.code = code;
   return results;
 }
 

@@ -42,8 +42,8 @@ void ReplayLog::used(int rank, std::uint64_t operation) {
   if (observer_ != nullptr) observer_->used(rank, operation);
 }
 
-void ReplayLog::sent(std::uint64_t message, int destination) {
-  if (observer_ != nullptr) observer_->sent(message, destination);
+void ReplayLog::began(std::uint64_t operation, const OperationFacts& facts) {
+  if (observer_ != nullptr) observer_->began(operation, facts);
 }
 
 void ReplayLog::part(int rank, std::uint64_t message, std::uint64_t collective) {

@@ -26,7 +26,7 @@ class ReplayLog final : public WorldLog, public SpanSink {
   void record(const Span& span) override;
   void turn(int rank, std::uint32_t thread) override;
   void used(int rank, std::uint64_t operation) override;
-  void sent(std::uint64_t message, int destination) override;
+  void began(std::uint64_t operation, const OperationFacts& facts) override;
   void part(int rank, std::uint64_t message, std::uint64_t collective) override;
   void host(int rank, std::uint64_t operation, std::string_view what, Time begin, Time end) override;
   void waited(int rank, const MessageWait& wait) override;

@@ -27,7 +27,7 @@ void LinkLoadRecorder::carried(const Network& network, std::size_t number, Time 
   }
 }
 
-std::string LinkLoadRecorder::trace_events(int process) const {
+std::string LinkLoadRecorder::trace_events(int process, std::string_view name) const {
   if (links_.empty()) return {};
   std::vector<const Link*> busiest;
   for (const auto& [number, link] : links_) busiest.push_back(&link);
@@ -35,11 +35,7 @@ std::string LinkLoadRecorder::trace_events(int process) const {
                    [](const Link* a, const Link* b) { return a->bits > b->bits; });
   busiest.resize(std::min(busiest.size(), kMostTracks));
   fmt::memory_buffer text;
-  fmt::format_to(std::back_inserter(text),
-                 "{{\"ph\": \"M\", \"pid\": {0}, \"name\": \"process_name\", \"args\": {{\"name\": "
-                 "\"network\"}}}}{1}{{\"ph\": \"M\", \"pid\": {0}, \"name\": \"process_sort_index\", "
-                 "\"args\": {{\"sort_index\": {0}}}}}",
-                 process, kTraceSeparator);
+  text.append(trace_process(process, name));
   for (const Link* link : busiest) {
     std::vector<std::pair<Time, std::int64_t>> changes;
     for (const Interval& interval : link->intervals) {
@@ -47,7 +43,7 @@ std::string LinkLoadRecorder::trace_events(int process) const {
       changes.emplace_back(interval.end, -interval.rate);
     }
     std::sort(changes.begin(), changes.end());
-    const std::string name = trace_quoted("link " + link->name);
+    const std::string track = trace_quoted("link " + link->name);
     std::int64_t shown = 0;
     std::int64_t load = 0;
     for (std::size_t i = 0; i < changes.size(); ++i) {
@@ -55,11 +51,9 @@ std::string LinkLoadRecorder::trace_events(int process) const {
       const bool is_last_of_its_time = i + 1 == changes.size() || changes[i + 1].first != changes[i].first;
       if (!is_last_of_its_time || load == shown) continue;
       shown = load;
-      fmt::format_to(
-          std::back_inserter(text),
-          "{}{{\"ph\": \"C\", \"pid\": {}, \"name\": {}, \"ts\": {}, \"args\": {{\"Gb/s\": {:.6g}}}}}",
-          kTraceSeparator, process, name, trace_microseconds(changes[i].first),
-          static_cast<double>(load) / 1e9);
+      fmt::format_to(std::back_inserter(text),
+                     R"({}{{"ph":"C","pid":{},"name":{},"ts":{},"args":{{"Gb/s":{:.6g}}}}})", kTraceSeparator,
+                     process, track, trace_microseconds(changes[i].first), static_cast<double>(load) / 1e9);
     }
   }
   return fmt::to_string(text);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/replay/replay_result.hpp"
@@ -23,8 +24,8 @@ class LinkLoadRecorder {
   void carried(const Network& network, std::size_t link, Time begin, Time end, Bandwidth rate);
 
   /// Counter events of the trace, in Gb/s, separated as kTraceSeparator says; empty where no link was used.
-  /// process: the number under which the trace shows them.
-  [[nodiscard]] std::string trace_events(int process) const;
+  /// process, name: those of the process under which the trace shows them.
+  [[nodiscard]] std::string trace_events(int process, std::string_view name) const;
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
 
  private:

@@ -26,6 +26,7 @@ ReplayRecords::ReplayRecords(int ranks, const Wanted& wanted) : wanted_(wanted) 
   wants_all_ = wanted_.receipts.first == 1 && wanted_.receipts.last == kLast;
   const auto count = static_cast<std::size_t>(ranks);
   for (int rank = 0; wanted.trace && rank < ranks; ++rank) traces_.emplace_back(rank);
+  if (wanted.trace) about_.resize(count);
   if (wanted_.receipts.any()) receipts_.assign(count, ReceiptRecorder(wanted_.receipts));
   if (wanted.capture) captures_.resize(count);
 }
@@ -33,6 +34,7 @@ ReplayRecords::ReplayRecords(int ranks, const Wanted& wanted) : wanted_(wanted) 
 // --- calls ---
 
 void ReplayRecords::enter(int rank) {
+  if (!about_.empty()) of(about_, rank) = 0;
   if (!receipts_.empty()) of(receipts_, rank).enter();
 }
 
@@ -45,7 +47,7 @@ const char* ReplayRecords::name_of(std::uint16_t function, std::string_view name
 
 void ReplayRecords::leave(int rank, std::uint16_t function, std::string_view name, Time begin, Time end) {
   const char* const known = name_of(function, name);
-  if (!traces_.empty() && end > begin) keep(rank, {"MPI", known, begin, end, 0, rank});
+  if (!traces_.empty() && end > begin) keep(rank, {kTraceCalls, known, begin, end, of(about_, rank), rank});
   if (receipts_.empty()) return;
   ReceiptRecorder& own = of(receipts_, rank);
   // A call of which stages may be missing has no account.
@@ -56,18 +58,22 @@ void ReplayRecords::leave(int rank, std::uint16_t function, std::string_view nam
 // --- operations ---
 
 void ReplayRecords::turn(int rank, std::uint32_t thread) {
+  if (!about_.empty()) of(about_, rank) = 0;
   if (!receipts_.empty()) of(receipts_, rank).turn(thread);
 }
 
 void ReplayRecords::used(int rank, std::uint64_t operation) {
+  if (!about_.empty() && of(about_, rank) == 0) of(about_, rank) = operation;
   if (receipts_.empty()) return;
   of(receipts_, rank).used(operation);
   if (!wants_all_ && of(receipts_, rank).is_wanted()) operations_.insert(operation);
 }
 
-void ReplayRecords::sent(std::uint64_t message, int destination) {
-  const int source = rank_of_operation(message);
-  if (!traces_.empty() && destination == source) of(traces_, source).sent_to_self(message);
+void ReplayRecords::began(std::uint64_t operation, const OperationFacts& facts) {
+  if (traces_.empty()) return;
+  if (facts_.size() < kMostSpans) facts_.emplace(operation, facts);
+  const int rank = rank_of_operation(operation);
+  if (facts.kind == OperationKind::kSend && facts.peer == rank) of(traces_, rank).sent_to_self(operation);
 }
 
 void ReplayRecords::part(int rank, std::uint64_t message, std::uint64_t collective) {
@@ -109,20 +115,20 @@ void ReplayRecords::record(const Packet& packet) {
 // --- files ---
 
 std::string ReplayRecords::write_trace(const std::string& path) const {
-  Result<OutputFile> file = OutputFile::create(path);
+  Result<TraceFile> file = TraceFile::create(path);
   if (!file) return file.error();
-  const char* before = kTraceBegin;
-  for (const TraceRecorder& trace : traces_) {
-    file->write(before);
-    file->write(trace_events(trace));
-    before = kTraceSeparator;
-  }
-  if (const std::string counters = links_.trace_events(static_cast<int>(traces_.size())); !counters.empty()) {
-    file->write(before);
-    file->write(counters);
-  }
-  file->write(kTraceEnd);
+  TracePlace place;
+  write_trace(*file, place);
   return file->finish();
+}
+
+void ReplayRecords::write_trace(TraceFile& file, TracePlace& place) const {
+  for (const TraceRecorder& trace : traces_) file.add(trace_events(trace, facts_, place));
+  place.processes += static_cast<int>(traces_.size());
+  const std::string counters = links_.trace_events(place.processes, place.label + "network");
+  if (!counters.empty()) file.add(counters);
+  ++place.processes;
+  ++place.replay;
 }
 
 std::string ReplayRecords::write_captures(const std::string& path) const {

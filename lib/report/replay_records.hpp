@@ -13,6 +13,7 @@
 #include "lib/report/link_loads.hpp"
 #include "lib/report/receipts.hpp"
 #include "lib/report/trace.hpp"
+#include "lib/report/trace_file.hpp"
 
 namespace offramp {
 
@@ -38,6 +39,8 @@ class ReplayRecords final : public ReplayObserver, private SpanSink, private Pac
 
   // They return nothing, or why a file could not be written.
   [[nodiscard]] std::string write_trace(const std::string& path) const;
+  /// This replay's part of a trace of several, whose place and processes it moves on.
+  void write_trace(TraceFile& file, TracePlace& place) const;
   /// One file for each rank, see capture_path().
   [[nodiscard]] std::string write_captures(const std::string& path) const;
   [[nodiscard]] Receipts receipts() const;
@@ -54,7 +57,7 @@ class ReplayRecords final : public ReplayObserver, private SpanSink, private Pac
   void leave(int rank, std::uint16_t function, std::string_view name, Time begin, Time end) override;
   void turn(int rank, std::uint32_t thread) override;
   void used(int rank, std::uint64_t operation) override;
-  void sent(std::uint64_t message, int destination) override;
+  void began(std::uint64_t operation, const OperationFacts& facts) override;
   void part(int rank, std::uint64_t message, std::uint64_t collective) override;
   void host(int rank, std::uint64_t operation, std::string_view what, Time begin, Time end) override;
   void carried(const Network& network, std::size_t link, Time begin, Time end, Bandwidth rate) override;
@@ -75,7 +78,9 @@ class ReplayRecords final : public ReplayObserver, private SpanSink, private Pac
   std::vector<TraceRecorder> traces_;
   std::vector<ReceiptRecorder> receipts_;
   std::vector<CaptureRecorder> captures_;
-  LinkLoadRecorder links_;  // for the trace
+  LinkLoadRecorder links_;            // for the trace
+  TraceFacts facts_;                  // likewise, of kMostSpans operations at most
+  std::vector<std::uint64_t> about_;  // by rank: the first operation of the current call; 0: none so far
   std::uint64_t spans_ = 0;
   std::uint64_t accounted_ = 0;                   // spans of receipts
   std::uint64_t too_many_ = 0;                    // beyond kMostSpans

@@ -1,13 +1,17 @@
 // Traces: every span of a run, as a file that Perfetto (ui.perfetto.dev) and chrome://tracing open. One
-// process per rank, one track per hardware unit, in modelled time; arrows follow messages from rank to rank.
+// process per rank (of each hardware, where several are compared), one track per hardware unit, in modelled
+// time; arrows follow messages from rank to rank. A slice says which operation it belongs to, and what that
+// is about: bytes, peer, tag, communicator.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "offramp/kernel/span.hpp"
+#include "simulators/model/world_log.hpp"
 
 namespace offramp {
 
@@ -44,8 +48,22 @@ class TraceRecorder {
   std::uint64_t dropped_ = 0;
 };
 
+/// The unit of the program's calls, whose track comes first.
+inline constexpr std::string_view kTraceCalls = "MPI";
+
+/// By the operation's number.
+using TraceFacts = std::unordered_map<std::uint64_t, OperationFacts>;
+
+/// Where a replay's processes and arrows stand among those of the others in the same file.
+struct TracePlace {
+  std::string label;  // in front of a process's name, "cclo: "; empty where there is one replay
+  int replay = 0;     // number of this one
+  int replays = 1;    // how many the file has
+  int processes = 0;  // of the replays before it
+};
+
 /// What precedes and follows the ranks' parts in the file; between two parts stands kTraceSeparator.
-inline constexpr const char* kTraceBegin = "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n";
+inline constexpr const char* kTraceBegin = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
 inline constexpr const char* kTraceSeparator = ",\n";
 inline constexpr const char* kTraceEnd = "\n]}\n";
 
@@ -56,6 +74,9 @@ std::string trace_microseconds(Time time);
 
 /// One rank's part: events, separated by commas. Never empty. Spans of one unit that overlap in time stand on
 /// further tracks of its name.
-std::string trace_events(const TraceRecorder& recorder);
+std::string trace_events(const TraceRecorder& recorder, const TraceFacts& facts, const TracePlace& place);
+
+/// The events that name a process and give it its place.
+std::string trace_process(int process, std::string_view name);
 
 }  // namespace offramp

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "offramp/kernel/time.hpp"
+#include "offramp/model/operation.hpp"
 
 namespace offramp {
 
@@ -24,6 +25,17 @@ struct MessageWait {
   Time shared = {};  // by how much other messages on its links have made it later
 };
 
+/// What an operation of a rank is about.
+struct OperationFacts {
+  OperationKind kind = OperationKind::kSend;  // kSend: a message
+  std::uint64_t bytes = 0;
+  /// World rank: the receiver of a message, which may be the sender itself, or the root of a collective.
+  /// Negative: a collective without a root.
+  int peer = -1;
+  int tag = 0;                // of a message
+  std::uint64_t context = 0;  // its communicator
+};
+
 class WorldLog {
  public:
   virtual ~WorldLog() = default;
@@ -31,8 +43,8 @@ class WorldLog {
   virtual void turn(int /*rank*/, std::uint32_t /*thread*/) {}
   /// The rank's program begins this operation, or learns that it is complete.
   virtual void used(int rank, std::uint64_t operation) = 0;
-  /// A message was sent to a rank of the world: another one, or the sender itself.
-  virtual void sent(std::uint64_t message, int destination) = 0;
+  /// A rank begins to send a message, for its program or for a collective, or takes part in a collective.
+  virtual void began(std::uint64_t operation, const OperationFacts& facts) = 0;
   /// A message is part of a rank's collective: of its sender's, or of its receiver's.
   virtual void part(int rank, std::uint64_t message, std::uint64_t collective) = 0;
   /// What the host itself did for an operation, beside what the backend tells in spans of its own. what: a

@@ -40,6 +40,9 @@ void Collective::start(Thread& thread, Task<Outcome> algorithm) {
 }
 
 void Collective::start(Thread& thread, const offramp::Operation& question, const CollectiveSizes& sizes) {
+  if (WorldLog* const log = core().log(); log != nullptr)
+    log->began(Team::operation, {question.kind, question.bytes,
+                                 has_root(question.kind) ? world_rank(question.root) : -1, 0, context()});
   CollectiveBuffers buffers;
   buffers.block = sizes.block;
   buffers.receive = no_memory_.take(sizes.receive);

@@ -26,6 +26,7 @@ using testing::Pair;
 struct Told final : WorldLog, SpanSink, PacketSink {
   std::map<int, std::vector<std::uint64_t>> uses;  // by rank
   std::vector<std::pair<std::uint64_t, int>> sends;
+  std::map<std::uint64_t, OperationFacts> collectives;
   std::set<std::tuple<int, std::uint64_t, std::uint64_t>> parts;
   std::map<int, std::set<std::string>> host_work;
   std::vector<std::pair<int, MessageWait>> waits;
@@ -33,7 +34,12 @@ struct Told final : WorldLog, SpanSink, PacketSink {
   std::vector<std::pair<int, int>> packets;  // from, to
 
   void used(int rank, std::uint64_t operation) override { uses[rank].push_back(operation); }
-  void sent(std::uint64_t message, int destination) override { sends.emplace_back(message, destination); }
+  void began(std::uint64_t operation, const OperationFacts& facts) override {
+    if (facts.kind == OperationKind::kSend)
+      sends.emplace_back(operation, facts.peer);
+    else
+      collectives.emplace(operation, facts);
+  }
   void part(int rank, std::uint64_t message, std::uint64_t collective) override {
     parts.emplace(rank, message, collective);
   }

@@ -149,7 +149,7 @@ class Telling final : public SpanSink, public WorldLog {
     busy[network.link_name(link)] += end - begin;
   }
   void used(int, std::uint64_t) override {}
-  void sent(std::uint64_t, int) override {}
+  void began(std::uint64_t, const OperationFacts&) override {}
   void part(int, std::uint64_t, std::uint64_t) override {}
   void host(int, std::uint64_t, std::string_view, Time, Time) override {}
   std::vector<Span> spans;
