@@ -260,7 +260,7 @@ constexpr Row kRows[] = {
      [](const Configuration& c) { return plain(c.times.empty()); }},
     {{"live_clock", "OFFRAMP_LIVE_CLOCK", "false", false, "true, false",
       "estimate modelled time while the program runs, for offramp_modelled_time_ps() and MPI_T; slows it "
-      "down. On by itself with clock = model, with faults and with MPI_THREAD_MULTIPLE"},
+      "down. On by itself with clock = model and with faults"},
      [](Target& t, const RawValue& v) { return set_flag(t.all.live_clock, v); },
      text_of<&Configuration::live_clock>},
     {{"compute", "OFFRAMP_COMPUTE", "none", true, "none, measured, a factor above 0",

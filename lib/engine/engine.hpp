@@ -116,6 +116,8 @@ class Engine final : public Fabric::Sink {
   /// Payload of messages that are not received yet: now, and the most that there was at once.
   [[nodiscard]] std::size_t unexpected_bytes() const { return unexpected_bytes_; }
   [[nodiscard]] std::size_t unexpected_bytes_peak() const { return unexpected_bytes_peak_; }
+  /// Payload that peers may leave here without a receive, for each: before anything is sent.
+  void resize_window(std::size_t bytes) { window_.resize(bytes); }
   /// Sends and receives that have completed since the start.
   [[nodiscard]] std::uint64_t completions() const { return completions_; }
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }

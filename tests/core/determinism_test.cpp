@@ -114,7 +114,7 @@ TEST_P(ModelledTime, IsTheSameInEveryOrderOfDelivery) {
   for (const int ranks : {2, 5}) {
     const std::vector<Time> expected = clocks_of(ranks, *GetParam(), {}, 1);
     EXPECT_GT(expected[0], Time());
-    for (std::uint64_t shuffle = 1; shuffle <= test::seeds(20); ++shuffle) {
+    for (std::uint64_t shuffle = 1; shuffle <= test::seeds(10); ++shuffle) {
       ClusterOptions options;
       options.shuffle_seed = shuffle * 0x9e3779b97f4a7c15U;
       EXPECT_EQ(clocks_of(ranks, *GetParam(), options, 1), expected) << shuffle;

@@ -59,8 +59,8 @@ TEST_P(AStorm, LeavesNoMoreThanTheWindowAtTheReceiverAndTheRestAtTheSender) {
   constexpr std::size_t kCount = 200;
   constexpr std::size_t kWindow = 10 * kBytes;
   Ranks ranks(2, GetParam());
-  ranks[0].window.resize(kWindow);
-  ranks[1].window.resize(kWindow);
+  ranks[0].resize_window(kWindow);
+  ranks[1].resize_window(kWindow);
   Context& from = ranks.open(0);
   Context& to = ranks.open(1);
   const std::vector<Buffer> data = patterns(kCount, kBytes);
@@ -89,8 +89,8 @@ INSTANTIATE_TEST_SUITE_P(EagerLimits, AStorm, testing::Values(0U, 8192U, SIZE_MA
 
 TEST(PayloadWindow, IsGivenBackWhileMessagesAreReceived) {
   Ranks ranks(2);
-  ranks[0].window.resize(4 * kBytes);
-  ranks[1].window.resize(4 * kBytes);
+  ranks[0].resize_window(4 * kBytes);
+  ranks[1].resize_window(4 * kBytes);
   Context& from = ranks.open(0);
   Context& to = ranks.open(1);
   const Buffer data = pattern(kBytes, 1);
@@ -110,8 +110,8 @@ TEST(PayloadWindow, IsGivenBackWhileMessagesAreReceived) {
 
 TEST(PayloadWindow, IsGivenBackForMessagesOfAFreedCommunicator) {
   Ranks ranks(2);
-  ranks[0].window.resize(4 * kBytes);
-  ranks[1].window.resize(4 * kBytes);
+  ranks[0].resize_window(4 * kBytes);
+  ranks[1].resize_window(4 * kBytes);
   const Buffer data = pattern(kBytes, 1);
   for (std::uint64_t id = 1; id <= 20; ++id) {
     Context& from = ranks.open(0, id);
@@ -130,7 +130,7 @@ TEST(PayloadWindow, IsGivenBackForMessagesOfAFreedCommunicator) {
 
 TEST(PayloadWindow, DoesNotCountMessagesToOneselfOrTinyOnes) {
   Ranks ranks(2);
-  ranks[0].window.resize(0);
+  ranks[0].resize_window(0);
   Context& self = ranks.open(0);
   ranks.open(1);
   const Buffer data = pattern(kBytes, 1);
@@ -146,8 +146,8 @@ TEST(PayloadWindow, ChangesNoModelledTime) {
   std::vector<std::int64_t> clocks;
   for (const std::size_t size : {std::size_t{0}, 3 * kBytes, PayloadWindow::kTotal}) {
     Ranks ranks(2);
-    ranks[0].window.resize(size);
-    ranks[1].window.resize(size);
+    ranks[0].resize_window(size);
+    ranks[1].resize_window(size);
     Context& from = ranks.open(0);
     Context& to = ranks.open(1);
     const std::vector<Buffer> data = patterns(20, kBytes);
@@ -170,7 +170,7 @@ TEST(PayloadWindow, ChangesNoModelledTime) {
 TEST(PayloadWindow, IsNotGivenBackTwiceByAForgedMessage) {
   test::Mailroom room(2);
   Engine sender(room.at(0), test::host_lane(0, 2));
-  sender.window.resize(2 * kBytes);
+  sender.resize_window(2 * kBytes);
   Context& from = sender.open_context(1, 0, test::world_of(2));
   const Buffer data = pattern(kBytes, 1);
   std::vector<SendRecord> sends(3);

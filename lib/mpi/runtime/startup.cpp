@@ -141,10 +141,7 @@ std::unique_ptr<Session> make_session(bool threads) {
       {*configuration, registry, world_rank(), world_size(), static_cast<std::size_t>(Function::kCount)});
   agree(lane.error());
   SessionParts parts;
-  // A recording has one order of all calls of a rank, whatever thread made them. Only with a clock does a
-  // call wait for other ranks where the hardware does, so that this order is one that the hardware allows.
-  const bool several_threads = largest_of_all(threads ? 1 : 0) != 0;
-  if (carries && (several_threads || needs_live_clock(*configuration, **lane)))
+  if (carries && needs_live_clock(*configuration, **lane))
     parts.clock = std::make_unique<EstimatedClock>(**lane);
   clear_preload();  // the program's children are not part of the run
   parts.fabric = std::move(*fabric);
