@@ -8,8 +8,10 @@ namespace offramp::trace {
 namespace {
 
 using recording::Event;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* kRing = "dumpi/ring-0003.txt";
 
@@ -83,6 +85,23 @@ TEST(DumpiTrace, NamesCommunicatorsThatNotAllMake) {
       problem_of(folder.file("t-1", call_of("MPI_Comm_dup", "MPI_Comm oldcomm=2\nMPI_Comm newcomm=4\n"))),
       HasSubstr("make different things of one communicator"));
   EXPECT_EQ(problem_of(folder.file("t-1", split)), "");
+}
+
+/// DUMPI has -1 for any rank; MPICH's MPI_PROC_NULL stays what it is, which is -1, too.
+TEST(DumpiTrace, SaysWhereReceivesFromNoneLookLikeThoseFromAny) {
+  const Folder folder;
+  const auto notes = [&](int to, int from) {
+    const std::string message =
+        "int count=1\nMPI_Datatype datatype=9\nint {}={}\nint tag=3\nMPI_Comm comm=2\n";
+    return opened(
+               folder.file("t", call_of("MPI_Send", fmt::format(fmt::runtime(message), "dest", to)) +
+                                    call_of("MPI_Recv", fmt::format(fmt::runtime(message), "source", from))))
+        .notes;
+  };
+  const auto about_mpich = HasSubstr("receives from -1 count as receives from any rank");
+  EXPECT_THAT(notes(-1, -1), Contains(about_mpich));
+  EXPECT_THAT(notes(-2, -1), Not(Contains(about_mpich)));
+  EXPECT_THAT(notes(-1, 0), Not(Contains(about_mpich)));
 }
 
 /// Whatever the ranks say of a grid, the answer names the calls and is no crash.
