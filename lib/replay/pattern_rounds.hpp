@@ -4,12 +4,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "lib/recording/unrecorded_reader.hpp"
 #include "lib/replay/pattern.hpp"
 
 namespace offramp {
@@ -26,7 +26,7 @@ constexpr std::uint64_t drawn_for(std::uint64_t number) {
 }
 
 /// One rank's events, the same number of them each round.
-class PatternRounds : public recording::Reader {
+class PatternRounds : public recording::UnrecordedReader {
  public:
   PatternRounds(const Pattern& pattern, int rank) : pattern_(pattern), rank_(rank) {}
 
@@ -35,11 +35,7 @@ class PatternRounds : public recording::Reader {
   [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const final {
     return number == 0 || number > lists_.size() ? std::span<const std::uint64_t>() : lists_[number - 1];
   }
-  [[nodiscard]] std::optional<recording::Match> match() final { return std::nullopt; }
-  [[nodiscard]] std::span<const std::uint32_t> choice() const final { return {}; }
-  [[nodiscard]] std::uint64_t polls() const final { return 0; }
   [[nodiscard]] std::string_view call(std::uint16_t number) const final;
-  [[nodiscard]] bool cut() const final { return false; }
   [[nodiscard]] const std::string& error() const final { return error_; }
 
  protected:

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "lib/recording/unrecorded_reader.hpp"
 #include "lib/scale/comparison.hpp"
 
 namespace offramp::scale {
@@ -35,7 +36,7 @@ std::shared_ptr<const Shared> shared_of(std::shared_ptr<const Model> model, std:
   return std::make_shared<const Shared>(std::move(shared));
 }
 
-class ScaledRank final : public recording::Reader {
+class ScaledRank final : public recording::UnrecordedReader {
  public:
   ScaledRank(std::shared_ptr<const Shared> shared, int rank)
       : shared_(std::move(shared)), program_(*shared_->model->role_of(shared_->sides, rank)) {
@@ -72,13 +73,9 @@ class ScaledRank final : public recording::Reader {
     if (number == 0 || number > lists_.size()) return {};
     return lists_[number - 1];
   }
-  [[nodiscard]] std::optional<recording::Match> match() override { return std::nullopt; }
-  [[nodiscard]] std::span<const std::uint32_t> choice() const override { return {}; }
-  [[nodiscard]] std::uint64_t polls() const override { return 0; }
   [[nodiscard]] std::string_view call(std::uint16_t number) const override {
     return shared_->model->pool->call(number);
   }
-  [[nodiscard]] bool cut() const override { return false; }
   [[nodiscard]] const std::string& error() const override { return error_; }
 
  private:

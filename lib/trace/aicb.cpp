@@ -46,13 +46,21 @@ struct Workload {
   std::int64_t between_stages = 0;  // bytes
   std::vector<Layer> layers;
   bool leaves_out = false;  // collectives that SimAI does not carry either
+  bool raises = false;      // sizes, as SimAI does: see kLeastForward
+  /// The policy is kRunsAgain: layers may run again on the way back.
+  bool has_checkpoints = false;
 };
+
+constexpr std::string_view kRunsAgain = "HYBRID_TRANSFORMER_FWD_IN_BCKWD";
+/// Under kRunsAgain SimAI takes a collective of the pass forward for one of at least so many bytes
+/// (Workload.cc, iterate_hybrid_parallel_Transformer_fwd_in_bckwd).
+constexpr std::uint64_t kLeastForward = 4096;
 
 constexpr std::string_view kPolicies[] = {"MICRO",
                                           "DATA",
                                           "MODEL",
                                           "HYBRID_TRANSFORMER",
-                                          "HYBRID_TRANSFORMER_FWD_IN_BCKWD",
+                                          kRunsAgain,
                                           "HYBRID_DATA_MODEL",
                                           "HYBRID_MODEL_DATA",
                                           "HYBRID_DLRM",
@@ -221,6 +229,12 @@ std::string add_layer(const std::vector<std::string_view>& words, Workload& work
     *steps[i] = {*time, *collective};
     steps[i]->collective.bytes = *bytes;
   }
+  LayerCollective& forward = layer.forward.collective;
+  if (workload.has_checkpoints && forward.operation != OperationKind::kCount && forward.bytes > 0 &&
+      forward.bytes < kLeastForward) {
+    forward.bytes = kLeastForward;
+    workload.raises = true;
+  }
   const auto update = number_in<std::uint64_t>(words[kColumns - 1]);
   if (!update) return "the time of its update is no number";
   layer.update = *update;
@@ -247,7 +261,7 @@ std::string read_header(const std::vector<std::string_view>& words, Workload& wo
         return fmt::format("{} makes no sense", key);
       *into = *value;
     }
-    if (key != "checkpoints" && key != "checkpoint_initiates") continue;
+    if (!workload.has_checkpoints || (key != "checkpoints" && key != "checkpoint_initiates")) continue;
     if (!value || *value < 0 || static_cast<std::uint64_t>(*value) > words.size() - i - 2)
       return fmt::format("{}: fewer layers follow", key);
     for (std::size_t layer = 0; layer < static_cast<std::size_t>(*value); ++layer) {
@@ -293,6 +307,7 @@ Result<Workload> read_workload(Lines& lines) {
         "policy {}: HYBRID_TRANSFORMER and HYBRID_TRANSFORMER_FWD_IN_BCKWD are read; the lines of "
         "the others say nothing without a simulator's dimensions",
         words.empty() ? "" : words[0])));
+  workload.has_checkpoints = words[0] == kRunsAgain;
   if (std::string problem = read_header(words, workload, lists); !problem.empty())
     return Failure::failure(lines.at(problem));
   if (lines.next(line)) split(line, words);
@@ -339,6 +354,9 @@ Result<std::optional<Program>> open_aicb(const Candidate& candidate) {
     program.notes.push_back(
         "messages between the stages of the pipeline (pp_comm) have no place in the pass: they "
         "are not sent");
+  if (workload->raises)
+    program.notes.push_back(
+        fmt::format("collectives forward of less than {0} bytes count as {0}, as in SimAI", kLeastForward));
   if (workload->leaves_out)
     program.notes.push_back("BROADCAST and ALLREDUCEALLTOALL are left out, as SimAI does");
   program.read = [workload](int rank) { return std::make_unique<AicbRank>(workload, rank); };

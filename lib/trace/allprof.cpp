@@ -4,10 +4,8 @@
 #include <algorithm>
 #include <array>
 
-#include "lib/trace/lines.hpp"
-#include "lib/trace/mpi_calls.hpp"
+#include "lib/trace/line_calls.hpp"
 #include "lib/trace/openers.hpp"
-#include "lib/trace/rank_files.hpp"
 
 namespace offramp::trace {
 namespace {
@@ -65,6 +63,8 @@ constexpr Prototype kPrototypes[] = {
     {"MPI_Scatterv", "_ sendcounts displs sendtype _ recvcount recvtype root comm"},
     {"MPI_Allgatherv", "_ sendcount sendtype _ recvcounts displs recvtype comm"},
     {"MPI_Alltoallv", "_ sendcounts displs sendtype _ recvcounts displs recvtype comm"},
+    {"MPI_Comm_rank", "comm _"},
+    {"MPI_Comm_size", "comm _"},
     {"MPI_Comm_dup", "oldcomm _"},
     {"MPI_Comm_split", "oldcomm color key _"},
     {"MPI_Comm_create", "oldcomm group _"},
@@ -130,31 +130,10 @@ std::optional<std::uint64_t> nanoseconds_in(std::string_view word) {
   return nanoseconds + part;
 }
 
-class AllprofCalls final : public Calls {
+class AllprofCalls final : public LineCalls {
  public:
-  explicit AllprofCalls(std::shared_ptr<const recording::Source> source) : lines_(std::move(source)) {}
-
-  bool next() final {
-    std::string_view line;
-    while (error_.empty() && lines_.next(line)) {
-      if (line.empty() || line.starts_with('#')) continue;
-      fields_.clear();
-      for (std::size_t begin = 0; begin <= line.size();) {
-        const std::size_t end = std::min(line.find(':', begin), line.size());
-        fields_.push_back(line.substr(begin, end - begin));
-        begin = end + 1;
-      }
-      if (read()) return true;
-      error_ = lines_.at("this is no line MPI_NAME:START:ARGUMENTS:END");
-    }
-    if (error_.empty()) error_ = lines_.error();
-    return false;
-  }
-  [[nodiscard]] std::string_view function() const final { return function_; }
-  [[nodiscard]] std::optional<std::uint64_t> begun() const final { return begun_; }
-  [[nodiscard]] std::optional<std::uint64_t> ended() const final { return ended_; }
-  [[nodiscard]] const std::string& error() const final { return error_; }
-  [[nodiscard]] std::string at(std::string_view what) const final { return lines_.at(what); }
+  using LineCalls::LineCalls;
+  [[nodiscard]] bool has_library_values() const final { return true; }
 
   std::optional<std::int64_t> integer(std::string_view name) final {
     const auto text = field(name);
@@ -215,16 +194,23 @@ class AllprofCalls final : public Calls {
   }
 
  private:
-  bool read() {
+  bool read(std::string_view line) final {
+    if (line.empty() || line.starts_with('#')) return false;
+    fields_.clear();
+    for (std::size_t begin = 0; begin <= line.size();) {
+      const std::size_t end = std::min(line.find(':', begin), line.size());
+      fields_.push_back(line.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    return is_call() || fail("this is no line MPI_NAME:START:ARGUMENTS:END");
+  }
+  bool is_call() {
     constexpr std::string_view kNoTime = "-";
     if (fields_.size() < 3 || !fields_[0].starts_with("MPI_")) return false;
-    if (function_ != fields_[0]) {
-      function_ = fields_[0];
-      arguments_ = arguments_of(function_);
-    }
-    begun_ = nanoseconds_in(fields_[1]);
-    ended_ = nanoseconds_in(fields_.back());
-    return (begun_ || fields_[1] == kNoTime) && (ended_ || fields_.back() == kNoTime);
+    if (function() != fields_[0]) arguments_ = arguments_of(fields_[0]);
+    begin(fields_[0], nanoseconds_in(fields_[1]));
+    end(nanoseconds_in(fields_.back()));
+    return (begun() || fields_[1] == kNoTime) && (ended() || fields_.back() == kNoTime);
   }
   /// An array of counts is its address, and behind a further colon its values.
   std::optional<std::string_view> field(std::string_view name) {
@@ -239,13 +225,8 @@ class AllprofCalls final : public Calls {
     return std::nullopt;
   }
 
-  Lines lines_;
   std::vector<std::string_view> fields_;
-  std::string function_;
   std::vector<std::string_view> arguments_;  // of the function, by place
-  std::optional<std::uint64_t> begun_;
-  std::optional<std::uint64_t> ended_;
-  std::string error_;
 };
 
 /// Its first line that is no comment is one of a call.
@@ -265,14 +246,8 @@ bool is_allprof(std::string_view begin) {
 
 Result<std::optional<Program>> open_allprof(const Candidate& candidate) {
   if (!candidate.is_text() || !is_allprof(candidate.begin)) return std::optional<Program>();
-  Result<RankFiles> files = rank_files(candidate.name);
-  if (!files) return Result<std::optional<Program>>::failure(files.error());
-  const auto shared = std::make_shared<const RankFiles>(std::move(*files));
-  const auto open = [shared](int rank) -> std::unique_ptr<Calls> {
-    return std::make_unique<AllprofCalls>((*shared)[static_cast<std::size_t>(rank)]);
-  };
-  return program_of_calls(
-      candidate.name, static_cast<int>(shared->size()), open,
+  return program_of_lines<AllprofCalls>(
+      candidate,
       {"computing is the time between calls",
        "requests are the addresses of variables: a program that copies requests waits for none of the copies",
        "of several communicators with the same size and own rank the first one used is the first one made",

@@ -11,13 +11,6 @@ namespace offramp::trace {
 
 using recording::Event;
 
-namespace {
-
-/// Open MPI's MPI_PROC_NULL; its MPI_ANY_SOURCE is -1. A send to any negative rank goes to none.
-constexpr int kNoRank = -2;
-
-}  // namespace
-
 std::int64_t CallArguments::integer(std::string_view name, std::int64_t least, std::int64_t most) {
   const auto value = calls_->integer(name);
   if (!value || *value < least || *value > most) bad(fmt::format("its {} makes no sense", name));
@@ -108,7 +101,7 @@ std::vector<std::uint64_t> CallArguments::blocks(std::string_view name, std::str
 
 int CallArguments::peer(std::string_view name, std::uint32_t communicator, bool sends, bool& none) {
   const std::int64_t value = integer(name, INT32_MIN, INT32_MAX);
-  none = sends ? value < 0 : value <= kNoRank;
+  none = value < 0 && (sends || value != library_.any_source);
   if (none) return 0;
   if (value >= static_cast<std::int64_t>(communicators_.size(communicator)))
     bad(fmt::format("its communicator has no rank {}", value));

@@ -6,22 +6,25 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/recording/event.hpp"
 #include "lib/trace/communicators.hpp"
 #include "lib/trace/mpi_calls.hpp"
+#include "lib/trace/mpi_library.hpp"
 
 namespace offramp::trace {
 
 class CallArguments {
  public:
-  CallArguments(std::unique_ptr<Calls> calls, int rank, int ranks)
-      : calls_(std::move(calls)), rank_(rank), communicators_(rank, ranks) {}
+  CallArguments(std::unique_ptr<Calls> calls, int rank, int ranks, MpiLibrary library)
+      : calls_(std::move(calls)), rank_(rank), communicators_(rank, ranks), library_(std::move(library)) {}
 
  protected:
   [[nodiscard]] Calls& calls() { return *calls_; }
   [[nodiscard]] RankCommunicators& communicators() { return communicators_; }
+  [[nodiscard]] const MpiLibrary& library() const { return library_; }
 
   void begin_call() { problem_.clear(); }
   /// The first one counts.
@@ -61,6 +64,7 @@ class CallArguments {
   std::unique_ptr<Calls> calls_;
   int rank_;
   RankCommunicators communicators_;
+  MpiLibrary library_;
   std::string problem_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <unordered_map>
@@ -26,35 +27,59 @@ using recording::Event;
 /// The size of a message: the metadata of a file may hold the algorithm that it was made from.
 constexpr std::size_t kLongestMessage = std::size_t{64} << 20U;
 
-/// The messages of a file.
+/// What is read of a file at a time, or as much as a longer message has.
+constexpr std::size_t kReadAtOnce = std::size_t{64} << 10U;
+
+/// The messages of a file, which is open while they are read.
 class Messages {
  public:
-  explicit Messages(const recording::Source& source) : source_(source) {}
+  explicit Messages(const std::string& path) : name_(path) {
+    Result<recording::Source> source = recording::Source::open(path);
+    if (source) {
+      source_ = std::make_unique<const recording::Source>(std::move(*source));
+    } else {
+      problem_ = source.error();
+    }
+  }
 
   /// False: there are no more, or problem() says why not.
   bool next(ByteSpan& message) {
     begin_ = next_;
-    ByteSpan front = source_.read(begin_, recording::kMostVarintBytes, buffer_, problem_);
+    ByteSpan front = at(begin_, recording::kMostVarintBytes);
     if (!problem_.empty() || front.empty()) return false;
     const std::size_t looked_at = front.size();
     const auto size = take_varint(front);
     if (!size || *size > kLongestMessage) return fail("this is no length of a message");
     const std::uint64_t first = begin_ + looked_at - front.size();
-    message = source_.read(first, static_cast<std::size_t>(*size), buffer_, problem_);
+    message = at(first, static_cast<std::size_t>(*size));
     if (!problem_.empty()) return false;
     if (message.size() != *size) return fail(fmt::format("a message of {} bytes, and the file ends", *size));
     next_ = first + *size;
     return true;
   }
   bool fail(std::string_view what) {
-    if (problem_.empty()) problem_ = fmt::format("{}: offset {}: {}", source_.name(), begin_, what);
+    if (problem_.empty()) problem_ = fmt::format("{}: offset {}: {}", name_, begin_, what);
     return false;
   }
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
  private:
-  const recording::Source& source_;
+  /// Fewer bytes than asked for: the file ends, or problem() says why not.
+  ByteSpan at(std::uint64_t offset, std::size_t count) {
+    if (problem_.empty() && (offset < block_begin_ || offset + count > block_begin_ + block_.size())) {
+      block_begin_ = offset;
+      block_ = source_->read(offset, std::max(count, kReadAtOnce), buffer_, problem_);
+    }
+    if (!problem_.empty()) return {};
+    const ByteSpan rest = block_.subspan(static_cast<std::size_t>(offset - block_begin_));
+    return rest.first(std::min(count, rest.size()));
+  }
+
+  std::string name_;
+  std::unique_ptr<const recording::Source> source_;
   std::vector<std::uint8_t> buffer_;
+  ByteSpan block_;
+  std::uint64_t block_begin_ = 0;
   std::uint64_t begin_ = 0;
   std::uint64_t next_ = 0;
   std::string problem_;
@@ -246,7 +271,7 @@ std::uint64_t id_of(std::string_view group) {
 class ChakraRank {
  public:
   ChakraRank(const RankFiles& files, Groups groups, int rank)
-      : messages_(*files[static_cast<std::size_t>(rank)]),
+      : messages_(files[static_cast<std::size_t>(rank)]->name()),
         groups_(std::move(groups)),
         rank_(static_cast<std::uint64_t>(rank)),
         ranks_(files.size()) {}
@@ -384,21 +409,20 @@ class ChakraRank {
   std::map<std::string, std::uint32_t, std::less<>> communicators_;
 };
 
-/// Metadata, and behind it a node or nothing.
-bool is_chakra(const recording::Source& source) {
-  Messages messages(source);
+/// Metadata, and behind it a node that says something, or nothing.
+bool is_chakra(const std::string& path) {
+  Messages messages(path);
   ByteSpan message;
   if (!messages.next(message) || !is_metadata(message)) return false;
   const bool empty = message.empty();
-  return messages.next(message) ? node_in(message).has_value() : !empty && messages.problem().empty();
+  return messages.next(message) ? !message.empty() && node_in(message).has_value()
+                                : !empty && messages.problem().empty();
 }
 
 Result<std::optional<Program>> open_chakra(const Candidate& candidate) {
   using Opened = Result<std::optional<Program>>;
   if (!candidate.is_file() || candidate.begin.empty()) return std::optional<Program>();
-  const Result<recording::Source> source = recording::Source::look(candidate.name);
-  if (!source) return Opened::failure(source.error());
-  if (!is_chakra(*source)) return std::optional<Program>();
+  if (!is_chakra(candidate.name)) return std::optional<Program>();
   Result<RankFiles> files = rank_files(candidate.name);
   if (!files) return Opened::failure(files.error());
   const std::string beside = prefix_of_rank_file(candidate.name) + ".json";

@@ -80,8 +80,9 @@ class ChakraWriter {
     if (std::find(unsaid_.begin(), unsaid_.end(), kind) == unsaid_.end()) unsaid_.emplace_back(kind);
   }
 
-  /// Chakra waits for ends alone: what waits for the beginning of another waits for what that one waits for.
-  static std::vector<std::vector<std::uint32_t>> waits_of(const Graph& graph) {
+  /// What waits for a send, waits in Chakra until it is on its way, and for all others until they have ended:
+  /// what waits for the beginning of another waits for what that one waits for.
+  std::vector<std::vector<std::uint32_t>> waits_of(const Graph& graph) {
     std::vector<std::set<std::uint32_t>> waits(graph.nodes.size());
     std::vector<std::uint32_t> left;
     std::vector<std::uint32_t> free;
@@ -95,7 +96,10 @@ class ChakraWriter {
       const Graph::Node& node = graph.nodes[number];
       for (std::uint32_t i = 0; i < node.at_end + node.at_begin; ++i) {
         const std::uint32_t next = graph.dependants[node.first + i];
-        if (i < node.at_end) {
+        const bool sends = node.kind == Graph::Kind::kSend;
+        if (sends && i < node.at_end)
+          unsaid("waits until a send is received: what waits for it waits until it is on its way");
+        if (sends || i < node.at_end) {
           waits[next].insert(number);
         } else {
           waits[next].insert(waits[number].begin(), waits[number].end());

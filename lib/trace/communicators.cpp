@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <numeric>
 
 namespace offramp::trace {
@@ -133,6 +134,8 @@ class Settling {
         return;
       }
     }
+    check_grid(members);
+    if (!problem_.empty()) return;
     // Color, and by key and rank in the communicator who has it.
     std::map<std::int64_t, std::vector<std::pair<std::int64_t, int>>> parts;
     for (const int member : members) {
@@ -160,6 +163,32 @@ class Settling {
     }
   }
 
+  /// All members make a grid of the same sides, which are its ranks or fewer, and keep the same sides of it.
+  void check_grid(const std::vector<int>& members) {
+    const Making& first = making_of(members.front());
+    const bool is_grid = first.kind == Making::Kind::kGrid;
+    if (!is_grid && first.kind != Making::Kind::kSubgrid) return;
+    for (const int member : members) {
+      const Making& other = making_of(member);
+      if (std::equal(other.numbers.begin(), other.numbers.end(), first.numbers.begin(), first.numbers.end(),
+                     [&](std::int64_t a, std::int64_t b) { return is_grid ? a == b : (a != 0) == (b != 0); }))
+        continue;
+      problem_ = fmt::format("{}: {} [{}], and at {} [{}]", other.where,
+                             is_grid ? "the sides of the grid are" : "what remains of the grid is",
+                             fmt::join(other.numbers, ", "), first.where, fmt::join(first.numbers, ", "));
+      return;
+    }
+    std::int64_t size = 1;
+    for (const std::int64_t side : first.numbers) {
+      if (is_grid && (side < 1 || __builtin_mul_overflow(size, side, &size) ||
+                      size > static_cast<std::int64_t>(members.size()))) {
+        problem_ = fmt::format("{}: no grid with the sides [{}] fits into {} ranks", first.where,
+                               fmt::join(first.numbers, ", "), members.size());
+        return;
+      }
+    }
+  }
+
   /// Every way to make a communicator as a split: the color and the key of a member.
   std::pair<std::int64_t, std::int64_t> place_of(const Making& making, const Meeting& meeting, int member,
                                                  std::uint64_t from) {
@@ -177,10 +206,8 @@ class Settling {
         return {place < 0 ? -1 : 0, place};
       }
       case Making::Kind::kGrid: {
-        std::int64_t size = 1;
-        for (const std::int64_t side : making.numbers) {
-          if (side < 1 || __builtin_mul_overflow(size, side, &size)) size = 0;
-        }
+        const std::int64_t size = std::accumulate(making.numbers.begin(), making.numbers.end(),
+                                                  std::int64_t{1}, std::multiplies<>());
         return {own < size || making.numbers.empty() ? 0 : -1, own};
       }
       case Making::Kind::kSubgrid:
@@ -215,6 +242,8 @@ class Settling {
   std::vector<std::int64_t> sides_of(const Making& making, std::uint64_t from) {
     if (making.kind == Making::Kind::kGrid) return making.numbers;
     std::vector<std::int64_t> sides;
+    if (const auto grid = grids_.find(from); making.kind == Making::Kind::kDuplicate && grid != grids_.end())
+      return grid->second;
     for (std::size_t i = 0; making.kind == Making::Kind::kSubgrid && i < making.numbers.size(); ++i) {
       if (making.numbers[i] != 0) sides.push_back(grids_[from][i]);
     }

@@ -6,10 +6,8 @@
 #include <array>
 #include <map>
 
-#include "lib/trace/lines.hpp"
-#include "lib/trace/mpi_calls.hpp"
+#include "lib/trace/line_calls.hpp"
 #include "lib/trace/openers.hpp"
-#include "lib/trace/rank_files.hpp"
 
 namespace offramp::trace {
 namespace {
@@ -74,30 +72,10 @@ TypeSizes sizes_at_end(const std::shared_ptr<const recording::Source>& source) {
   return sizes;
 }
 
-class DumpiCalls final : public Calls {
+class DumpiCalls final : public LineCalls {
  public:
   explicit DumpiCalls(const std::shared_ptr<const recording::Source>& source)
-      : lines_(source), types_(sizes_at_end(source)) {}
-
-  bool next() final {
-    std::string_view line;
-    while (error_.empty() && lines_.next(line)) {
-      const std::size_t entering = line.find(kEntering);
-      if (entering == std::string_view::npos) continue;
-      function_ = line.substr(0, entering);
-      begun_ = wall_time_in(line.substr(entering + kEntering.size()));
-      if (!read_arguments()) return false;
-      learn_type();
-      return true;
-    }
-    if (error_.empty()) error_ = lines_.error();
-    return false;
-  }
-  [[nodiscard]] std::string_view function() const final { return function_; }
-  [[nodiscard]] std::optional<std::uint64_t> begun() const final { return begun_; }
-  [[nodiscard]] std::optional<std::uint64_t> ended() const final { return ended_; }
-  [[nodiscard]] const std::string& error() const final { return error_; }
-  [[nodiscard]] std::string at(std::string_view what) const final { return lines_.at(what); }
+      : LineCalls(source), listed_(sizes_at_end(source)) {}
 
   /// "9 (MPI_INT)".
   std::optional<std::int64_t> integer(std::string_view name) final {
@@ -153,39 +131,38 @@ class DumpiCalls final : public Calls {
   }
 
  private:
+  bool read(std::string_view line) final {
+    const std::size_t entering = line.find(kEntering);
+    if (entering == std::string_view::npos) return false;
+    begin(line.substr(0, entering), wall_time_in(line.substr(entering + kEntering.size())));
+    if (!read_arguments()) return false;
+    learn_type();
+    return true;
+  }
   /// Up to the line that it returns on.
   bool read_arguments() {
     constexpr std::size_t kMostArguments = 64;
     arguments_.clear();
-    for (std::string_view line; lines_.next(line);) {
+    const auto short_name = [](std::string_view name) { return name.substr(0, 60); };
+    for (std::string_view line; next_line(line);) {
       if (const std::size_t returning = line.find(kReturning); returning != std::string_view::npos) {
-        ended_ = wall_time_in(line.substr(returning + kReturning.size()));
-        if (line.substr(0, returning) == function_ && begun_ && ended_) return true;
-        error_ = lines_.at(fmt::format("{} returns, or has no walltime, and {} was entered",
-                                       line.substr(0, std::min<std::size_t>(returning, 60)),
-                                       std::string_view(function_).substr(0, 60)));
-        return false;
+        end(wall_time_in(line.substr(returning + kReturning.size())));
+        if (line.substr(0, returning) == function() && begun() && ended()) return true;
+        return fail(fmt::format("{} returns, or has no walltime, and {} was entered",
+                                short_name(line.substr(0, returning)), short_name(function())));
       }
-      if (const std::size_t entering = line.find(kEntering); entering != std::string_view::npos) {
-        error_ = lines_.at(fmt::format("{} is entered before {} returns",
-                                       line.substr(0, std::min<std::size_t>(entering, 60)),
-                                       std::string_view(function_).substr(0, 60)));
-        return false;
-      }
+      if (const std::size_t entering = line.find(kEntering); entering != std::string_view::npos)
+        return fail(fmt::format("{} is entered before {} returns", short_name(line.substr(0, entering)),
+                                short_name(function())));
       // "int sendcounts[4]=[1, 1, 1, 1]", "MPI_Comm comm=2 (MPI_COMM_WORLD)"
       const std::size_t equals = line.find('=');
       if (equals == std::string_view::npos) continue;
       std::string_view name = line.substr(0, std::min(equals, line.find('[')));
       name = name.substr(name.rfind(' ') == std::string_view::npos ? 0 : name.rfind(' ') + 1);
       arguments_.emplace_back(name, line.substr(equals + 1));
-      if (arguments_.size() > kMostArguments) {
-        error_ = lines_.at("more than 64 arguments");
-        return false;
-      }
+      if (arguments_.size() > kMostArguments) return fail("more than 64 arguments");
     }
-    error_ = lines_.error().empty() ? lines_.at(fmt::format("{} never returns", function_.substr(0, 60)))
-                                    : lines_.error();
-    return false;
+    return fail(fmt::format("{} never returns", short_name(function())));
   }
 
   std::optional<std::string_view> argument(std::string_view name) const {
@@ -196,66 +173,88 @@ class DumpiCalls final : public Calls {
   }
 
   std::optional<Datatype> type(std::uint64_t number) const {
-    if (const auto made = types_.find(number); made != types_.end())
-      return Datatype{made->second,
-                      number < kDumpiTypes.size() ? kDumpiTypes[number].element : ElementType::kMixed};
+    for (const TypeSizes* const sizes : {&learned_, &listed_}) {
+      if (const auto made = sizes->find(number); made != sizes->end())
+        return Datatype{made->second,
+                        number < kDumpiTypes.size() ? kDumpiTypes[number].element : ElementType::kMixed};
+    }
     return number > 1 && number < kDumpiTypes.size() ? std::optional(kDumpiTypes[number]) : std::nullopt;
   }
 
-  /// The size of a type that is made of others.
+  /// The size of a type that is made of others. Older calls have "lengths", newer ones "blocklengths".
   void learn_type() {
-    if (!function_.starts_with("MPI_Type_")) return;
-    const auto made = handle(function_ == "MPI_Type_size" ? "datatype" : "newtype");
+    const std::string_view name = function();
+    if (!name.starts_with("MPI_Type_")) return;
+    if (name == "MPI_Type_size") {
+      const auto sized = handle("datatype");
+      const auto size = handle("size");
+      if (sized && size) learned_[*sized] = *size;
+      return;
+    }
+    const auto made = handle("newtype");
     if (!made) return;
-    const auto old = datatype("oldtype");
-    const std::int64_t count = integer("count").value_or(0);
-    std::uint64_t elements = 1;
-    if (function_ == "MPI_Type_size") {
-      if (const auto size = handle("size")) types_[*made] = *size;
-      return;
-    }
-    if (function_ == "MPI_Type_contiguous") {
-      elements = static_cast<std::uint64_t>(count);
-    } else if (function_ == "MPI_Type_vector" || function_ == "MPI_Type_hvector") {
-      elements =
-          static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(integer("blocklength").value_or(0));
-    } else if (const auto lengths = integers("lengths")) {
-      elements = 0;
-      for (const std::int64_t length : *lengths) elements += static_cast<std::uint64_t>(length);
-      if (function_ == "MPI_Type_struct") return learn_struct(*made, *lengths);
-    } else if (function_ != "MPI_Type_dup") {
-      return;
-    }
-    std::uint64_t bytes = 0;
-    if (old && !__builtin_mul_overflow(elements, old->bytes, &bytes)) types_[*made] = bytes;
+    // A number is used again once its type is freed: what is not known of the new one is not that of the old.
+    learned_.erase(*made);
+    const auto bytes = name == "MPI_Type_struct" || name == "MPI_Type_create_struct"
+                           ? bytes_of_struct()
+                           : bytes_of_elements(name);
+    if (bytes) learned_[*made] = *bytes;
   }
-  /// "[9 (MPI_INT), 14 (MPI_DOUBLE)]".
-  void learn_struct(std::uint64_t made, const std::vector<std::int64_t>& lengths) {
+  std::optional<std::vector<std::int64_t>> block_lengths() {
+    if (integer("count") == 0) return std::vector<std::int64_t>();
+    auto lengths = integers("blocklengths");
+    return lengths ? lengths : integers("lengths");
+  }
+  static std::optional<std::uint64_t> product(std::optional<std::int64_t> a, std::optional<std::uint64_t> b) {
+    std::uint64_t both = 0;
+    if (!a || !b || *a < 0 || __builtin_mul_overflow(static_cast<std::uint64_t>(*a), *b, &both))
+      return std::nullopt;
+    return both;
+  }
+  std::optional<std::uint64_t> bytes_of_elements(std::string_view name) {
+    const auto old = datatype("oldtype");
+    if (!old) return std::nullopt;
+    if (name == "MPI_Type_dup" || name == "MPI_Type_create_resized") return old->bytes;
+    if (name == "MPI_Type_contiguous") return product(integer("count"), old->bytes);
+    // MPI_Type_vector, hvector, create_hvector, create_indexed_block and create_hindexed_block
+    if (const auto length = integer("blocklength"))
+      return product(integer("count"), product(length, old->bytes));
+    std::optional<std::uint64_t> bytes;
+    if (const auto lengths = block_lengths()) {  // indexed, hindexed and create_hindexed
+      bytes = 0;
+      for (const std::int64_t length : *lengths) bytes = sum(bytes, product(length, old->bytes));
+    } else if (const auto sides = integers("subsizes")) {  // create_subarray
+      bytes = old->bytes;
+      for (const std::int64_t side : *sides) bytes = product(side, bytes);
+    }
+    return bytes;
+  }
+  static std::optional<std::uint64_t> sum(std::optional<std::uint64_t> a, std::optional<std::uint64_t> b) {
+    std::uint64_t both = 0;
+    if (!a || !b || __builtin_add_overflow(*a, *b, &both)) return std::nullopt;
+    return both;
+  }
+  /// "[9, 14]", or "[9 (MPI_INT), 14 (MPI_DOUBLE)]".
+  std::optional<std::uint64_t> bytes_of_struct() {
+    const auto lengths = block_lengths();
     const auto text = argument("oldtypes");
-    if (!text || !text->starts_with('[')) return;
+    if (!lengths || !text || !text->starts_with('[')) return std::nullopt;
     std::string_view left = text->substr(1);
-    std::uint64_t bytes = 0;
-    for (const std::int64_t length : lengths) {
+    std::optional<std::uint64_t> bytes = 0;
+    for (const std::int64_t length : *lengths) {
       const std::size_t digits = std::min(left.find_first_not_of("0123456789"), left.size());
       const auto number = number_in<std::uint64_t>(left.substr(0, digits));
       const auto of = number ? type(*number) : std::nullopt;
-      std::uint64_t part = 0;
-      if (!of || __builtin_mul_overflow(static_cast<std::uint64_t>(length), of->bytes, &part) ||
-          __builtin_add_overflow(bytes, part, &bytes))
-        return;
+      bytes = sum(bytes, of ? product(length, of->bytes) : std::nullopt);
       left.remove_prefix(std::min(left.find(", "), left.size()));
       left.remove_prefix(std::min<std::size_t>(2, left.size()));
     }
-    types_[made] = bytes;
+    return bytes;
   }
 
-  Lines lines_;
-  TypeSizes types_;
-  std::string function_;
+  TypeSizes listed_;   // at the file's end
+  TypeSizes learned_;  // from the calls so far
   std::vector<std::pair<std::string, std::string>> arguments_;
-  std::optional<std::uint64_t> begun_;
-  std::optional<std::uint64_t> ended_;
-  std::string error_;
 };
 
 Result<std::optional<Program>> open_dumpi(const Candidate& candidate) {
@@ -264,14 +263,8 @@ Result<std::optional<Program>> open_dumpi(const Candidate& candidate) {
   const std::size_t line = candidate.begin.rfind('\n', entering);
   const std::size_t first = line == std::string::npos ? 0 : line + 1;
   if (!std::string_view(candidate.begin).substr(first).starts_with("MPI")) return std::optional<Program>();
-  Result<RankFiles> files = rank_files(candidate.name);
-  if (!files) return Result<std::optional<Program>>::failure(files.error());
-  const auto shared = std::make_shared<const RankFiles>(std::move(*files));
-  const auto open = [shared](int rank) -> std::unique_ptr<Calls> {
-    return std::make_unique<DumpiCalls>((*shared)[static_cast<std::size_t>(rank)]);
-  };
-  return program_of_calls(
-      candidate.name, static_cast<int>(shared->size()), open,
+  return program_of_lines<DumpiCalls>(
+      candidate,
       {"computing is the wall time between calls", "calls of several threads go on one after the other",
        "receives from any rank do not say whom they took: statuses are not read"});
 }

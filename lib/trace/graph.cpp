@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <deque>
-#include <functional>
 #include <map>
-#include <queue>
 #include <span>
 #include <utility>
 
@@ -130,27 +128,39 @@ class NoGraph final : public MadeEvents {
 }  // namespace
 
 void GraphBuilder::order_collectives() {
-  std::vector<std::uint32_t> waits(graph_.nodes.size(), 0);
-  std::vector<std::vector<std::uint32_t>> next(graph_.nodes.size());
-  for (const Edge& edge : edges_) {
-    ++waits[edge.node];
-    next[edge.before].push_back(edge.node);
-  }
-  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> free;
-  for (std::uint32_t i = 0; i < waits.size(); ++i) {
-    if (waits[i] == 0) free.push(i);
-  }
+  std::vector<std::vector<std::uint32_t>> before(graph_.nodes.size());
+  for (const Edge& edge : edges_) before[edge.node].push_back(edge.before);
   std::map<std::uint32_t, std::uint32_t> last;  // by communicator
-  while (!free.empty()) {
-    const std::uint32_t number = free.top();
-    free.pop();
-    if (graph_.nodes[number].kind == Graph::Kind::kCollective) {
-      const auto [before, first] =
-          last.try_emplace(graph_.collectives[graph_.nodes[number].size].communicator, number);
-      if (!first) depend(number, std::exchange(before->second, number), true);
-    }
-    for (const std::uint32_t one : next[number]) {
-      if (--waits[one] == 0) free.push(one);
+  const auto place = [&](std::uint32_t number) {
+    if (graph_.nodes[number].kind != Graph::Kind::kCollective) return;
+    const auto [found, first] =
+        last.try_emplace(graph_.collectives[graph_.nodes[number].size].communicator, number);
+    if (!first) depend(number, std::exchange(found->second, number), true);
+  };
+  // Depth first: what a collective waits for has its place before it. Not by what could begin first, which is
+  // not the same on all ranks.
+  struct Visit {
+    std::uint32_t node = 0;
+    std::size_t next = 0;  // of those that it waits for
+  };
+  std::vector<bool> seen(graph_.nodes.size(), false);
+  std::vector<Visit> stack;
+  const auto visit = [&](std::uint32_t node) {
+    if (seen[node]) return;
+    seen[node] = true;
+    std::sort(before[node].begin(), before[node].end());
+    stack.push_back({node});
+  };
+  for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) {
+    if (graph_.nodes[i].kind == Graph::Kind::kCollective) visit(i);
+    while (!stack.empty()) {
+      Visit& top = stack.back();
+      if (top.next < before[top.node].size()) {
+        visit(before[top.node][top.next++]);
+        continue;
+      }
+      place(top.node);
+      stack.pop_back();
     }
   }
 }

@@ -61,7 +61,7 @@ class GraphBuilder {
     return static_cast<std::uint32_t>(recording::kFirstMade + graph_.communicators.size() - 1);
   }
   /// Collectives of one communicator begin one after the other on all ranks alike: in the order of their
-  /// numbers, unless what they wait for says otherwise.
+  /// numbers, whatever they wait for, unless one waits for a later one.
   void order_collectives();
   /// Nothing is left of the builder.
   Graph build();

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/recording/reader.hpp"
+#include "lib/recording/unrecorded_reader.hpp"
 #include "lib/trace/datatype.hpp"
 
 namespace offramp::trace {
@@ -42,17 +42,13 @@ enum class Call : std::uint16_t {
 /// where they do not fit, combines bytes.
 recording::Event collective_of_bytes(OperationKind operation, std::uint64_t bytes);
 
-class MadeEvents : public recording::Reader {
+/// Traces do not say what wildcards took, or hold the source that was matched.
+class MadeEvents : public recording::UnrecordedReader {
  public:
   bool next(recording::Event& event) final;
   [[nodiscard]] std::uint64_t computed() const final { return current_.computed; }
   [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const final;
-  /// Traces do not say what wildcards took, or hold the source that was matched.
-  [[nodiscard]] std::optional<recording::Match> match() final { return std::nullopt; }
-  [[nodiscard]] std::span<const std::uint32_t> choice() const final { return {}; }
-  [[nodiscard]] std::uint64_t polls() const final { return 0; }
   [[nodiscard]] std::string_view call(std::uint16_t number) const final;
-  [[nodiscard]] bool cut() const final { return false; }
   [[nodiscard]] const std::string& error() const final { return error_; }
 
  protected:

@@ -10,6 +10,7 @@
 #include "lib/trace/call_arguments.hpp"
 #include "lib/trace/made_events.hpp"
 #include "lib/trace/mpi_functions.hpp"
+#include "lib/trace/mpi_library.hpp"
 #include "offramp/model/message.hpp"
 
 namespace offramp::trace {
@@ -18,16 +19,15 @@ namespace {
 using recording::Event;
 using recording::EventKind;
 
-/// Sizes of requests that lie one behind the other: pointers of Open MPI, and MPICH's integers.
-constexpr std::uint64_t kRequestSizes[] = {8, 4};
-
 using RankMade = std::vector<MadeCommunicator>;
 
 class CallEvents final : public MadeEvents, private CallArguments {
  public:
-  CallEvents(std::unique_ptr<Calls> calls, int rank, int ranks,
+  CallEvents(std::unique_ptr<Calls> calls, int rank, int ranks, const MpiLibrary& library,
              std::shared_ptr<const std::vector<RankMade>> made)
-      : CallArguments(std::move(calls), rank, ranks), rank_(rank), made_communicators_(std::move(made)) {}
+      : CallArguments(std::move(calls), rank, ranks, library),
+        rank_(rank),
+        made_communicators_(std::move(made)) {}
 
   void learned(std::uint64_t number) final {
     asked_.clear();
@@ -115,9 +115,9 @@ class CallEvents final : public MadeEvents, private CallArguments {
     if (!requests) bad(fmt::format("its {} make no sense", name));
     if (!good()) return {};
     if (!requests->are_addresses || number < 2) return requests->keys;
-    // How far the next one is behind, the trace does not say: so far that most of them are known.
+    // Where it is not known how far the next one is behind: so far that most of them are known.
     std::vector<std::uint64_t> best;
-    for (const std::uint64_t size : kRequestSizes) {
+    for (const std::uint64_t size : library().request_sizes) {
       std::vector<std::uint64_t> known = known_from(requests->keys[0], size, number);
       if (known.size() > best.size()) best = std::move(known);
     }
@@ -457,17 +457,24 @@ Making making_of(Calls& calls, Making::Kind kind) {
   return making;
 }
 
-/// What all ranks make, and what they call that is not carried.
-std::string look_through(int ranks, const std::function<std::unique_ptr<Calls>(int rank)>& open,
-                         std::vector<std::vector<Making>>& makings, std::set<std::string>& unknown) {
-  makings.resize(static_cast<std::size_t>(ranks));
+/// What a first look at all ranks tells.
+struct Seen {
+  std::vector<std::vector<Making>> makings;  // by rank
+  std::set<std::string> unknown;             // what is not carried
+  MpiLibraryEvidence library;
+};
+
+/// Empty, or what went wrong.
+std::string look_through(int ranks, const std::function<std::unique_ptr<Calls>(int rank)>& open, Seen& seen) {
+  seen.makings.resize(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     const std::unique_ptr<Calls> calls = open(rank);
     while (calls->next()) {
       const Function function = function_of(calls->function());
-      if (function.kind == FunctionKind::kUnknown) unknown.emplace(calls->function());
+      seen.library.look_at(*calls, function);
+      if (function.kind == FunctionKind::kUnknown) seen.unknown.emplace(calls->function());
       if (function.kind == FunctionKind::kMaking)
-        makings[static_cast<std::size_t>(rank)].push_back(making_of(*calls, function.making));
+        seen.makings[static_cast<std::size_t>(rank)].push_back(making_of(*calls, function.making));
     }
     if (!calls->error().empty()) return calls->error();
   }
@@ -480,23 +487,23 @@ Result<std::optional<Program>> program_of_calls(const std::string& name, int ran
                                                 std::function<std::unique_ptr<Calls>(int rank)> calls,
                                                 std::vector<std::string> notes) {
   using Failure = Result<std::optional<Program>>;
-  std::vector<std::vector<Making>> makings;
-  std::set<std::string> unknown;
-  if (const std::string problem = look_through(ranks, calls, makings, unknown); !problem.empty())
+  Seen seen;
+  if (const std::string problem = look_through(ranks, calls, seen); !problem.empty())
     return Failure::failure(problem);
-  Result<std::vector<RankMade>> made = settle(makings);
+  Result<std::vector<RankMade>> made = settle(seen.makings);
   if (!made) return Failure::failure(made.error());
   Program program;
   program.has_arrival = false;
   program.description.ranks = ranks;
   program.description.facts = {{"program", name}};
   program.notes = std::move(notes);
-  if (!unknown.empty())
+  for (std::string& note : seen.library.notes()) program.notes.push_back(std::move(note));
+  if (!seen.unknown.empty())
     program.notes.push_back(
-        fmt::format("calls that are not carried and take no time: {}", fmt::join(unknown, ", ")));
+        fmt::format("calls that are not carried and take no time: {}", fmt::join(seen.unknown, ", ")));
   const auto shared = std::make_shared<const std::vector<RankMade>>(std::move(*made));
-  program.read = [shared, open = std::move(calls), ranks](int rank) {
-    return std::make_unique<CallEvents>(open(rank), rank, ranks, shared);
+  program.read = [shared, open = std::move(calls), ranks, library = seen.library.library()](int rank) {
+    return std::make_unique<CallEvents>(open(rank), rank, ranks, library, shared);
   };
   return std::optional(std::move(program));
 }

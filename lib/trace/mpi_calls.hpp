@@ -31,6 +31,9 @@ class Calls {
   [[nodiscard]] virtual const std::string& error() const = 0;
   /// "FILE:12: what", of the call.
   [[nodiscard]] virtual std::string at(std::string_view what) const = 0;
+  /// Ranks and handles are those of the program's MPI library, which MpiLibraryEvidence tells; else the
+  /// format has its own, where -1 is any rank and less is none.
+  [[nodiscard]] virtual bool has_library_values() const { return false; }
 
   // Arguments. Nothing: the trace does not say it, or it makes no sense.
   virtual std::optional<std::int64_t> integer(std::string_view name) = 0;

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <tuple>
+#include <utility>
 
 #include "lib/configuration/names.hpp"
 #include "lib/recording/source.hpp"
@@ -21,10 +24,26 @@ std::optional<std::int64_t> number_of(const XmlElement& element, std::string_vie
   return text == nullptr ? std::nullopt : number_in<std::int64_t>(*text);
 }
 
-/// One GPU's steps as a graph. What a step sends is on its way once the step is over, as MSCCL's connections
-/// hold it until it is taken; a step of another thread block that waits for it waits until it has been.
+/// How many sends a connection holds: it has 8 slots (NCCL_STEPS), of which a send takes 4 (MSCCL_CHUNKSTEPS)
+/// where the protocol is Simple, and 1 where it is LL or LL128.
+std::uint64_t slots_of(const std::string* protocol) {
+  constexpr std::uint64_t kSlots = 8;
+  constexpr std::uint64_t kOfSimpleSend = 4;
+  return protocol != nullptr && protocol->starts_with("LL") ? kSlots : kSlots / kOfSimpleSend;
+}
+
+/// One GPU's steps as a graph. A step that sends is over, for all that wait for it, once its chunk is on its
+/// way: MSCCL's connections hold it until it is taken. While a connection holds as much as it can, the next
+/// send waits.
 class PlanGraph {
  public:
+  /// What a node is part of.
+  struct Step {
+    std::int64_t block = 0;
+    std::int64_t number = 0;
+    int line = 0;
+  };
+
   PlanGraph(const Plan& plan, std::size_t gpu, std::uint64_t bytes)
       : plan_(plan), gpu_(*plan.gpus[gpu]), chunk_(bytes / plan.chunks + (bytes % plan.chunks != 0)) {}
 
@@ -39,16 +58,24 @@ class PlanGraph {
                               before.first));
         break;
       }
-      builder_.depend(node, found->second);
+      builder_.depend(node, found->second.node, found->second.sends);
     }
-    if (!problem_.empty()) return Result<Graph>::failure(problem_);
-    Graph made = builder_.build();
-    if (node_on_circle(made) < made.nodes.size()) bad(gpu_, "its steps wait for each other");
-    return problem_.empty() ? Result<Graph>(std::move(made)) : Result<Graph>::failure(problem_);
+    return problem_.empty() ? Result<Graph>(builder_.build()) : Result<Graph>::failure(problem_);
   }
+  /// By node.
+  [[nodiscard]] const std::vector<Step>& steps() const { return steps_; }
 
  private:
-  using Step = std::pair<std::int64_t, std::int64_t>;  // thread block, number
+  using StepName = std::pair<std::int64_t, std::int64_t>;  // thread block, number
+  struct End {
+    std::uint32_t node = 0;
+    bool sends = false;
+  };
+  /// To or from a GPU over a channel.
+  struct Connection {
+    std::int64_t block = 0;
+    std::vector<std::uint32_t> sends;
+  };
 
   void bad(const XmlElement& at, std::string_view what) {
     if (problem_.empty()) problem_ = fmt::format("{}:{}: {}", plan_.file, at.line, what);
@@ -78,8 +105,10 @@ class PlanGraph {
     std::uint64_t bytes = 0;
     if (__builtin_mul_overflow(static_cast<std::uint64_t>(*count), chunk_, &bytes))
       return bad(step, "its size is beyond 64 bits");
-    if (receives || !sends) follow(step, receives ? message(block, "recv", channel, bytes) : Graph::Node());
-    if (sends) follow(step, message(block, "send", channel, bytes));
+    const Step place{id, *number, step.line};
+    if (receives || !sends)
+      follow(step, place, receives ? message(block, "recv", channel, bytes) : Graph::Node());
+    if (sends) follow(step, place, message(block, "send", channel, bytes));
     if (last_) ends_[{id, *number}] = *last_;
   }
 
@@ -95,25 +124,157 @@ class PlanGraph {
     return node;
   }
 
-  void follow(const XmlElement& step, const Graph::Node& node) {
+  void follow(const XmlElement& step, const Step& place, const Graph::Node& node) {
     const std::uint32_t number = builder_.add(node);
-    if (last_) builder_.depend(number, *last_, last_sends_);
-    last_ = number;
-    last_sends_ = node.kind == Graph::Kind::kSend;
+    steps_.push_back(place);
+    if (last_) builder_.depend(number, last_->node, last_->sends);
+    last_ = End{number, node.kind == Graph::Kind::kSend};
+    if (node.kind != Graph::Kind::kCompute) connect(step, place, node, number);
     const auto block = number_of(step, "depid");
     const auto before = number_of(step, "deps");
-    if (block && before && *block >= 0 && *before >= 0) waits_.emplace_back(number, Step{*block, *before});
+    if (block && before && *block >= 0 && *before >= 0)
+      waits_.emplace_back(number, StepName{*block, *before});
+  }
+  void connect(const XmlElement& step, const Step& place, const Graph::Node& node, std::uint32_t number) {
+    const bool sends = node.kind == Graph::Kind::kSend;
+    const auto [found, is_new] = connections_.try_emplace({node.peer, node.tag, sends});
+    Connection& connection = found->second;
+    if (is_new) connection.block = place.block;
+    if (connection.block != place.block)
+      bad(step, fmt::format("thread blocks {} and {} both {} GPU {} over channel {}", connection.block,
+                            place.block, sends ? "send to" : "receive from", node.peer, node.tag));
+    if (!sends) return;
+    if (connection.sends.size() >= plan_.slots)
+      builder_.depend(number, connection.sends[connection.sends.size() - plan_.slots]);
+    connection.sends.push_back(number);
   }
 
   const Plan& plan_;
   const XmlElement& gpu_;
   std::uint64_t chunk_;  // bytes
   GraphBuilder builder_;
-  std::optional<std::uint32_t> last_;  // of the thread block
-  bool last_sends_ = false;
-  std::map<Step, std::uint32_t> ends_;
-  std::vector<std::pair<std::uint32_t, Step>> waits_;
+  std::optional<End> last_;  // of the thread block
+  std::map<StepName, End> ends_;
+  std::vector<std::pair<std::uint32_t, StepName>> waits_;
+  std::map<std::tuple<std::int32_t, std::int32_t, bool>, Connection> connections_;
+  std::vector<Step> steps_;
   std::string problem_;
+};
+
+/// All GPUs' steps at once: which of them begin and end, whatever the times.
+class PlanCheck {
+ public:
+  explicit PlanCheck(const Plan& plan) : plan_(plan) {}
+
+  /// Empty, or what is wrong: with a step, or steps that wait for each other for ever.
+  std::string problem() {
+    for (std::size_t gpu = 0; gpu < plan_.gpus.size(); ++gpu) {
+      PlanGraph one(plan_, gpu, plan_.chunks);
+      const Result<Graph> graph = one.graph();
+      if (!graph) return graph.error();
+      add(*graph, one.steps(), gpu);
+    }
+    connect();
+    return circle();
+  }
+
+ private:
+  struct Place {
+    std::size_t gpu = 0;
+    PlanGraph::Step step;
+  };
+  /// Its nodes that send and those that receive, in their order.
+  struct Connection {
+    std::vector<std::size_t> sends;
+    std::vector<std::size_t> receives;
+  };
+
+  static std::size_t begin_of(std::size_t node) { return 2 * node; }
+  static std::size_t end_of(std::size_t node) { return 2 * node + 1; }
+
+  void add(const Graph& graph, const std::vector<PlanGraph::Step>& steps, std::size_t gpu) {
+    const std::size_t first = places_.size();
+    const auto own = static_cast<std::int32_t>(gpu);
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+      const Graph::Node& node = graph.nodes[i];
+      places_.push_back({gpu, steps[i]});
+      edges_.emplace_back(begin_of(first + i), end_of(first + i));
+      for (std::uint32_t k = 0; k < node.at_end + node.at_begin; ++k) {
+        const std::size_t next = first + graph.dependants[node.first + k];
+        edges_.emplace_back(k < node.at_end ? end_of(first + i) : begin_of(first + i), begin_of(next));
+      }
+      if (node.kind == Graph::Kind::kSend)
+        connections_[{own, node.peer, node.tag}].sends.push_back(first + i);
+      if (node.kind == Graph::Kind::kReceive)
+        connections_[{node.peer, own, node.tag}].receives.push_back(first + i);
+    }
+  }
+  /// A receive ends once its message is on its way, and with it ends the send.
+  void connect() {
+    for (const auto& [name, of] : connections_) {
+      for (std::size_t i = 0; i < std::min(of.sends.size(), of.receives.size()); ++i) {
+        edges_.emplace_back(begin_of(of.sends[i]), end_of(of.receives[i]));
+        edges_.emplace_back(end_of(of.receives[i]), end_of(of.sends[i]));
+      }
+    }
+  }
+
+  std::string circle() {
+    std::sort(edges_.begin(), edges_.end());
+    std::vector<std::size_t> waits(2 * places_.size(), 0);
+    std::vector<std::size_t> first(waits.size() + 1, edges_.size());
+    for (std::size_t i = edges_.size(); i-- > 0;) {
+      ++waits[edges_[i].second];
+      first[edges_[i].first] = i;
+    }
+    std::vector<std::size_t> free;
+    for (std::size_t i = 0; i < waits.size(); ++i) {
+      if (waits[i] == 0) free.push_back(i);
+    }
+    while (!free.empty()) {
+      const std::size_t one = free.back();
+      free.pop_back();
+      for (std::size_t i = first[one]; i < edges_.size() && edges_[i].first == one; ++i) {
+        if (--waits[edges_[i].second] == 0) free.push_back(edges_[i].second);
+      }
+    }
+    // Each that is left waits for another one that is left.
+    std::map<std::size_t, std::size_t> before;
+    for (const auto& [from, to] : edges_) {
+      if (waits[from] > 0 && waits[to] > 0) before[to] = from;
+    }
+    return before.empty() ? std::string() : said(before);
+  }
+  std::string said(const std::map<std::size_t, std::size_t>& before) const {
+    std::set<std::size_t> passed;
+    std::size_t at = before.begin()->first;
+    while (passed.insert(at).second) at = before.at(at);
+    constexpr std::size_t kMostNamed = 8;
+    std::vector<std::string> names;
+    const std::size_t begin = at;
+    std::size_t last = places_.size();
+    do {
+      const std::size_t node = at / 2;
+      if (std::exchange(last, node) != node && names.size() <= kMostNamed) names.push_back(name_of(node));
+      at = before.at(at);
+    } while (at != begin);
+    if (names.size() > 1 && names.back() == names.front()) names.pop_back();
+    if (names.size() > kMostNamed) names.back() = "...";
+    return fmt::format(
+        "{}:{}: steps wait for each other for ever, each for the next one: {} (a connection holds {} "
+        "sends that are not received)",
+        plan_.file, places_[begin / 2].step.line, fmt::join(names, "; "), plan_.slots);
+  }
+  std::string name_of(std::size_t node) const {
+    const Place& place = places_[node];
+    return fmt::format("gpu {}, thread block {}, step {} (line {})", place.gpu, place.step.block,
+                       place.step.number, place.step.line);
+  }
+
+  const Plan& plan_;
+  std::vector<Place> places_;                               // by node
+  std::vector<std::pair<std::size_t, std::size_t>> edges_;  // the second one waits for the first
+  std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>, Connection> connections_;
 };
 
 bool is_plan(std::string_view begin) {
@@ -148,7 +309,11 @@ Result<std::optional<Program>> open_plan(const Candidate& candidate) {
                                       [plan, whole = static_cast<std::uint64_t>(*bytes)](int rank) {
                                         return plan_graph(*plan, rank, whole);
                                       });
-  program.notes = {"reductions and copies on a GPU take no time"};
+  program.notes = {
+      "reductions and copies on a GPU take no time",
+      fmt::format("a step that sends is over once its chunk is on its way; a connection holds {} of them "
+                  "that are not received",
+                  plan->slots)};
   return std::optional(std::move(program));
 }
 
@@ -189,6 +354,8 @@ Result<Plan> read_plan(const std::string& path) {
     return failure(fmt::format("gpu {} is missing", missing - plan.gpus.begin()));
   plan.chunks = static_cast<std::uint64_t>(*chunks);
   if (const std::string* const collective = plan.root.find("coll")) plan.collective = *collective;
+  plan.slots = slots_of(plan.root.find("proto"));
+  if (const std::string wrong = PlanCheck(plan).problem(); !wrong.empty()) return Failure::failure(wrong);
   return plan;
 }
 

@@ -17,9 +17,11 @@ struct Plan {
   std::vector<const XmlElement*> gpus;  // by id
   std::uint64_t chunks = 1;             // of the whole buffer
   std::string collective;               // "allreduce"
+  /// How many sends of a thread block MSCCL's connections hold before the receiver takes the first one.
+  std::uint64_t slots = 2;
 };
 
-/// An error names file and line.
+/// An error names file and line, and the steps that would wait for each other for ever.
 Result<Plan> read_plan(const std::string& path);
 
 /// What a GPU does for a buffer of so many bytes.
@@ -27,8 +29,8 @@ Result<Graph> plan_graph(const Plan& plan, int gpu, std::uint64_t bytes);
 
 /// The program with the algorithm in place of its collectives of that kind, where they block, are on as many
 /// ranks and begin at rank 0 if they have a root. What the order of arrival decided in it, is decided anew.
-/// An error: nothing here is such a collective, the program has fewer ranks, or a GPU's part of the algorithm
-/// makes no sense.
+/// An error: nothing here is such a collective, the program has fewer ranks or several threads on one, or the
+/// algorithm makes no sense.
 Result<Program> with_plan(Program program, const std::string& path);
 
 }  // namespace offramp::trace

@@ -21,7 +21,9 @@ using nlohmann::json;
 /// The objects of a file, on a line each or on several.
 class Objects {
  public:
-  explicit Objects(std::shared_ptr<const recording::Source> source) : lines_(std::move(source)) {}
+  explicit Objects(std::shared_ptr<const recording::Source> source, std::uint64_t offset = 0,
+                   std::uint64_t line = 0)
+      : lines_(std::move(source), offset, line) {}
 
   /// False: there are no more, or error() says why not.
   bool next(json& object) {
@@ -31,7 +33,8 @@ class Objects {
     bool in_string = false;
     std::string_view line;
     while (error_.empty() && lines_.next(line)) {
-      if (depth == 0 && line.find_first_not_of(" \t") == std::string_view::npos) continue;
+      if (text.empty() && line.find_first_not_of(" \t") == std::string_view::npos) continue;
+      if (text.empty()) begin_ = {lines_.offset(), lines_.number() - 1};
       if (text.size() + line.size() > kLongest) return fail("an object is longer than 1 MiB");
       text += line;
       text += '\n';
@@ -45,6 +48,14 @@ class Objects {
   }
   [[nodiscard]] const std::string& error() const { return error_; }
   [[nodiscard]] std::string at(std::string_view what) const { return lines_.at(what); }
+  struct Position {
+    std::uint64_t offset = 0;
+    std::uint64_t line = 0;  // so many stand before it
+  };
+  /// Where the object that next() gave begins.
+  [[nodiscard]] Position begin() const { return begin_; }
+  /// Where the next one begins, or a blank line.
+  [[nodiscard]] std::uint64_t next_offset() const { return lines_.next_offset(); }
 
  private:
   bool fail(std::string_view what) {
@@ -67,8 +78,17 @@ class Objects {
   }
 
   Lines lines_;
+  Position begin_;
   std::string error_;
 };
+
+/// Objects of one rank that stand one behind the other.
+struct Run {
+  Objects::Position begin;
+  std::uint64_t end = 0;
+};
+/// Where a file's objects of each communicator of each process stand.
+using RunsByHandle = std::map<NcclHandle, std::vector<Run>>;
 
 std::optional<std::uint64_t> number_at(const json& object, const char* name) {
   const auto found = object.find(name);
@@ -111,6 +131,7 @@ std::optional<Origin> origin_of(const json& object) {
 struct InspectorLog {
   std::shared_ptr<const recording::Source> source;
   NcclRanks ranks;
+  std::vector<std::vector<Run>> runs;  // by rank, in the order of the file
 };
 
 /// One collective or message.
@@ -125,27 +146,14 @@ struct Record {
 
 class InspectorRank {
  public:
-  InspectorRank(std::shared_ptr<const InspectorLog> log, int rank)
-      : log_(std::move(log)), rank_(rank), objects_(log_->source) {}
+  InspectorRank(std::shared_ptr<const InspectorLog> log, int rank) : log_(std::move(log)), rank_(rank) {}
 
   Result<Graph> graph() {
     std::vector<Record> records;
-    std::string problem;
-    for (json object; problem.empty() && objects_.next(object);) {
-      const auto origin = origin_of(object);
-      if (!origin) continue;
-      const auto member = log_->ranks.handles.find(origin->handle());
-      if (member == log_->ranks.handles.end() || member->second.world != rank_) continue;
-      if (const auto found = object.find("coll_perf"); found != object.end() && found->is_object()) {
-        problem = add_collective(*found, member->second, records);
-      } else if (const auto message = object.find("p2p_perf");
-                 message != object.end() && message->is_object()) {
-        problem = add_message(*message, member->second, records);
-      }
-      if (!problem.empty()) problem = objects_.at(problem);
+    for (const Run& run : log_->runs[static_cast<std::size_t>(rank_)]) {
+      if (const std::string problem = read(run, records); !problem.empty())
+        return Result<Graph>::failure(problem);
     }
-    if (problem.empty()) problem = objects_.error();
-    if (!problem.empty()) return Result<Graph>::failure(problem);
     std::stable_sort(records.begin(), records.end(), [](const Record& a, const Record& b) {
       return std::tuple(a.communicator, a.number) < std::tuple(b.communicator, b.number);
     });
@@ -153,6 +161,26 @@ class InspectorRank {
   }
 
  private:
+  /// Empty, or what is wrong.
+  std::string read(const Run& run, std::vector<Record>& records) {
+    Objects objects(log_->source, run.begin.offset, run.begin.line);
+    json object;
+    while (objects.next_offset() < run.end && objects.next(object)) {
+      const auto origin = origin_of(object);
+      const auto member = origin ? log_->ranks.handles.find(origin->handle()) : log_->ranks.handles.end();
+      if (member == log_->ranks.handles.end()) return objects.at("it is not what was read before");
+      std::string problem;
+      if (const auto found = object.find("coll_perf"); found != object.end() && found->is_object()) {
+        problem = add_collective(*found, member->second, records);
+      } else if (const auto message = object.find("p2p_perf");
+                 message != object.end() && message->is_object()) {
+        problem = add_message(*message, member->second, records);
+      }
+      if (!problem.empty()) return objects.at(problem);
+    }
+    return objects.error();
+  }
+
   static std::string add_collective(const json& object, const NcclRanks::Member& member,
                                     std::vector<Record>& records) {
     const std::string name = text_at(object, "coll");
@@ -223,12 +251,11 @@ class InspectorRank {
 
   std::shared_ptr<const InspectorLog> log_;
   int rank_;
-  Objects objects_;
   std::map<std::size_t, std::uint32_t> numbers_;  // by communicator, as events have them
 };
 
-/// Who writes, and what is missing: records that NCCL dropped because their ring was full.
-std::string look_through(Objects& objects, NcclMembers& members, std::uint64_t& dropped) {
+/// Who writes, where, and what is missing: records that NCCL dropped because their ring was full.
+std::string look_through(Objects& objects, NcclMembers& members, RunsByHandle& runs, std::uint64_t& dropped) {
   std::set<std::tuple<std::string, int, std::string>> seen;
   // A process with several ranks of one communicator tells them apart by their numbers.
   std::map<std::pair<std::string, std::string>, int> first;
@@ -241,6 +268,9 @@ std::string look_through(Objects& objects, NcclMembers& members, std::uint64_t& 
           dropped += value.get<std::uint64_t>();
       }
     }
+    std::vector<Run>& own = runs[origin->handle()];
+    if (own.empty() || own.back().end != objects.begin().offset) own.push_back({objects.begin()});
+    own.back().end = objects.next_offset();
     if (!seen.insert({origin->id, origin->rank, origin->process}).second) continue;
     const int rank = first.try_emplace({origin->id, origin->process}, origin->rank).first->second;
     const std::string device = rank == origin->rank ? "" : fmt::format("of rank {}", origin->rank);
@@ -263,13 +293,22 @@ Result<std::optional<Program>> open_inspector(const Candidate& candidate) {
   log.source = std::make_shared<const recording::Source>(std::move(*source));
   Objects objects(log.source);
   NcclMembers members;
+  RunsByHandle runs;
   std::uint64_t dropped = 0;
-  if (const std::string problem = look_through(objects, members, dropped); !problem.empty())
+  if (const std::string problem = look_through(objects, members, runs, dropped); !problem.empty())
     return Opened::failure(problem);
   Result<NcclRanks> ranks = members.settle(candidate.name);
   if (!ranks) return Opened::failure(ranks.error());
   log.ranks = std::move(*ranks);
   const auto size = static_cast<int>(log.ranks.communicators.front().size());
+  log.runs.resize(log.ranks.communicators.front().size());
+  for (const auto& [handle, member] : log.ranks.handles) {
+    auto& own = log.runs[static_cast<std::size_t>(member.world)];
+    own.insert(own.end(), runs[handle].begin(), runs[handle].end());
+  }
+  for (auto& own : log.runs)
+    std::sort(own.begin(), own.end(),
+              [](const Run& a, const Run& b) { return a.begin.offset < b.begin.offset; });
   Program program = program_of_graphs(
       candidate.name, size, [kept = std::make_shared<const InspectorLog>(std::move(log))](int rank) {
         return InspectorRank(kept, rank).graph();

@@ -251,9 +251,11 @@ Result<Program> with_plan(Program program, const std::string& path) {
   if (!operation)
     return Failure::failure(fmt::format("{}:{}: coll {} is no collective that an algorithm can stand for",
                                         path, (*plan).root.line, (*plan).collective));
-  // What is wrong with it shows before the program runs.
-  for (int gpu = 0; gpu < static_cast<int>((*plan).gpus.size()); ++gpu) {
-    if (const Result<Graph> made = plan_graph(*plan, gpu, 1); !made) return Failure::failure(made.error());
+  for (int rank = 0; program.recording != nullptr && rank < program.description.ranks; ++rank) {
+    if (program.recording->read(rank)->has_threads())
+      return Failure::failure(fmt::format(
+          "rank {} of the program has several threads, and {} runs in place of the collectives of one alone",
+          rank, path));
   }
   auto planned = std::make_shared<Planned>();
   planned->plan = std::move(*plan);

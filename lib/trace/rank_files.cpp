@@ -8,7 +8,9 @@
 #include <map>
 #include <optional>
 #include <string_view>
+#include <vector>
 
+#include "lib/report/words.hpp"
 #include "lib/trace/lines.hpp"
 #include "lib/trace/made_events.hpp"
 
@@ -64,6 +66,18 @@ std::string look_beside(const NumberedName& name, std::map<int, std::string>& fo
   return problem;
 }
 
+/// Which ranks below the last one have no file: empty, or an error.
+std::string missing_among(const std::map<int, std::string>& found) {
+  std::vector<std::size_t> missing;
+  const auto last = static_cast<std::size_t>(found.rbegin()->first);
+  for (std::size_t rank = 0; rank < last; ++rank) {
+    if (!found.contains(static_cast<int>(rank))) missing.push_back(rank);
+  }
+  if (missing.empty()) return {};
+  return fmt::format("nothing is there of {}, and there is {}{}", ranks_text(missing), found.rbegin()->second,
+                     found.size() == 1 ? ": the last number in the name of a file is its rank" : "");
+}
+
 }  // namespace
 
 Result<RankFiles> rank_files(const std::string& name) {
@@ -73,13 +87,12 @@ Result<RankFiles> rank_files(const std::string& name) {
     const std::string problem = look_beside(*numbered, found);
     if (!problem.empty()) return Failure::failure(problem);
   }
-  if (found.size() < 2) found = {{0, name}};
+  if (found.empty()) found = {{0, name}};
+  if (const auto& [number, path] = *found.rbegin(); number >= kMostRanks)
+    return Failure::failure(fmt::format("{}: its rank is beyond 2^20", path));
+  if (std::string problem = missing_among(found); !problem.empty()) return Failure::failure(problem);
   RankFiles files;
   for (const auto& [number, path] : found) {
-    if (number >= kMostRanks) return Failure::failure(fmt::format("{}: its rank is beyond 2^20", path));
-    if (static_cast<std::size_t>(number) != files.size())
-      return Failure::failure(
-          fmt::format("the file of rank {} is missing, and there is {}", files.size(), path));
     Result<recording::Source> source = recording::Source::look(path);
     if (!source) return Failure::failure(source.error());
     files.push_back(std::make_shared<const recording::Source>(std::move(*source)));

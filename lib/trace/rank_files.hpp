@@ -13,8 +13,8 @@ namespace offramp::trace {
 
 using RankFiles = std::vector<std::shared_ptr<const recording::Source>>;
 
-/// In rank order, whichever of them is named. One file without others is that of rank 0. An error names the
-/// rank that is missing, or is there twice.
+/// In rank order, whichever of them is named. A file without a number in its name is that of rank 0, and has
+/// no others. An error names the ranks that are missing, or one that is there twice.
 Result<RankFiles> rank_files(const std::string& name);
 
 /// What stands before the number of a file's name, without the separator: "run" of "run.12.et" and of

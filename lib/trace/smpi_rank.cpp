@@ -21,8 +21,8 @@ using recording::Event;
 using recording::EventKind;
 
 constexpr double kExact = 9007199254740992.0;  // 2^53: SMPI reads every number as a double
-// Defined in SMPI's smpi.h. Every other negative number means any source: the tracer writes MPI_UNDEFINED
-// (-333).
+// MPI_PROC_NULL in SMPI's smpi.h. All other negative ranks count as MPI_ANY_SOURCE: for that, SMPI's tracer
+// writes MPI_UNDEFINED (-333).
 constexpr int kNoRank = -666;
 /// Room for any message: a receive with a negative count asks for the size first.
 constexpr std::uint64_t kAnyRoom = std::uint64_t{1} << 44U;

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "lib/replay/pattern.hpp"
 #include "lib/trace/protobuf.hpp"
 #include "lib/trace/rehearsal.hpp"
@@ -27,6 +29,7 @@ const std::string kMetadata = with_length(
     "\n\x05"
     "0.0.4");
 
+constexpr std::uint64_t kNone = UINT64_MAX;  // a node waits for none
 std::string attribute(const std::string& name, std::uint32_t member, std::uint64_t value) {
   std::string message;
   put_bytes(message, 1, name);
@@ -34,11 +37,11 @@ std::string attribute(const std::string& name, std::uint32_t member, std::uint64
   return message;
 }
 std::string node(std::uint64_t id, std::uint64_t type, const std::vector<std::string>& attributes,
-                 std::uint64_t before = UINT64_MAX) {
+                 std::uint64_t before = kNone) {
   std::string message;
   put_number(message, 1, id);
   put_number(message, 3, type);
-  if (before != UINT64_MAX) put_number(message, 5, before);
+  if (before != kNone) put_number(message, 5, before);
   for (const std::string& one : attributes) put_bytes(message, 10, one);
   return with_length(message);
 }
@@ -118,10 +121,7 @@ TEST(ChakraTrace, KeepsTheOrderOfCollectives) {
   (void)folder.file("t.0.et", kMetadata + computing + coll(2, 8, 1) + coll(3, 16, UINT64_MAX));
   (void)folder.file("t.1.et", kMetadata + computing + coll(2, 8, UINT64_MAX) + coll(3, 16, 1));
   const Program program = opened(folder.file("t.0.et"));
-  const Result<Findings> findings = rehearse(program);
-  ASSERT_TRUE(findings) << findings.error();
-  EXPECT_THAT((*findings).problems, IsEmpty());
-  expect_to_end_everywhere(program);
+  expect_to_fit_and_end(program);
 }
 
 /// As in ASTRA-sim's rings: all send first, and receive when that is done.
@@ -215,6 +215,53 @@ TEST(Protobuf, RefusesWhatIsNoMessage) {
     }
     EXPECT_FALSE(fields.good()) << bytes.size();
   }
+}
+
+/// A file of zeros is full of empty messages, and no trace.
+TEST(ChakraTrace, IsNoFileOfZeros) {
+  const Folder folder;
+  EXPECT_THAT(problem_of(folder.file("t.et", std::string(5000, '\0'))), HasSubstr("what can be opened"));
+  EXPECT_THAT(problem_of(folder.file("t.et", std::string(2, '\0'))), HasSubstr("what can be opened"));
+}
+
+/// Rank 0 has to compute before its first collective and not before its second one; ranks take them in one
+/// order.
+TEST(ChakraTrace, BeginsCollectivesInTheOrderOfTheirIds) {
+  const Folder folder;
+  const auto reduction = [](std::uint64_t id, std::uint64_t bytes, std::uint64_t before) {
+    return node(id, 7, {attribute("comm_type", 9, 0), attribute("comm_size", 9, bytes)}, before);
+  };
+  (void)folder.file("t.0.et", kMetadata + reduction(5, 8, 9) + reduction(6, 16, kNone) + node(9, 4, {}) +
+                                  reduction(7, 24, 8) + reduction(8, 32, kNone));
+  (void)folder.file("t.1.et", kMetadata + reduction(5, 8, kNone) + reduction(6, 16, kNone) +
+                                  reduction(7, 24, 8) + reduction(8, 32, kNone));
+  const Program program = opened(folder.file("t.0.et"));
+  for (const int rank : {0, 1}) {
+    std::vector<std::uint64_t> bytes;
+    EXPECT_EQ(each_event(program, rank,
+                         [&](const auto&, const Event& event) {
+                           if (event.kind == recording::EventKind::kCollective) bytes.push_back(event.bytes);
+                         }),
+              "");
+    EXPECT_THAT(bytes, ElementsAre(8, 16, 32, 24)) << rank;
+  }
+  expect_to_fit_and_end(program);
+}
+
+/// What comes behind a send that does not block waits for it to be on its way, in the file, too.
+TEST(ChakraTrace, WritesWhatWaitsForASend) {
+  const Folder folder;
+  const std::string text =
+      "0 init\n0 compute 5000\n0 isend 1 1 8 6\n0 compute 7000\n0 waitall\n1 init\n1 recv 0 1 8 6\n";
+  std::vector<std::string> unsaid;
+  ASSERT_EQ(write_chakra(opened(folder.file("t", text)), folder.file("a"), unsaid), "");
+  const Program again = opened(folder.file("a.0.et"));
+  const Result<Graph> graph = again.graph(0);
+  ASSERT_TRUE(graph) << graph.error();
+  const auto send = std::find_if((*graph).nodes.begin(), (*graph).nodes.end(),
+                                 [](const Graph::Node& one) { return one.kind == Graph::Kind::kSend; });
+  ASSERT_NE(send, (*graph).nodes.end());
+  EXPECT_EQ(send->at_begin, 2U) << "computing, and the wait";
 }
 
 }  // namespace

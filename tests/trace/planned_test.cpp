@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "lib/trace/msccl.hpp"
-#include "lib/trace/rehearsal.hpp"
+#include "tests/recording/recorded.hpp"
 #include "tests/trace/replayed.hpp"
 
 namespace offramp::trace {
@@ -13,7 +13,6 @@ using recording::Event;
 using recording::EventKind;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 /// The lines of each of so many ranks; "{0}" stands for the rank, "{1}" for the next and "{2}" for the one
 /// before.
@@ -66,10 +65,7 @@ TEST(PlannedCollective, LeavesWhatIsAroundItAsItWas) {
                                   "MPI_Waitall [28,27,14,13]", "MPI_Bcast []", "MPI_Finalize []"));
   EXPECT_EQ(computed, 1200U);
   EXPECT_EQ(of_the_algorithm, 24U);
-  const Result<Findings> findings = rehearse(program);
-  ASSERT_TRUE(findings) << findings.error();
-  EXPECT_THAT((*findings).problems, IsEmpty());
-  expect_to_end_everywhere(program);
+  expect_to_fit_and_end(program);
 }
 
 /// On other numbers of ranks, and where they do not block, collectives stay those of the backend.
@@ -93,6 +89,44 @@ TEST(PlannedCollective, StandsForNoOther) {
       "<algo ngpus=\"1\" nchunksperloop=\"1\" coll=\"custom\">\n<gpu id=\"0\"/>\n</algo>\n";
   EXPECT_THAT(with_plan(opened("pattern:ring:3:8"), folder.file("a.xml", plan)).error(),
               HasSubstr("a.xml:1: coll custom is no collective that an algorithm can stand for"));
+}
+
+/// Each of two thread blocks sends, and another one receives once that has sent: connections hold what is
+/// sent, however long it is.
+TEST(PlannedCollective, EndsWhereReceivesStandBehindSendsOfOtherBlocks) {
+  const Folder folder;
+  std::string plan = "<algo name=\"a\" nchunksperloop=\"2\" ngpus=\"2\" coll=\"alltoall\">\n";
+  for (const int gpu : {0, 1})
+    plan += fmt::format(
+        "<gpu id=\"{0}\">\n<tb id=\"0\" send=\"{1}\" recv=\"-1\" chan=\"0\">\n"
+        "<step s=\"0\" type=\"s\" cnt=\"1\" depid=\"-1\" deps=\"-1\" hasdep=\"1\"/>\n</tb>\n"
+        "<tb id=\"1\" send=\"-1\" recv=\"{1}\" chan=\"0\">\n"
+        "<step s=\"0\" type=\"r\" cnt=\"1\" depid=\"0\" deps=\"0\" hasdep=\"0\"/>\n</tb>\n</gpu>\n",
+        gpu, 1 - gpu);
+  const std::string path = folder.file("a.xml", plan + "</algo>\n");
+  for (const int bytes : {8, 1 << 20}) {
+    const std::string program =
+        folder.file("t", lines_of(2, fmt::format("{{0}} alltoall {0} {0} 6 6\n", bytes)));
+    Result<Program> made = with_plan(opened(program), path);
+    ASSERT_TRUE(made) << made.error();
+    expect_to_fit_and_end(*made);
+    expect_to_fit_and_end(opened(fmt::format("{}:{}B", path, 2 * bytes)));
+  }
+}
+
+TEST(PlannedCollective, IsOfRanksWithOneThread) {
+  const auto part = [](int rank) {
+    std::vector<recording::Step> steps;
+    for (const std::uint32_t thread : {0U, rank == 2 ? 1U : 0U})
+      steps.push_back({.event = recording::allreduce(64), .thread = thread});
+    return recording::record(steps, recording::options_of(rank, 4));
+  };
+  const Folder folder;
+  auto recording = recording::Recording::from_parts({}, std::vector{part(0), part(1), part(2), part(3)});
+  ASSERT_TRUE(recording) << recording.error();
+  ASSERT_EQ((*recording).write(folder.file("r.rec")), "");
+  EXPECT_THAT(with_plan(opened(folder.file("r.rec")), data("msccl/ring.xml")).error(),
+              HasSubstr("rank 2 of the program has several threads"));
 }
 
 }  // namespace

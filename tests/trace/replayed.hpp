@@ -17,6 +17,7 @@
 #include "lib/configuration/registry.hpp"
 #include "lib/replay/replay.hpp"
 #include "lib/trace/program.hpp"
+#include "lib/trace/rehearsal.hpp"
 #include "tests/built_in_names.hpp"
 
 namespace offramp::trace {
@@ -96,6 +97,14 @@ inline void expect_to_end_everywhere(const Program& program) {
     EXPECT_TRUE((*result).unfinished.empty()) << backend;
     EXPECT_GT((*result).modelled_time, Time()) << backend;
   }
+}
+
+/// Nothing in it lacks its counterpart, and it ends over every backend.
+inline void expect_to_fit_and_end(const Program& program) {
+  const Result<Findings> findings = rehearse(program);
+  ASSERT_TRUE(findings) << findings.error();
+  EXPECT_TRUE((*findings).problems.empty()) << (*findings).problems.front();
+  expect_to_end_everywhere(program);
 }
 
 /// The bytes of a program's messages, in the order in which the sender begins them: (source, destination).
