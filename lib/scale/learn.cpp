@@ -426,6 +426,19 @@ class Attempt {
     }
     return {};
   }
+  /// Whether the turns of a loop have a neighbour each: it has as many as there are directions.
+  static bool is_over_neighbours(const RoleProgram& program, const RoleSamples& role, std::size_t loop) {
+    return std::ranges::any_of(program.steps, [&](const Step& step) {
+      if (step.kind != Step::Kind::kCall) return false;
+      const std::vector<std::size_t>& around = role.calls[step.number].loops;
+      const bool is_unrolled = std::ranges::any_of(step.unrolled, [&](const auto& one) {
+        return around[static_cast<std::size_t>(one.first)] == loop;
+      });
+      return is_unrolled && std::ranges::any_of(step.rules, [&](const CallRule& rule) {
+               return rule.peer.rule != step.rules.front().peer.rule;
+             });
+    });
+  }
   /// Whether a size that was seen at one number of ranks is one element for each of them.
   static bool has_element_per_rank(std::span<const Sample> samples, const Event& event) {
     if (samples.empty() || !is_at_one_count(samples)) return false;
@@ -445,7 +458,7 @@ class Attempt {
                      advice, call.events);
         } else if (step.kind == Step::Kind::kLoop) {
           const std::string like = as_ranks(role.loops[step.number].turns);
-          if (like.empty()) continue;
+          if (like.empty() || is_over_neighbours(program, role, step.number)) continue;
           const CallSamples& call = first_call(role, step.number);
           add_misfit(fmt::format("{}: the turns of its loop ({}) are {}, and one number of ranks cannot tell "
                                  "whether they depend on it",

@@ -31,7 +31,8 @@ class Recordings : public testing::TestWithParam<std::string> {};
 TEST_P(Recordings, ComeOutAsTheyWereRecorded) {
   std::vector<NamedProgram> fewer;
   std::optional<trace::Program> real;
-  for (const auto& [ranks, file] : files().at(GetParam())) {
+  const Files all = files();
+  for (const auto& [ranks, file] : all.at(GetParam())) {
     Result<trace::Program> program = trace::open_program(file);
     ASSERT_TRUE(program) << program.error();
     ASSERT_EQ((*program).description.ranks, ranks);
@@ -58,7 +59,8 @@ TEST_P(Recordings, ComeOutAsTheyWereRecorded) {
 
 std::vector<std::string> names() {
   std::vector<std::string> names;
-  for (const auto& [name, each] : files()) names.push_back(name);
+  const Files all = files();
+  for (const auto& [name, each] : all) names.push_back(name);
   return names;
 }
 INSTANTIATE_TEST_SUITE_P(All, Recordings, testing::ValuesIn(names()),
