@@ -222,6 +222,7 @@ std::int64_t part_of(Measure measure, const Place& place) {
 }
 
 std::optional<std::int64_t> Expression::value(const Place& place) const {
+  if (is_constant()) return c;  // as most are
   const Number of_turn = power_of_turn(*this, place);
   switch (form) {
     case Form::kNumber:

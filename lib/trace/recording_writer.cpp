@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <deque>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -68,17 +69,19 @@ Result<recording::Recording> recording_of(const Program& program) {
   using Failure = Result<recording::Recording>;
   Names names;
   std::vector<std::string> parts;
+  std::unique_ptr<Recorder> recorder;
   for (int rank = 0; rank < program.description.ranks; ++rank) {
     recording::RecorderOptions options;
     options.rank = rank;
     options.ranks = program.description.ranks;
     options.calls = names.all();
-    Recorder recorder(options);
+    recorder = recorder == nullptr ? std::make_unique<Recorder>(options)
+                                   : std::make_unique<Recorder>(options, std::move(*recorder));
     const std::unique_ptr<Reader> reader = program.read(rank);
-    if (std::string problem = record(*reader, recorder, names, program.has_arrival); !problem.empty())
+    if (std::string problem = record(*reader, *recorder, names, program.has_arrival); !problem.empty())
       return Failure::failure(std::move(problem));
-    parts.push_back(recorder.finish());
-    if (!recorder.complete())
+    parts.push_back(recorder->finish());
+    if (!recorder->complete())
       return Failure::failure(
           fmt::format("rank {}: its recording would be larger than {} MiB", rank, options.limit >> 20U));
   }
