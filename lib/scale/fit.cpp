@@ -40,7 +40,8 @@ struct Fraction {
 };
 
 std::optional<Fraction> fraction(std::int64_t over, std::int64_t under) {
-  if (under == 0) return std::nullopt;
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();  // has no opposite
+  if (under == 0 || over == kLeast || under == kLeast) return std::nullopt;
   const std::int64_t common = std::gcd(over, under);
   if (common == 0) return Fraction{0, 1};
   if (under < 0) {
@@ -172,13 +173,17 @@ Found fit_share(Measure measure, Rounding rounding, std::int64_t unit, Samples s
     const std::int64_t part = rounding == Rounding::kDown ? *parts - 1
                               : rounding == Rounding::kUp ? 0
                                                           : part_of(measure, sample.place);
-    least = std::max(least, (units - 1) * *parts + part + 1);
-    most = std::min(most, units * *parts + part);
+    std::int64_t all = 0;
+    if (__builtin_mul_overflow(units, *parts, &all) || __builtin_add_overflow(all, part, &all))
+      return std::nullopt;
+    least = std::max(least, all - *parts + 1);
+    most = std::min(most, all);
     if (least > most) return std::nullopt;
   }
   // Problems have round sizes: the multiple of the highest power of two among those that fit.
   made.a = most;
-  for (std::int64_t power = 2; power <= most; power *= 2) {
+  for (int bit = 1; bit < 62 && std::int64_t{1} << bit <= most; ++bit) {
+    const std::int64_t power = std::int64_t{1} << bit;
     if (most / power * power >= least) made.a = most / power * power;
   }
   return checked(made, samples);
@@ -380,6 +385,12 @@ Found fit_number(Samples samples) {
   if (samples.empty()) return constant(0);
   const Sample& first = samples.front();
   if (const Found found = checked(constant(first.value), samples)) return found;
+  // Differences of smaller ones are numbers, and no program counts as far.
+  const auto is_too_large = [](const Sample& sample) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 61;
+    return sample.value > kMost || sample.value < -kMost;
+  };
+  if (std::any_of(samples.begin(), samples.end(), is_too_large)) return std::nullopt;
   for (const Expression& one : {simple(Form::kOwn, first.value - first.place.own),
                                 simple(Form::kPeer, first.value - first.place.peer)}) {
     if (holds(one, samples)) return one;

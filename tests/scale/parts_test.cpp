@@ -61,6 +61,7 @@ TEST(Expressions, AsManyValuesAsUnknownsSayNothing) {
 TEST(Expressions, WhatDoesNotFitIntoANumberIsNone) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   EXPECT_EQ(foretold({{2, kMost}, {4, -kMost}, {8, 3}}, 16), -1);
+  EXPECT_EQ(foretold({{2, kMost / 4}, {4, kMost / 8}, {8, 3}}, 16), -1);
   Expression large;
   large.measure = Measure::kRanks;
   large.a = 1;
