@@ -208,23 +208,25 @@ void print_whole_runs(const std::vector<Settled>& all, const ProgramTimes& progr
                gaps_text(program.computing.brief_gaps, program.computing.longer_gaps, to_string(polling)));
 }
 
-/// Opens what is replayed, or makes it at more ranks.
-Played opened(const ReplayToolOptions& options, const std::string& name) {
+/// Opens what is replayed, or makes it at more ranks. is_doubtful: whether nothing confirms what is made.
+Played opened(const ReplayToolOptions& options, const std::string& name, bool& is_doubtful) {
   if (options.scaled.ranks == 0) return {name, options.partial};
   scale::Scaling scaling = scaled_program(options.scaled);
+  is_doubtful = !scaling.doubt().empty();
   if (!options.json) print_scaling(scaling, options.scaled);
   return {std::move(scaling.program), name};
 }
 
 /// One of the programs that are replayed, with all that is told of it.
 struct Replayed {
+  bool is_doubtful = false;  // scaled, and nothing confirms it
   Played played;
   Results results;
   RunFacts facts;
   RunReport report;
 
   Replayed(const ReplayToolOptions& options, const Setup& setup, const std::string& name)
-      : played(opened(options, name)) {
+      : played(opened(options, name, is_doubtful)) {
     if (!options.algorithm.empty()) played.use_algorithm(options.algorithm);
     results = replay_all(options, setup, played, name);
     std::vector<Settled>& all = results.all;
@@ -286,6 +288,7 @@ int replay(const ReplayToolOptions& options) try {
   int code = kDone;
   std::vector<RunReport> reports;
   for (Replayed& one : replayed) {
+    if (one.is_doubtful) code = kFoundFailures;
     if (one.results.code != kDone) code = one.results.code;
     if (!one.results.all.empty()) reports.push_back(std::move(one.report));
   }
@@ -460,6 +463,9 @@ const Registered<ReplayCommand> replay_command(
      .exits = {{kUsage,
                 "the command line or the configuration is wrong, the file is no recording, makes no "
                 "sense or is not whole, or nothing could be replayed"},
+               {kFoundFailures,
+                "with --ranks: it is replayed, but the other recordings foretell no call of the largest one, "
+                "so that nothing confirms what is scaled"},
                {kNotWritten, "a report, a trace or a capture could not be written"},
                {kInterrupted, "interrupted; what was replayed by then is printed"}}});
 

@@ -79,9 +79,12 @@ int scale_command_line(const ScaleOptions& options) try {
   } else {
     print_text(scaling, options);
   }
-  if (options.output.empty()) return kDone;
-  const std::string problem = trace::write_recording(scaling.program, options.output);
-  if (problem.empty()) return kDone;
+  const int code = scaling.doubt().empty() ? kDone : kFoundFailures;
+  if (options.output.empty()) return code;
+  const auto recording = trace::recording_of(scaling.program);
+  if (!recording) throw Misuse{recording.error()};
+  const std::string problem = (*recording).write(options.output);
+  if (problem.empty()) return code;
   complain(problem);
   return kNotWritten;
 } catch (const Misuse& misuse) {
@@ -123,6 +126,9 @@ const Registered<ScaleCommand> scale_command(
 The largest recording is held out: what the others foretell of it is printed by function and role, and is a fact of the result.
 What does not fit is refused, and named. Only the structure is learned; CPU times are those that were recorded, see --compute-scaling.)",
      .exits = {{kUsage, "wrong usage, or the program's calls do not follow from the number of ranks"},
+               {kFoundFailures,
+                "it is made, but the others foretell no call of the largest recording, so that nothing "
+                "confirms it"},
                {kNotWritten}}});
 
 }  // namespace

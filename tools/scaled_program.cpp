@@ -74,6 +74,8 @@ scale::Scaling scaled_program(const ScaledOptions& options) {
   }
   Result<scale::Scaling> scaling = scale::scale(recorded, options.ranks, options.compute);
   if (!scaling) throw Misuse{fmt::format("cannot scale to {} ranks: {}", options.ranks, scaling.error())};
+  for (const std::string& note : (*scaling).notes) complain("note: " + note);
+  if (const std::string doubt = (*scaling).doubt(); !doubt.empty()) complain(doubt);
   return std::move(*scaling);
 }
 
@@ -98,12 +100,15 @@ void print_scaling(const scale::Scaling& scaling, const ScaledOptions& options) 
   const scale::Share total = scaling.held_out.total();
   if (total.all() == 0) {
     fmt::print(
-        "# held out: nothing, for there is one recording: the program is the same pattern at any number of "
-        "ranks\n");
+        "# held out: nothing, for there is one recording: sizes and turns are taken to be those of its {} "
+        "ranks at any number of them (weak scaling)\n",
+        model.learned_from.back());
     return;
   }
-  fmt::print("# held out: {} ranks, of whose {} calls the smaller recordings foretell {}\n",
-             model.learned_from.back(), total.all(), scale::share_text(total.exact, total.all()));
+  fmt::print(
+      "# held out: {} ranks, of whose {} the smaller recordings foretell {}\n", model.learned_from.back(),
+      counted(total.all(), "call"),
+      total.exact == 0 ? "none: nothing confirms the result" : scale::share_text(total.exact, total.all()));
   for (const std::string& why : scaling.not_foretold) fmt::print("# not foretold: {}\n", why);
   if (!scaling.held_out.first_difference.empty())
     fmt::print("# first difference: {}\n", scaling.held_out.first_difference);

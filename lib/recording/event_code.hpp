@@ -46,6 +46,9 @@ class EventDeltas {
   std::array<Event, static_cast<std::size_t>(EventKind::kCount)> last_{};
 };
 
+/// From there on, how many differences in a row are the same, the one to the value before it the first.
+/// begin: below the number of values. most: more are not counted.
+std::size_t run_length(std::span<const std::uint64_t> values, std::size_t begin, std::size_t most = SIZE_MAX);
 /// Without the token. Runs of equal differences take a few bytes.
 void put_list(Payload& payload, std::span<const std::uint64_t> values);
 /// Appends to values.

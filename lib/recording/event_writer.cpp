@@ -20,6 +20,8 @@ constexpr std::size_t kContext = 3;  // symbols that tell where a copy may begin
 constexpr unsigned kContextBits = 14;
 /// A copy up to here is looked at: its symbols one by one may take fewer bytes.
 constexpr std::uint64_t kShortCopy = 4;
+/// From here on a list of numbers in equal steps is told by its first one.
+constexpr std::size_t kLongRun = 64;
 /// So much of a copy can be found again later.
 constexpr std::uint64_t kLearnt = 1024;
 
@@ -52,6 +54,21 @@ EventWriter::EventWriter(std::span<const char* const> calls)
   clear();
 }
 
+EventWriter::EventWriter(EventWriter&& done) noexcept
+    : history_(std::move(done.history_)),
+      entries_(std::move(done.entries_)),
+      capacity_(done.capacity_),
+      table_(std::move(done.table_)),
+      contexts_(std::move(done.contexts_)),
+      payload_(std::move(done.payload_)),
+      calls_(done.calls_),
+      written_calls_(std::move(done.written_calls_)),
+      lists_(std::move(done.lists_)),
+      values_(std::move(done.values_)),
+      list_table_(std::move(done.list_table_)) {
+  clear();
+}
+
 void EventWriter::clear() {
   payload_.clear();
   position_ = distance_ = copied_ = last_distance_ = 0;
@@ -63,6 +80,7 @@ void EventWriter::clear() {
   names_ = 0;
   lists_.clear();
   values_.clear();
+  listed_ = 0;
   std::fill(list_table_.begin(), list_table_.end(), 0U);
   predict_nothing();
 }
@@ -72,7 +90,7 @@ void EventWriter::predict_nothing() {
 }
 
 bool EventWriter::full() const {
-  return payload_.size() >= kPayloadTarget || symbols_ == kMostSymbols || values_.size() >= kMostValues ||
+  return payload_.size() >= kPayloadTarget || symbols_ == kMostSymbols || listed_ >= kMostValues ||
          names_ == UINT16_MAX;
 }
 
@@ -233,26 +251,33 @@ void EventWriter::find_distance() {
   predict();
 }
 
-std::span<const std::uint64_t> EventWriter::values_of(std::uint32_t list) const {
-  const List& found = lists_[list - 1];
-  return {values_.data() + found.begin, found.count};
-}
-
 std::uint32_t EventWriter::list(std::span<const std::uint64_t> values) {
   if (values.empty()) return 0;
+  List list{values_.size(), values.size(), 0, 0, false};
+  if (values.size() >= kLongRun && run_length(values, 1) == values.size() - 1)
+    list = {values[0], values.size(), 0, values[1] - values[0], true};
+  const auto is_same = [&](const List& known) {
+    if (known.count != list.count || known.is_run != list.is_run) return false;
+    if (list.is_run) return known.begin == list.begin && known.step == list.step;
+    return std::equal(values.begin(), values.end(), values_.data() + known.begin);
+  };
   for (const std::uint32_t likely : {predicted_->event.list, predicted_->event.second_list}) {
-    if (likely != 0 && std::ranges::equal(values, values_of(likely))) return likely;
+    if (likely != 0 && is_same(lists_[likely - 1])) return likely;
   }
   if (2 * (lists_.size() + 1) > list_table_.size()) grow_list_table();
-  const std::uint64_t hash = hash_of(values);
+  const std::uint64_t hash = list.is_run
+                                 ? hash_of(std::array<std::uint64_t, 3>{list.begin, list.count, list.step})
+                                 : hash_of(values);
   const std::size_t mask = list_table_.size() - 1;
   std::size_t place = hash & mask;
   for (; list_table_[place] != 0; place = (place + 1) & mask) {
     const std::uint32_t known = list_table_[place];
-    if (lists_[known - 1].hash == hash && std::ranges::equal(values, values_of(known))) return known;
+    if (lists_[known - 1].hash == hash && is_same(lists_[known - 1])) return known;
   }
-  lists_.push_back({values_.size(), values.size(), hash});
-  values_.insert(values_.end(), values.begin(), values.end());
+  list.hash = hash;
+  lists_.push_back(list);
+  listed_ += values.size();
+  if (!list.is_run) values_.insert(values_.end(), values.begin(), values.end());
   payload_.put(token(Token::kDefine, static_cast<std::uint64_t>(Definition::kList)));
   put_list(payload_, values);
   payload_.commit();

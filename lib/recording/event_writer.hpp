@@ -30,6 +30,8 @@ class EventWriter {
 
   /// calls: names of the functions that Event::call counts.
   explicit EventWriter(std::span<const char* const> calls);
+  /// With the names and the memory of one that is done, and no event. What is left of that is not used again.
+  EventWriter(EventWriter&& done) noexcept;
 
   /// Takes the event that was predicted. Null: this is another one.
   [[gnu::always_inline]] const Entry* take(const Event& event) {
@@ -66,9 +68,11 @@ class EventWriter {
  private:
   static constexpr std::size_t kMask = kWindow - 1;
   struct List {
-    std::size_t begin = 0;
+    std::size_t begin = 0;  // in values_; of a run, its first value
     std::size_t count = 0;
     std::uint64_t hash = 0;
+    std::uint64_t step = 0;
+    bool is_run = false;  // every step-th number, and many of them: these are not kept
   };
   struct Open {  // what is not in the payload yet
     std::size_t size = 0;
@@ -120,7 +124,6 @@ class EventWriter {
   void find_distance();
   [[nodiscard]] std::uint32_t* place_of_context(std::uint64_t position);
   [[nodiscard]] bool same_context(std::uint64_t position) const;
-  [[nodiscard]] std::span<const std::uint64_t> values_of(std::uint32_t list) const;
   void grow_list_table();
 
   const Entry* predicted_ = nullptr;
@@ -144,6 +147,7 @@ class EventWriter {
   std::uint16_t names_ = 0;
   std::vector<List> lists_;  // number - 1
   std::vector<std::uint64_t> values_;
+  std::size_t listed_ = 0;                 // values of all lists
   std::vector<std::uint32_t> list_table_;  // hash of a list: its number
 };
 static_assert(sizeof(EventWriter::Entry) == 64);  // a cache line

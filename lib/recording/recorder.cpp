@@ -22,8 +22,13 @@ std::uint64_t difference(std::int32_t value, std::int32_t last) {
 
 }  // namespace
 
-Recorder::Recorder(const RecorderOptions& options)
-    : writer_(options.calls),
+Recorder::Recorder(const RecorderOptions& options) : Recorder(options, EventWriter(options.calls)) {}
+
+Recorder::Recorder(const RecorderOptions& options, Recorder&& finished)
+    : Recorder(options, std::move(finished.writer_)) {}
+
+Recorder::Recorder(const RecorderOptions& options, EventWriter&& writer)
+    : writer_(std::move(writer)),
       rank_(static_cast<std::uint32_t>(options.rank)),
       has_file_(!options.spill.empty()),
       store_({kVersion, rank_, static_cast<std::uint32_t>(options.ranks)}, options.spill, options.limit) {

@@ -27,6 +27,9 @@ class Recorder {
  public:
   /// The names in options.calls stay where they are.
   explicit Recorder(const RecorderOptions& options);
+  /// With the memory and the names of one that has finished: for many ranks one after the other, where to ask
+  /// for memory takes longer than to record. Only finish() was, and nothing else is, done with that one.
+  Recorder(const RecorderOptions& options, Recorder&& finished);
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
@@ -92,6 +95,8 @@ class Recorder {
   [[nodiscard]] std::uint64_t bytes() const;
 
  private:
+  Recorder(const RecorderOptions& options, EventWriter&& writer);
+
   /// Of times that are written in two bytes: what they lack is part of the next one.
   class Sum {
    public:

@@ -99,9 +99,23 @@ std::size_t ReplayRun::Hash::operator()(const std::vector<int>& members) const {
   return static_cast<std::size_t>(hash ^ hash >> 32);
 }
 
-std::uint32_t ReplayRun::number_of(const std::vector<int>& members, std::uint64_t id) {
-  const auto list = lists_.try_emplace(members, static_cast<std::uint32_t>(lists_.size())).first->second;
-  return known_.try_emplace({id, list}, static_cast<std::uint32_t>(known_.size())).first->second;
+const ReplayRun::Members* ReplayRun::last_members(std::span<const std::uint64_t> listed,
+                                                  const ReplayJob& job) const {
+  if (last_members_ == nullptr || first_of_last_ != job.first) return nullptr;
+  const auto is_same = [first = static_cast<std::uint64_t>(job.first)](std::uint64_t rank, int member) {
+    return rank + first == static_cast<std::uint64_t>(member);
+  };
+  return std::ranges::equal(listed, last_members_->first, is_same) ? last_members_ : nullptr;
+}
+
+const ReplayRun::Members& ReplayRun::members_of(const std::vector<int>& members, const ReplayJob& job) {
+  first_of_last_ = job.first;
+  last_members_ = &*lists_.try_emplace(members, static_cast<std::uint32_t>(lists_.size())).first;
+  return *last_members_;
+}
+
+std::uint32_t ReplayRun::number_of(const Members& members, std::uint64_t id) {
+  return known_.try_emplace({id, members.second}, static_cast<std::uint32_t>(known_.size())).first->second;
 }
 
 std::size_t ReplayRun::phase(std::int64_t level, const std::string& name) {

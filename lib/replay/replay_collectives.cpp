@@ -129,26 +129,30 @@ bool ReplayThread::collective(Operation& operation, CollectiveSizes& sizes) {
 // --- communicators and phases ---
 
 void ReplayThread::make_communicator() {
-  if (!ranks_of(to_, event_.list, own_.job.ranks)) return;
-  for (int& rank : to_) rank += own_.job.first;
-  from_ = to_;
-  if (!std::is_sorted(from_.begin(), from_.end())) std::sort(from_.begin(), from_.end());
-  if (std::adjacent_find(from_.begin(), from_.end()) != from_.end() ||
-      !std::binary_search(from_.begin(), from_.end(), rank_.rank())) {
+  const auto refuse_members = [this] {
     refuse("a communicator has each member once, and this rank among them");
-    return;
+  };
+  const ReplayRun::Members* members = run_.last_members(reader_.list(event_.list), own_.job);
+  if (members == nullptr) {
+    if (!ranks_of(to_, event_.list, own_.job.ranks)) return;
+    for (int& rank : to_) rank += own_.job.first;
+    from_ = to_;
+    if (!std::is_sorted(from_.begin(), from_.end())) std::sort(from_.begin(), from_.end());
+    if (std::adjacent_find(from_.begin(), from_.end()) != from_.end()) return refuse_members();
+    members = &run_.members_of(to_, own_.job);
+    // As long as the world is large, at each of its ranks: their memory would grow with the square.
+    constexpr std::size_t kMostKept = 256;
+    if (to_.size() > kMostKept) {
+      std::vector<int>().swap(to_);
+      std::vector<int>().swap(from_);
+    }
   }
-  const std::uint32_t number = run_.number_of(to_, event_.extra);
+  if (std::ranges::find(members->first, rank_.rank()) == members->first.end()) return refuse_members();
+  const std::uint32_t number = run_.number_of(*members, event_.extra);
   const std::uint64_t id = std::uint64_t{own_.made[number]++} << 32 | number;
   const std::size_t place = order_ != nullptr ? stream().dealt().made : own_.communicators.size();
   if (place >= own_.communicators.size()) own_.communicators.resize(place + 1);
-  own_.communicators[place].communicator = rank_.communicator(to_, id);
-  // As long as the world is large, at each of its ranks: their memory would grow with the square.
-  constexpr std::size_t kMostKept = 256;
-  if (to_.size() > kMostKept) {
-    to_ = {};
-    from_ = {};
-  }
+  own_.communicators[place].communicator = rank_.communicator(members->first, id);
 }
 
 void ReplayThread::phase() {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -62,8 +63,16 @@ class ReplayRun final : public Choices {
   void chosen(int rank, const Operation& operation, Handling handling, std::string_view reason) override;
   void gave_up(int rank) override;
 
+  /// Ranks of the world, and the number of their list.
+  using Members = std::pair<const std::vector<int>, std::uint32_t>;
+  /// The members of the communicator that was made last, if these ranks of the job are the same: all ranks
+  /// make one of all ranks. Null: they are others.
+  [[nodiscard]] const Members* last_members(std::span<const std::uint64_t> listed,
+                                            const ReplayJob& job) const;
+  /// Those of a communicator, which stay where they are. members: ranks of the world, checked.
+  const Members& members_of(const std::vector<int>& members, const ReplayJob& job);
   /// Of the communicators with these members that ranks know by this id.
-  std::uint32_t number_of(const std::vector<int>& members, std::uint64_t id);
+  std::uint32_t number_of(const Members& members, std::uint64_t id);
   std::size_t phase(std::int64_t level, const std::string& name);
 
   /// Whether all members agree on the number-th collective of a communicator; none for a meeting of clocks.
@@ -83,7 +92,9 @@ class ReplayRun final : public Choices {
     int missing = 0;
   };
 
-  std::unordered_map<std::vector<int>, std::uint32_t, Hash> lists_;                         // of members
+  std::unordered_map<std::vector<int>, std::uint32_t, Hash> lists_;  // of members
+  const Members* last_members_ = nullptr;
+  int first_of_last_ = 0;  // the first rank of their job
   std::unordered_map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t, Hash> known_;  // by id and list
   std::unordered_map<std::pair<std::uint64_t, std::uint32_t>, Agreed, Hash> agreed_;
   std::map<std::pair<std::int64_t, std::string>, std::size_t> phases_;

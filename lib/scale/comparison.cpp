@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "lib/scale/folding.hpp"
+
 namespace offramp::scale {
 namespace {
 
@@ -36,12 +38,14 @@ class Comparer {
   Comparer(Comparison& comparison, int rank, std::string role)
       : comparison_(comparison), rank_(rank), role_(std::move(role)) {}
 
-  /// made: null if there is no such rank.
-  void compare(Reader& recorded, Reader* made) {
+  /// made: null if there is no such rank. False: the recorded calls are of several threads.
+  [[nodiscard]] bool compare(Reader& recorded, Reader* made) {
     Event event;
     Event other;
+    std::uint32_t thread = 0;
     while (recorded.next(event)) {
-      ++number_;
+      if (++number_ == 1) thread = recorded.thread();
+      if (recorded.thread() != thread) return false;
       const bool is_there = made != nullptr && made->next(other);
       const char* const what = made == nullptr ? nullptr
                                : !is_there     ? "is missing"
@@ -54,6 +58,7 @@ class Comparer {
       ++comparison_.shares[{std::string(made->call(other.call)), role_}].wrong;
       note(made->call(other.call), "is too much");
     }
+    return true;
   }
 
  private:
@@ -83,7 +88,8 @@ Result<Comparison> compare(const trace::Program& recorded,
   for (int rank = 0; rank < recorded.description.ranks; ++rank) {
     const std::unique_ptr<Reader> reader = recorded.read(rank);
     const std::unique_ptr<Reader> other = made(rank);
-    Comparer(comparison, rank, role(rank)).compare(*reader, other.get());
+    if (!Comparer(comparison, rank, role(rank)).compare(*reader, other.get()))
+      return Result<Comparison>::failure(several_threads_text(rank));
     if (!reader->error().empty()) return Result<Comparison>::failure(reader->error());
     if (other != nullptr && !other->error().empty() && comparison.first_difference.empty())
       comparison.first_difference = other->error();

@@ -33,7 +33,8 @@ struct Comparison {
 };
 
 /// made: what should be as the recorded one; nothing for ranks that it does not have. Neither CPU times nor
-/// what the order of arrival decided are compared, nor the ids of communicators.
+/// what the order of arrival decided are compared, nor the ids of communicators. Fails where calls of a
+/// recorded rank are of several threads, or cannot be read.
 Result<Comparison> compare(const trace::Program& recorded,
                            const std::function<std::unique_ptr<recording::Reader>(int rank)>& made,
                            const std::function<std::string(int rank)>& role);

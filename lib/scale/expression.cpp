@@ -29,6 +29,11 @@ Number multiplied(std::int64_t a, std::int64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? std::nullopt : Number(product);
 }
 
+Number added(Number a, std::int64_t b) {
+  std::int64_t sum = 0;
+  return !a || __builtin_add_overflow(*a, b, &sum) ? std::nullopt : Number(sum);
+}
+
 Number power_of_two(std::int64_t exponent) {
   return exponent >= 0 && exponent < 62 ? Number(std::int64_t{1} << exponent) : std::nullopt;
 }
@@ -68,7 +73,7 @@ Number number_value(const Expression& e, const Place& place) {
   const Number quotient = divided(numerator, denominator);
   const Number step = multiplied(e.d, place.turn);
   if (!quotient || !step) return std::nullopt;
-  return *quotient + e.c + *step;
+  return added(added(*quotient, e.c), *step);
 }
 
 Number share_value(const Expression& e, const Place& place) {
@@ -217,6 +222,7 @@ std::int64_t part_of(Measure measure, const Place& place) {
 }
 
 std::optional<std::int64_t> Expression::value(const Place& place) const {
+  if (is_constant()) return c;  // as most are
   const Number of_turn = power_of_turn(*this, place);
   switch (form) {
     case Form::kNumber:

@@ -91,6 +91,8 @@ struct Expression {
 
   [[nodiscard]] std::optional<std::int64_t> value(const Place& place) const;
   [[nodiscard]] std::string text() const;
+  /// It is the same number everywhere.
+  [[nodiscard]] bool is_constant() const { return form == Form::kNumber && a == 0 && d == 0; }
   /// It is of coordinates or sides.
   [[nodiscard]] bool uses_grid() const;
   friend bool operator==(const Expression&, const Expression&) = default;

@@ -40,7 +40,8 @@ struct Fraction {
 };
 
 std::optional<Fraction> fraction(std::int64_t over, std::int64_t under) {
-  if (under == 0) return std::nullopt;
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();  // has no opposite
+  if (under == 0 || over == kLeast || under == kLeast) return std::nullopt;
   const std::int64_t common = std::gcd(over, under);
   if (common == 0) return Fraction{0, 1};
   if (under < 0) {
@@ -68,11 +69,19 @@ std::size_t different_factors(const Expression& shape, Samples samples) {
   return different.size();
 }
 
+/// A sample whose place has the measure, and where it is not 0; null: there is none.
+const Sample* first_with(const Expression& shape, Samples samples) {
+  const auto has = [&](const Sample& sample) { return factor_at(shape, sample.place).has_value(); };
+  const auto found = std::find_if(samples.begin(), samples.end(), has);
+  return found == samples.end() ? nullptr : &*found;
+}
+
 /// a * factor
 Found fit_proportional(Expression shape, Samples samples) {
-  const auto factor = factor_at(shape, samples.front().place);
-  if (!factor) return std::nullopt;
-  const std::int64_t value = samples.front().value;
+  const Sample* const first = first_with(shape, samples);
+  if (first == nullptr) return std::nullopt;
+  const auto factor = factor_at(shape, first->place);
+  const std::int64_t value = first->value;
   std::int64_t over = 0;
   std::int64_t under = 0;
   if (__builtin_mul_overflow(value, factor->under, &over)) return std::nullopt;
@@ -85,33 +94,46 @@ Found fit_proportional(Expression shape, Samples samples) {
   return holds(shape, samples) && different_factors(shape, samples) > 1 ? Found(shape) : std::nullopt;
 }
 
-/// As programs write it: ranks - 1, 2 ranks - 2.
-bool is_natural(const Expression& shape) {
-  return !shape.inverse && shape.b <= 2 && shape.a > 0 && shape.a <= 2 && std::abs(shape.c) <= 2;
+/// How many different factors a term a * factor + c has to give the values of. Two points decide a and c, and
+/// say nothing for them: what is as programs write it (ranks - 1, 2 ranks - 2) may stand on these. What
+/// leaves one of them open (n (ranks - 1), n - n / ranks) has to give a third value, and anything else two
+/// more, for some measure gives any third one.
+std::size_t factors_needed(const Expression& shape) {
+  if (!shape.inverse && shape.b <= 2 && shape.a > 0 && shape.a <= 2 && std::abs(shape.c) <= 2) return 2;
+  return shape.b == 1 && shape.a == -shape.c ? 3 : 4;
 }
 
-/// a * factor + c: that two points fit says nothing, unless it is natural.
+/// a * factor + c
 Found fit_affine(Expression shape, Samples samples) {
-  const auto first = factor_at(shape, samples.front().place);
-  if (!first) return std::nullopt;
+  const Sample* const first = first_with(shape, samples);
+  if (first == nullptr) return std::nullopt;
+  const auto start = factor_at(shape, first->place);
   for (const Sample& other : samples) {
     const auto factor = factor_at(shape, other.place);
-    if (!factor) return std::nullopt;
-    const std::int64_t run = factor->over * first->under - first->over * factor->under;
-    if (run == 0) continue;
-    std::int64_t over = 0;
-    if (__builtin_mul_overflow(other.value - samples.front().value, factor->under * first->under, &over))
+    if (!factor) continue;
+    // (value - first value) / (factor - first factor)
+    std::int64_t left = 0;
+    std::int64_t right = 0;
+    std::int64_t run = 0;
+    std::int64_t rise = 0;
+    std::int64_t under = 0;
+    if (__builtin_mul_overflow(factor->over, start->under, &left) ||
+        __builtin_mul_overflow(start->over, factor->under, &right) ||
+        __builtin_sub_overflow(left, right, &run) ||
+        __builtin_sub_overflow(other.value, first->value, &rise) ||
+        __builtin_mul_overflow(factor->under, start->under, &under) ||
+        __builtin_mul_overflow(rise, under, &rise))
       return std::nullopt;
-    const auto slope = fraction(over, run);
+    if (run == 0) continue;
+    const auto slope = fraction(rise, run);
     if (!slope) return std::nullopt;
     shape.a = slope->over;
     shape.b = slope->under;
-    const auto part = shape.value(samples.front().place);
+    const auto part = shape.value(first->place);
     if (!part) return std::nullopt;
-    shape.c = samples.front().value - *part;
-    return holds(shape, samples) && (is_natural(shape) || different_factors(shape, samples) > 2)
-               ? Found(shape)
-               : std::nullopt;
+    shape.c = first->value - *part;
+    return holds(shape, samples) && different_factors(shape, samples) >= factors_needed(shape) ? Found(shape)
+                                                                                               : std::nullopt;
   }
   return std::nullopt;
 }
@@ -151,13 +173,17 @@ Found fit_share(Measure measure, Rounding rounding, std::int64_t unit, Samples s
     const std::int64_t part = rounding == Rounding::kDown ? *parts - 1
                               : rounding == Rounding::kUp ? 0
                                                           : part_of(measure, sample.place);
-    least = std::max(least, (units - 1) * *parts + part + 1);
-    most = std::min(most, units * *parts + part);
+    std::int64_t all = 0;
+    if (__builtin_mul_overflow(units, *parts, &all) || __builtin_add_overflow(all, part, &all))
+      return std::nullopt;
+    least = std::max(least, all - *parts + 1);
+    most = std::min(most, all);
     if (least > most) return std::nullopt;
   }
   // Problems have round sizes: the multiple of the highest power of two among those that fit.
   made.a = most;
-  for (std::int64_t power = 2; power <= most; power *= 2) {
+  for (int bit = 1; bit < 62 && std::int64_t{1} << bit <= most; ++bit) {
+    const std::int64_t power = std::int64_t{1} << bit;
     if (most / power * power >= least) made.a = most / power * power;
   }
   return checked(made, samples);
@@ -209,6 +235,34 @@ Found fit_shares(Samples samples) {
   return fit_faces(unit, samples);
 }
 
+/// What a rule says of programs on a line, at a number of ranks that has all roots and a logarithm.
+std::optional<std::int64_t> far_value(const Expression& rule) {
+  Place place;
+  place.ranks = place.size = std::int64_t{1} << 24U;
+  place.sides = {place.ranks, 1, 1};
+  return rule.value(place);
+}
+
+/// Whether two values alone stand behind a rule, and another one gives both: half the ranks or their
+/// logarithm, where 4 ranks have 2 and 2 have 1.
+bool is_ambiguous(const Expression& rule, Samples samples) {
+  if (rule.power != 0 || different_factors(rule, samples) > 2) return false;
+  for (const Measure measure :
+       {Measure::kRanks, Measure::kLogarithm, Measure::kSquareRoot, Measure::kCubeRoot, Measure::kSquare}) {
+    Expression shape;
+    shape.measure = measure;
+    // Nothing is spread over a logarithm.
+    for (const bool inverse : {false, true}) {
+      shape.inverse = inverse;
+      if (inverse && measure == Measure::kLogarithm) continue;
+      for (const Found& other : {fit_proportional(shape, samples), fit_affine(shape, samples)}) {
+        if (other && far_value(*other) != far_value(rule)) return true;
+      }
+    }
+  }
+  return false;
+}
+
 Found fit_measures(Samples samples) {
   for (const int power : {0, 1, -1}) {
     for (int number = 0; number < static_cast<int>(Measure::kCount); ++number) {
@@ -217,7 +271,8 @@ Found fit_measures(Samples samples) {
         shape.measure = static_cast<Measure>(number);
         shape.inverse = inverse;
         shape.power = static_cast<std::int8_t>(power);
-        if (const Found found = fit_proportional(shape, samples)) return found;
+        if (const Found found = fit_proportional(shape, samples))
+          return is_ambiguous(*found, samples) ? std::nullopt : found;
       }
     }
   }
@@ -226,7 +281,8 @@ Found fit_measures(Samples samples) {
       Expression shape;
       shape.measure = static_cast<Measure>(number);
       shape.inverse = inverse;
-      if (const Found found = fit_affine(shape, samples)) return found;
+      if (const Found found = fit_affine(shape, samples))
+        return is_ambiguous(*found, samples) ? std::nullopt : found;
     }
   }
   return std::nullopt;
@@ -329,6 +385,12 @@ Found fit_number(Samples samples) {
   if (samples.empty()) return constant(0);
   const Sample& first = samples.front();
   if (const Found found = checked(constant(first.value), samples)) return found;
+  // Differences of smaller ones are numbers, and no program counts as far.
+  const auto is_too_large = [](const Sample& sample) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 61;
+    return sample.value > kMost || sample.value < -kMost;
+  };
+  if (std::any_of(samples.begin(), samples.end(), is_too_large)) return std::nullopt;
   for (const Expression& one : {simple(Form::kOwn, first.value - first.place.own),
                                 simple(Form::kPeer, first.value - first.place.peer)}) {
     if (holds(one, samples)) return one;

@@ -138,7 +138,8 @@ class RankFolder {
 
   /// Empty, or what is wrong.
   std::string add(Reader& reader, const Event& event) {
-    ++folded_.events;
+    if (++folded_.events == 1) thread_ = reader.thread();
+    if (reader.thread() != thread_) return several_threads_text(static_cast<int>(folded_.rank));
     folded_.questions += reader.polls();
     folded_.wildcards += event.kind != EventKind::kSend && event.peer == kAnySource ? 1 : 0;
     folded_.choices += (event.flags & (recording::kAny | recording::kSome)) != 0 ? 1 : 0;
@@ -179,6 +180,7 @@ class RankFolder {
  private:
   Pool& pool_;
   Tags tags_;
+  std::uint32_t thread_ = 0;  // whose the calls are
   Folder folder_;
   FoldedRank folded_;
 };
@@ -204,6 +206,15 @@ std::string_view to_string(Field field) {
       break;
   }
   return "?";
+}
+
+std::string several_threads_text(int rank) {
+  return fmt::format(
+      "rank {}: several of its threads call MPI, whose order among each other is that of one run and follows "
+      "from no number of ranks; a recording in which one thread of each rank calls MPI can be scaled, and "
+      "any "
+      "can be replayed at the number of ranks that it has",
+      rank);
 }
 
 std::uint32_t Pool::symbol(Event event, std::string_view call) {

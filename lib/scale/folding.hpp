@@ -111,6 +111,9 @@ struct FoldedProgram {
 /// else two loops behind each other that only their tags tell apart are one.
 enum class Tags : std::uint8_t { kValues, kShape };
 
+/// Why a rank whose calls are of several threads is neither scaled nor compared, and what can be done.
+std::string several_threads_text(int rank);
+
 /// An error names the rank.
 Result<FoldedProgram> fold(const std::string& name, const trace::Program& program, Pool& pool,
                            Tags tags = Tags::kValues);

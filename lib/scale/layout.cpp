@@ -97,14 +97,15 @@ std::int64_t rank_at(const Sides& sides, const Sides& at) {
   return (at[0] * sides[1] + at[1]) * sides[2] + at[2];
 }
 
-std::vector<Layout> layouts(std::int64_t fewest) {
+std::vector<Layout> layouts(std::int64_t common) {
   using Rule = Layout::Rule;
   std::vector<Layout> all = {{1, Rule::kDescending},
                              {2, Rule::kDescending},
                              {2, Rule::kAscending},
                              {3, Rule::kDescending},
                              {3, Rule::kAscending}};
-  for (std::int64_t fixed = 2; fixed <= std::min<std::int64_t>(fewest, 16); fixed *= 2) {
+  for (std::int64_t fixed = 2; fixed <= common; ++fixed) {
+    if (common % fixed != 0) continue;
     all.push_back({2, Rule::kFixedFirst, fixed});
     all.push_back({2, Rule::kFixedLast, fixed});
   }

@@ -35,8 +35,8 @@ struct Layout {
 Sides coordinates(const Sides& sides, std::int64_t rank);
 std::int64_t rank_at(const Sides& sides, const Sides& at);
 
-/// The simplest first. fewest: ranks of the smallest recording.
-std::vector<Layout> layouts(std::int64_t fewest);
+/// The simplest first. common: what divides the numbers of ranks of all recordings, the largest such number.
+std::vector<Layout> layouts(std::int64_t common);
 
 /// What tells ranks apart that run different programs.
 struct Feature {

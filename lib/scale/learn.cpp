@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <tuple>
 
+#include "lib/replay/forecast.hpp"
 #include "lib/scale/model.hpp"
 #include "lib/scale/samples.hpp"
 #include "lib/scale/words.hpp"
@@ -407,6 +409,45 @@ class Attempt {
     }
   }
 
+  /// What so many turns may have to do with the ranks or a side of their grid, where there was one number of
+  /// ranks: "one less than the ranks". Empty: nothing, or there were several numbers of ranks.
+  [[nodiscard]] std::string as_ranks(std::span<const Sample> samples) const {
+    if (samples.empty() || !is_at_one_count(samples)) return {};
+    const Place& place = samples.front().place;
+    const std::int64_t value = samples.front().value;
+    if (value < 2) return {};
+    const std::int64_t ranks = place.ranks;
+    if (value == ranks) return "as many as the ranks";
+    if (value == ranks - 1) return "one less than the ranks";
+    if (value == 2 * ranks || value == 2 * (ranks - 1)) return "twice the ranks, or those but one";
+    if (value == ranks / 2 || value == ranks / 2 - 1) return "half the ranks, or one less";
+    if (value == value_of(Measure::kLogarithm, place)) return "the logarithm of the ranks";
+    for (int i = 0; model_.layout.dimensions > 1 && i < model_.layout.dimensions; ++i) {
+      const std::int64_t side = place.sides[static_cast<std::size_t>(i)];
+      if (value == side || value == side - 1) return "a side of the grid, or one less";
+    }
+    return {};
+  }
+  /// Whether the turns of a loop have a neighbour each: it has as many as there are directions.
+  static bool is_over_neighbours(const RoleProgram& program, const RoleSamples& role, std::size_t loop) {
+    return std::ranges::any_of(program.steps, [&](const Step& step) {
+      if (step.kind != Step::Kind::kCall) return false;
+      const std::vector<std::size_t>& around = role.calls[step.number].loops;
+      const bool is_unrolled = std::ranges::any_of(step.unrolled, [&](const auto& one) {
+        return around[static_cast<std::size_t>(one.first)] == loop;
+      });
+      return is_unrolled && std::ranges::any_of(step.rules, [&](const CallRule& rule) {
+               return rule.peer.rule != step.rules.front().peer.rule;
+             });
+    });
+  }
+  /// Whether a size that was seen at one number of ranks is one element for each of them.
+  static bool has_element_per_rank(std::span<const Sample> samples, const Event& event) {
+    if (samples.empty() || !is_at_one_count(samples)) return false;
+    return samples.front().value ==
+           samples.front().place.ranks * static_cast<std::int64_t>(element_bytes(event.element));
+  }
+
   void check_pattern() {
     const std::string advice = "recordings at three or more numbers of ranks";
     for (auto& [key, program] : model().programs) {
@@ -416,6 +457,14 @@ class Attempt {
           const CallSamples& call = first_call(role, step.number);
           add_misfit(fmt::format("{}: the turns of its loop depend on the rank or the number of ranks ({})",
                                  call_text(role, call), step.turns.text()),
+                     advice, call.events);
+        } else if (step.kind == Step::Kind::kLoop) {
+          const std::string like = as_ranks(role.loops[step.number].turns);
+          if (like.empty() || is_over_neighbours(program, role, step.number)) continue;
+          const CallSamples& call = first_call(role, step.number);
+          add_misfit(fmt::format("{}: the turns of its loop ({}) are {}, and one number of ranks cannot tell "
+                                 "whether they depend on it",
+                                 call_text(role, call), step.turns.text(), like),
                      advice, call.events);
         }
         if (step.kind == Step::Kind::kCall) check_pattern_of(role, role.calls[step.number], step, advice);
@@ -427,13 +476,17 @@ class Attempt {
                         const std::string& advice) {
     const Event& event = pool_.event(call.symbol);
     const bool is_message = names_rank(event) && event.kind != EventKind::kCollective;
-    for (const CallRule& rule : step.rules) {
+    for (std::size_t i = 0; i < step.rules.size(); ++i) {
+      const CallRule& rule = step.rules[i];
+      const auto& sizes = call.variants[i][static_cast<std::size_t>(Field::kBytes)].values;
       std::string why;
       if (is_message ? !is_neighbour(rule.peer.rule, role) : !is_fixed(rule.peer.rule)) {
         why =
             fmt::format("its peer ({}) may be another one at other numbers of ranks", rule.peer.rule.text());
       } else if (!is_fixed(rule.bytes.rule) || !is_fixed(rule.extra.rule)) {
         why = "its size depends on the rank";
+      } else if (has_element_per_rank(sizes, event)) {
+        why = "it has as many elements as there are ranks";
       } else if (rule.members && rule.members->kind != Members::Kind::kAll &&
                  rule.members->kind != Members::Kind::kSelf) {
         why = fmt::format("it makes a communicator of some of the ranks ({})", rule.members->text());
@@ -471,13 +524,13 @@ const RoleProgram* Model::role_of(const Sides& sides, std::int64_t rank) const {
 }
 
 Learned learn(Programs programs, const std::shared_ptr<const Pool>& pool, Proof proof) {
-  std::int64_t fewest = INT64_MAX;
-  for (const FoldedProgram* const program : programs) fewest = std::min(fewest, program->ranks);
+  std::int64_t common = 0;
+  for (const FoldedProgram* const program : programs) common = std::gcd(common, program->ranks);
   Learned learned;
   std::optional<Model> lacking;  // knows some calls at one number of ranks alone
   std::uint64_t least_lacking = UINT64_MAX;
   std::uint64_t least_misfitting = UINT64_MAX;
-  for (const Layout& layout : layouts(fewest)) {
+  for (const Layout& layout : layouts(common)) {
     for (const Roles& roles : role_rules(layout.dimensions)) {
       Attempt attempt(programs, pool, layout, roles, proof);
       if (!attempt.run()) continue;

@@ -77,18 +77,21 @@ FoundList fit_by_number(ListSamples samples) {
 
 bool ListRule::values(const Place& place, std::vector<std::uint64_t>& values) const {
   values.clear();
-  const auto add = [&](std::optional<std::int64_t> value) {
-    if (value) values.push_back(static_cast<std::uint64_t>(*value));
-    return value.has_value();
+  const auto add = [&](const Expression& rule, std::optional<std::int64_t> value) {
+    if (!value || (*value < 0 && !rule.is_constant())) return false;
+    values.push_back(static_cast<std::uint64_t>(*value));
+    return true;
   };
   if (kind == Kind::kElements)
     return std::all_of(elements.begin(), elements.end(),
-                       [&](const Expression& element) { return add(element.value(place)); });
+                       [&](const Expression& element) { return add(element, element.value(place)); });
   const auto count = length.value(place);
   if (!count || *count < 0) return false;
   Place there = place;
   for (there.own = 0; there.own < *count; ++there.own) {
-    if (!add(kind == Kind::kDescending ? *count - there.own : elements.front().value(there))) return false;
+    const bool is_added = kind == Kind::kDescending ? add(length, *count - there.own)
+                                                    : add(elements.front(), elements.front().value(there));
+    if (!is_added) return false;
   }
   return true;
 }

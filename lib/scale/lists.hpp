@@ -21,7 +21,7 @@ struct ListRule {
   std::vector<Expression> elements;  // kByNumber: one
   Expression length;                 // of the other kinds
 
-  /// False: it has no value there.
+  /// False: it has no value there, or one that is negative and was not recorded as such.
   [[nodiscard]] bool values(const Place& place, std::vector<std::uint64_t>& values) const;
   [[nodiscard]] std::string text() const;
   friend bool operator==(const ListRule&, const ListRule&) = default;

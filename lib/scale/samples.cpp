@@ -220,6 +220,7 @@ void list_calls(RoleSamples& role, std::span<const Node> nodes, std::vector<std:
     }
     around.push_back(role.loops.size());
     role.loops.emplace_back();
+    if (around.size() > 1) role.loops.back().around = around[around.size() - 2];
     list_calls(role, node.body, around);
     around.pop_back();
   }
@@ -285,8 +286,12 @@ void collect(RoleSamples& role, const Pool& pool, int dimensions) {
   std::vector<std::size_t> around;
   list_calls(role, role.shape->body, around);
   for (std::size_t i = 0; i < role.loops.size(); ++i) {
-    for (std::size_t rank = 0; rank < role.ranks.size(); ++rank)
-      role.loops[i].turns.push_back({role.ranks[rank].place, role.matched[rank].turns[i]});
+    const std::size_t around_it = role.loops[i].around;
+    for (std::size_t rank = 0; rank < role.ranks.size(); ++rank) {
+      const std::vector<std::int64_t>& turns = role.matched[rank].turns;
+      if (around_it == SIZE_MAX || turns[around_it] > 0)
+        role.loops[i].turns.push_back({role.ranks[rank].place, turns[i]});
+    }
   }
   for (std::size_t i = 0; i < role.calls.size(); ++i) {
     CallCollector collector(role.calls[i], role, i, pool, dimensions);

@@ -39,7 +39,8 @@ struct CallSamples {
 };
 
 struct LoopSamples {
-  std::vector<Sample> turns;
+  std::vector<Sample> turns;      // of ranks that come to the loop at all
+  std::size_t around = SIZE_MAX;  // the loop that it stands in; SIZE_MAX: none
   bool is_unrolled = false;
 };
 

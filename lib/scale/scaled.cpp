@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <map>
 #include <numeric>
 #include <set>
@@ -12,6 +13,7 @@
 
 #include "lib/recording/unrecorded_reader.hpp"
 #include "lib/scale/comparison.hpp"
+#include "lib/scale/samples.hpp"
 
 namespace offramp::scale {
 namespace {
@@ -38,8 +40,12 @@ std::shared_ptr<const Shared> shared_of(std::shared_ptr<const Model> model, std:
 
 class ScaledRank final : public recording::UnrecordedReader {
  public:
-  ScaledRank(std::shared_ptr<const Shared> shared, int rank)
-      : shared_(std::move(shared)), program_(*shared_->model->role_of(shared_->sides, rank)) {
+  /// alike_turns: of loops, by the number of the step that ends them, whether one of their turns is enough,
+  /// to see whether all numbers have values. Null: all turns are made.
+  ScaledRank(std::shared_ptr<const Shared> shared, int rank, const std::vector<bool>* alike_turns = nullptr)
+      : shared_(std::move(shared)),
+        program_(*shared_->model->role_of(shared_->sides, rank)),
+        alike_turns_(alike_turns) {
     world_.ranks = world_.size = shared_->ranks;
     world_.rank = world_.own = rank;
     world_.sides = shared_->sides;
@@ -90,13 +96,27 @@ class ScaledRank final : public recording::UnrecordedReader {
 
   /// The list of them, beside those in lists_.
   static constexpr std::uint32_t kAllRanks = 3;
+  static constexpr std::string_view kNoNumber = "is no whole number there";
 
-  void fail(const Step& step, std::string_view what, const std::string& rule) {
+  /// problem: "is -3 there"
+  void fail(const Step& step, std::string_view what, const std::string& rule, std::string_view problem) {
     const std::string call =
         step.kind == Step::Kind::kCall ? shared_->model->pool->call_of(step.symbol) : "a loop";
     if (error_.empty())
-      error_ = fmt::format("rank {} of {}: {} of {} ({}) is no whole number there", world_.rank, world_.ranks,
-                           what, call, rule);
+      error_ = fmt::format("rank {} of {}: {} of {} ({}) {}", world_.rank, world_.ranks, what, call, rule,
+                           problem);
+  }
+  /// 0 and the error, unless it has a value there and that is one of those. What was recorded as it is stays
+  /// so below 0, as wildcards do.
+  std::int64_t number(const Step& step, const Expression& rule, const Place& place, std::string_view what,
+                      std::int64_t most) {
+    const auto value = rule.value(place);
+    if (!value) {
+      fail(step, what, rule.text(), kNoNumber);
+    } else if (*value > most || (*value < 0 && !rule.is_constant())) {
+      fail(step, what, rule.text(), fmt::format("is {} there", *value));
+    }
+    return value.value_or(0);
   }
 
   /// The dimension in which the grid is another than wherever the rule was learned. Nothing: there is none.
@@ -116,17 +136,17 @@ class ScaledRank final : public recording::UnrecordedReader {
 
   void enter(const Step& step) {
     if (const auto side = unknown_side(step.known)) return fail_unknown(step.known, *side, "a loop");
-    const auto turns = step.turns.value(world_);
-    if (!turns || *turns < 0) return fail(step, "the number of turns", step.turns.text());
-    if (*turns == 0) {
+    const std::int64_t turns = number(step, step.turns, world_, "the number of turns", INT64_MAX);
+    if (turns <= 0) {
       at_ = step.other_end + 1;
       return;
     }
-    open_.push_back({0, *turns});
+    open_.push_back({0, turns});
     ++at_;
   }
   void leave_or_repeat(const Step& step) {
-    if (++open_.back().turn < open_.back().turns) {
+    const bool is_over = alike_turns_ != nullptr && (*alike_turns_)[at_];
+    if (++open_.back().turn < open_.back().turns && !is_over) {
       at_ = step.other_end + 1;
       return;
     }
@@ -154,17 +174,15 @@ class ScaledRank final : public recording::UnrecordedReader {
       return fail_unknown(rule.known, *side, shared_->model->pool->call_of(step.symbol));
     Place place = world_;
     std::tie(place.size, place.own) = communicators_[event.communicator];
-    const auto number = [&](const Turning<Expression>& one, std::string_view what) {
+    const auto value = [&](const Turning<Expression>& one, std::string_view what, std::int64_t most) {
       set_turn(place, one.loop);
-      const auto value = one.rule.value(place);
-      if (!value) fail(step, what, one.rule.text());
-      return value.value_or(0);
+      return number(step, one.rule, place, what, most);
     };
-    place.peer = number(rule.peer, "the peer");
+    place.peer = value(rule.peer, "the peer", names_rank(event) ? place.size - 1 : INT32_MAX);
     event.peer = static_cast<std::int32_t>(place.peer);
-    event.tag = static_cast<std::int32_t>(number(rule.tag, "the tag"));
-    event.bytes = static_cast<std::uint64_t>(number(rule.bytes, "the size"));
-    event.extra = static_cast<std::uint64_t>(number(rule.extra, "the number of elements"));
+    event.tag = static_cast<std::int32_t>(value(rule.tag, "the tag", INT32_MAX));
+    event.bytes = static_cast<std::uint64_t>(value(rule.bytes, "the size", INT64_MAX));
+    event.extra = static_cast<std::uint64_t>(value(rule.extra, "the number of elements", INT64_MAX));
     if (event.kind == EventKind::kCommunicator) {
       make_communicator(step, rule, event);
     } else {
@@ -176,12 +194,13 @@ class ScaledRank final : public recording::UnrecordedReader {
 
   std::uint32_t make_list(const Step& step, const Turning<ListRule>& one, Place& place, std::size_t number) {
     set_turn(place, one.loop);
-    if (!one.rule.values(place, lists_[number])) fail(step, "a list", one.rule.text());
+    if (!one.rule.values(place, lists_[number]))
+      fail(step, "a list", one.rule.text(), "has no value there, or one below 0");
     return lists_[number].empty() ? 0 : static_cast<std::uint32_t>(number) + 1;
   }
   void make_communicator(const Step& step, const CallRule& rule, Event& event) {
     const auto group = rule.members->at(world_);
-    if (!group) return fail(step, "a communicator", rule.members->text());
+    if (!group) return fail(step, "a communicator", rule.members->text(), kNoNumber);
     const bool has_all = rule.members->kind == Members::Kind::kAll;
     lists_[0].resize(has_all ? 0 : static_cast<std::size_t>(group->size));
     for (std::size_t i = 0; i < lists_[0].size(); ++i)
@@ -210,6 +229,7 @@ class ScaledRank final : public recording::UnrecordedReader {
 
   std::shared_ptr<const Shared> shared_;
   const RoleProgram& program_;
+  const std::vector<bool>* alike_turns_;
   const Donor* donor_ = nullptr;
   Place world_;
   std::size_t at_ = 0;
@@ -255,17 +275,66 @@ std::string missing_roles(const Model& model, const Sides& sides, std::int64_t r
                      enough ? fmt::format("; a recording of {} ranks has all of them", *enough) : "");
 }
 
-/// What is wrong with the numbers of a role, tried at its first rank. Empty: all of them have values.
-using Trials = std::map<const RoleProgram*, std::string>;
-Trials try_roles(const std::shared_ptr<const Shared>& shared) {
-  Trials trials;
-  for (std::int64_t rank = 0; rank < shared->ranks; ++rank) {
-    const RoleProgram* const role = shared->model->role_of(shared->sides, rank);
-    if (role == nullptr || trials.contains(role)) continue;
-    ScaledRank reader(shared, static_cast<int>(rank));
-    for (Event event; reader.next(event);) {
+/// Of each loop, by the number of the step that ends it, whether nothing that is done in it depends on its
+/// turn.
+std::vector<bool> alike_turns(const RoleProgram& program, const Pool& pool) {
+  std::vector<bool> alike(program.steps.size(), true);
+  std::vector<std::size_t> ends;  // of the loops that are open
+  for (const Step& step : program.steps) {
+    if (step.kind == Step::Kind::kLoop) ends.push_back(step.other_end);
+    if (step.kind == Step::Kind::kEnd) ends.pop_back();
+    if (step.kind != Step::Kind::kCall) continue;
+    const auto depends_on = [&](int loop) {
+      if (loop >= 0) alike[ends[static_cast<std::size_t>(loop)]] = false;
+    };
+    for (const auto& [loop, turns] : step.unrolled) depends_on(loop);
+    for (const CallRule& rule : step.rules) {
+      for (const int loop : {rule.peer.loop, rule.tag.loop, rule.bytes.loop, rule.extra.loop, rule.list.loop,
+                             rule.second_list.loop})
+        depends_on(loop);
     }
-    trials[role] = reader.error();
+    // Later steps name it by how many were made before.
+    if (pool.event(step.symbol).kind == EventKind::kCommunicator) {
+      for (const std::size_t end : ends) alike[end] = false;
+    }
+  }
+  return alike;
+}
+
+/// 0, the last one, and then those between, each time where the widest gaps are. All of them once.
+std::vector<std::size_t> spread_out(std::size_t count) {
+  std::vector<std::size_t> order = {0};
+  if (count > 1) order.push_back(count - 1);
+  for (std::size_t step = std::bit_ceil(count); step > 0; step /= 2) {
+    for (std::size_t i = step; i + 1 < count; i += 2 * step) order.push_back(i);
+  }
+  return order;
+}
+
+// Calls that are made to see whether all numbers have values: more take seconds.
+constexpr std::uint64_t kMostTried = 20'000'000;
+
+/// What is wrong with the numbers of a role, by its key. Empty: all of them have values, at all of its ranks
+/// as long as they are not too many calls, else at ranks all over the program.
+using Trials = std::map<std::uint64_t, std::string>;
+Trials try_roles(const std::shared_ptr<const Shared>& shared) {
+  const Model& model = *shared->model;
+  std::map<std::uint64_t, std::vector<int>> ranks;
+  for (int rank = 0; rank < shared->ranks; ++rank) {
+    const std::uint64_t key = model.roles.key(shared->sides, rank);
+    if (model.programs.contains(key)) ranks[key].push_back(rank);
+  }
+  Trials trials;
+  for (const auto& [key, all] : ranks) {
+    std::string& problem = trials[key];
+    const std::vector<bool> alike = alike_turns(model.programs.at(key), *model.pool);
+    std::uint64_t tried = 0;
+    for (const std::size_t number : spread_out(all.size())) {
+      ScaledRank reader(shared, all[number], &alike);
+      for (Event event; reader.next(event);) ++tried;
+      problem = reader.error();
+      if (!problem.empty() || tried > kMostTried / ranks.size()) break;
+    }
   }
   return trials;
 }
@@ -325,7 +394,7 @@ Foretold foretell(const std::shared_ptr<const Model>& model, int ranks) {
       foretold.unknown.push_back(problem);
   }
   foretold.read = [shared, trials](int rank) -> std::unique_ptr<recording::Reader> {
-    const auto role = trials->find(shared->model->role_of(shared->sides, rank));
+    const auto role = trials->find(shared->model->roles.key(shared->sides, rank));
     if (role == trials->end() || !role->second.empty()) return nullptr;
     return std::make_unique<ScaledRank>(shared, rank);
   };

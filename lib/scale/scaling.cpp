@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
+#include "lib/replay/pattern.hpp"
+#include "lib/report/words.hpp"
 #include "lib/scale/folding.hpp"
 #include "lib/scale/model.hpp"
 
@@ -24,6 +27,32 @@ std::string fact_of(const recording::Description& description, std::string_view 
   return {};
 }
 
+/// What was recorded.
+struct Command {
+  std::string program;
+  std::string arguments;
+
+  /// Without the folder.
+  [[nodiscard]] std::string name() const { return program.substr(program.rfind('/') + 1); }
+};
+
+/// Nothing: it is not known, for a trace is called as its file.
+std::optional<Command> command_of(const trace::Program& program) {
+  const recording::Description& description = program.description;
+  Command command{fact_of(description, "program"), fact_of(description, "arguments")};
+  if (program.kind == "recording") return command;
+  const Result<Pattern> pattern =
+      program.kind == "pattern" ? parse_pattern(command.program) : Result<Pattern>::failure("a trace");
+  if (!pattern) return std::nullopt;
+  // The number of ranks is in its name.
+  command.program = fmt::format("{}{}", kPatternPrefix, (*pattern).kind->name);
+  command.arguments = fmt::format("{}, {}", counted((*pattern).bytes, "byte"),
+                                  counted(static_cast<std::uint64_t>((*pattern).rounds), "round"));
+  if (!(*pattern).kind->parameter.empty())
+    command.arguments += fmt::format(", {} {}", (*pattern).kind->parameter, (*pattern).parameter);
+  return command;
+}
+
 /// By the number of ranks. Empty, or why they are not recordings of one program.
 std::string in_order(const std::vector<NamedProgram>& recorded, std::vector<const NamedProgram*>& order) {
   for (const NamedProgram& one : recorded) {
@@ -39,14 +68,55 @@ std::string in_order(const std::vector<NamedProgram>& recorded, std::vector<cons
   std::ranges::sort(order, {}, ranks);
   for (std::size_t i = 1; i < order.size(); ++i) {
     if (ranks(order[i]) == ranks(order[i - 1]))
-      return fmt::format("{} and {} both have {} ranks", order[i - 1]->name, order[i]->name, ranks(order[i]));
-    const std::string one = fact_of(order[i - 1]->program.description, "program");
-    const std::string other = fact_of(order[i]->program.description, "program");
-    if (one != other && order[i]->program.kind == "recording")
-      return fmt::format("{} is a recording of {}, and {} of {}", order[i - 1]->name, one, order[i]->name,
-                         other);
+      return fmt::format("{} and {} both have {}", order[i - 1]->name, order[i]->name,
+                         counted(static_cast<std::uint64_t>(ranks(order[i])), "rank"));
+    const auto one = command_of(order[i - 1]->program);
+    const auto other = command_of(order[i]->program);
+    if (one && other && one->name() != other->name())
+      return fmt::format("{} is a recording of {}, and {} of {}", order[i - 1]->name, one->program,
+                         order[i]->name, other->program);
   }
   return {};
+}
+
+// Where there are fewer ranks, neighbours and turns are as many as ranks or half of them anyway.
+constexpr int kFewestAlone = 4;
+
+/// Empty, or why one recording alone does not do.
+std::string alone(const std::vector<const NamedProgram*>& order, ComputeScaling compute) {
+  if (order.size() > 1) return {};
+  const int ranks = order.front()->program.description.ranks;
+  if (ranks < kFewestAlone)
+    return fmt::format(
+        "one recording of {} does not tell what depends on the number of ranks: one of {} or more may, and "
+        "recordings at three or more numbers of ranks do",
+        counted(static_cast<std::uint64_t>(ranks), "rank"), kFewestAlone);
+  if (compute == ComputeScaling::kStrong)
+    return "where all ranks together have as much to do, sizes may depend on the number of ranks, which one "
+           "recording does not tell: recordings at three or more numbers of ranks do";
+  return {};
+}
+
+/// What the recordings of one program do not have in common, a sentence each.
+std::vector<std::string> differences(const std::vector<const NamedProgram*>& order) {
+  std::vector<std::string> notes;
+  const auto note = [&](std::string_view what, std::string Command::*part) {
+    std::set<std::string> different;
+    std::vector<std::string> each;
+    for (const NamedProgram* const one : order) {
+      const auto command = command_of(one->program);
+      if (!command) continue;
+      different.insert((*command).*part);
+      each.push_back(fmt::format("{} ({})", one->name,
+                                 ((*command).*part).empty() ? std::string("none") : (*command).*part));
+    }
+    if (different.size() > 1)
+      notes.push_back(fmt::format("the recordings are taken for one program, but have different {}: {}", what,
+                                  fmt::join(each, ", ")));
+  };
+  note("arguments", &Command::arguments);
+  note("paths", &Command::program);
+  return notes;
 }
 
 std::string refusal(const Learned& learned, std::size_t recordings) {
@@ -57,7 +127,7 @@ std::string refusal(const Learned& learned, std::size_t recordings) {
   std::size_t told = 0;
   for (const Misfit& one : misfits) {
     if (advice.empty()) advice = one.advice;
-    if (++told <= kMostTold) text += fmt::format("\n  {} ({} calls)", one.what, one.calls);
+    if (++told <= kMostTold) text += fmt::format("\n  {} ({})", one.what, counted(one.calls, "call"));
   }
   if (told > kMostTold) text += fmt::format("\n  and {} more", told - kMostTold);
   if (misfits.empty()) text += "\n  nearly every rank does something of its own";
@@ -146,7 +216,8 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Scaling& scaling
   facts.emplace_back("scaled as", scaling.model->layout.text());
   facts.emplace_back(
       "held out",
-      shares.empty() ? "nothing: there is one recording"
+      shares.empty() ? "nothing: there is one recording, whose sizes and turns are taken for those of any "
+                       "number of ranks"
                      : fmt::format("{} ranks, of whose calls the smaller recordings foretell {}: {}",
                                    largest.description.ranks,
                                    share_text(scaling.held_out.total().exact, scaling.held_out.total().all()),
@@ -157,15 +228,23 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Scaling& scaling
 }  // namespace
 
 std::string share_text(std::uint64_t part, std::uint64_t all) {
-  if (all == 0) return "-";
-  if (part == all) return "100 %";
-  // What is not all is not rounded up to it.
-  return fmt::format("{:.1f} %", std::min(99.9, 100 * static_cast<double>(part) / static_cast<double>(all)));
+  return all == 0 ? "-" : percent_text(static_cast<double>(part), static_cast<double>(all));
+}
+
+std::string Scaling::doubt() const {
+  const Share total = held_out.total();
+  if (total.all() == 0 || total.exact > 0) return {};
+  return fmt::format(
+      "the smaller recordings foretell none of the {} at {} ranks, so that nothing confirms what is made; a "
+      "recording of more ranks may",
+      counted(total.all(), "call"), model->learned_from.back());
 }
 
 Result<Scaling> scale(const std::vector<NamedProgram>& recorded, int ranks, ComputeScaling compute) {
   std::vector<const NamedProgram*> order;
   if (std::string problem = in_order(recorded, order); !problem.empty())
+    return Failure::failure(std::move(problem));
+  if (std::string problem = alone(order, compute); !problem.empty())
     return Failure::failure(std::move(problem));
   Result<Lesson> lesson = learn_all(order, Tags::kValues);
   if (!lesson) return Failure::failure(lesson.error());
@@ -191,6 +270,7 @@ Result<Scaling> scale(const std::vector<NamedProgram>& recorded, int ranks, Comp
     scaling.choices += rank.choices;
     scaling.questions += rank.questions;
   }
+  scaling.notes = differences(order);
   scaling.program = std::move(*made);
   scaling.program.description.facts = facts_of(scaling, largest);
   return scaling;

@@ -22,16 +22,21 @@ struct Scaling {
   /// The largest recording as those below foretell it. Without shares: there is only one.
   Comparison held_out;
   std::vector<std::string> not_foretold;  // why, a sentence each
+  std::vector<std::string> notes;         // what recordings do not have in common, a sentence each
   /// What the order of arrival decided, which is left to the world: how often.
   std::uint64_t wildcards = 0;
   std::uint64_t choices = 0;
   std::uint64_t questions = 0;
+
+  /// Why nothing says that the result is right: the others foretell no call of the largest recording. Empty:
+  /// they foretell some, or there is one recording alone, of which nothing can be foretold.
+  [[nodiscard]] std::string doubt() const;
 };
 
 /// A failure names all that does not fit, and what can be done.
 Result<Scaling> scale(const std::vector<NamedProgram>& recorded, int ranks, ComputeScaling scaling);
 
-/// "100 %" only where all are; "-" for none.
+/// "99.9 %"; "-" of none.
 std::string share_text(std::uint64_t part, std::uint64_t all);
 
 }  // namespace offramp::scale

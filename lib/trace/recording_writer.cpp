@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <deque>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -45,6 +46,7 @@ std::string record(Reader& reader, Recorder& recorder, Names& names, bool has_ar
     const auto name = names.number(reader.call(event.call));
     if (!name) return "there are more functions than a recording can name";
     event.call = *name;
+    recorder.switch_to(reader.thread());
     for (std::uint64_t i = reader.polls(); i > 0; --i) recorder.polled(event.call);
     recorder.asked_between(reader.gaps());
     if (const std::uint64_t time = reader.computed(); time > 0) recorder.computed(time);
@@ -63,25 +65,33 @@ std::string record(Reader& reader, Recorder& recorder, Names& names, bool has_ar
 
 }  // namespace
 
-std::string write_recording(const Program& program, const std::string& path) {
+Result<recording::Recording> recording_of(const Program& program) {
+  using Failure = Result<recording::Recording>;
   Names names;
   std::vector<std::string> parts;
+  std::unique_ptr<Recorder> recorder;
   for (int rank = 0; rank < program.description.ranks; ++rank) {
     recording::RecorderOptions options;
     options.rank = rank;
     options.ranks = program.description.ranks;
     options.calls = names.all();
-    Recorder recorder(options);
+    recorder = recorder == nullptr ? std::make_unique<Recorder>(options)
+                                   : std::make_unique<Recorder>(options, std::move(*recorder));
     const std::unique_ptr<Reader> reader = program.read(rank);
-    if (std::string problem = record(*reader, recorder, names, program.has_arrival); !problem.empty())
-      return problem;
-    parts.push_back(recorder.finish());
-    if (!recorder.complete())
-      return fmt::format("rank {}: its recording would be larger than {} MiB", rank, options.limit >> 20U);
+    if (std::string problem = record(*reader, *recorder, names, program.has_arrival); !problem.empty())
+      return Failure::failure(std::move(problem));
+    parts.push_back(recorder->finish());
+    if (!recorder->complete())
+      return Failure::failure(
+          fmt::format("rank {}: its recording would be larger than {} MiB", rank, options.limit >> 20U));
   }
   recording::Description description = program.description;
   if (!program.has_arrival) description.facts.emplace_back(kArrivalFact, "decided by the replay");
-  const auto recording = recording::Recording::from_parts(std::move(description), std::move(parts));
+  return recording::Recording::from_parts(std::move(description), std::move(parts));
+}
+
+std::string write_recording(const Program& program, const std::string& path) {
+  const auto recording = recording_of(program);
   return recording ? (*recording).write(path) : recording.error();
 }
 

@@ -10,7 +10,10 @@ namespace offramp::trace {
 /// A fact of recordings whose program does not say what the order of arrival decided: the world decides.
 inline constexpr std::string_view kArrivalFact = "order of arrival";
 
-/// Rank by rank. Empty, or what went wrong.
+/// Rank by rank, in memory. A failure is of the program: it cannot be read, or is more than a recording
+/// holds.
+Result<recording::Recording> recording_of(const Program& program);
+/// The same in a file. Empty, or what went wrong.
 std::string write_recording(const Program& program, const std::string& path);
 
 }  // namespace offramp::trace

@@ -120,13 +120,35 @@ class Scaling(CliTest):
         self.assertEqual(self.modelled("64.rec"), itself)
         self.assertEqual(self.modelled(*self.FEW, "--ranks", "64"), itself)
         facts = json.loads(self.offramp("info", "--json", "64.rec").stdout)["facts"]
-        self.assertIn("16 ranks, of whose calls the smaller recordings foretell 100 %", facts["held out"])
+        self.assertIn("16 ranks, of whose calls the smaller recordings foretell 100.0 %", facts["held out"])
 
     def test_says_what_it_needs(self):
         self.assertIn("--compute-scaling needs --ranks N", self.refused("replay", self.FEW[0], "--compute-scaling", "weak"))
         random = [f"pattern:random:1:{ranks}:4KiB:9" for ranks in (4, 8, 16)]
         self.assertIn("its peer follows no rule that is known", self.offramp("scale", *random, "--ranks", "64", code=2).stderr)
         self.assertIn("has 32 ranks, and not 64", self.refused("scale", *self.FEW, "--ranks", "64", "--against", "pattern:ring:32:8"))
+        self.assertIn("is a recording of pattern:ring, and", self.refused("scale", "pattern:ring:4:8", "pattern:alltoall:8:8", "--ranks", "64"))
+
+    def test_what_nothing_confirms_ends_with_a_failure(self):
+        files = [str(DATA.parent / f"scale/stencil_3d-{ranks}.rec") for ranks in (2, 4, 8, 9, 12, 16, 18)]
+        done = self.offramp("scale", *files, "--ranks", "32", "-o", "32.rec", code=4)
+        self.assertIn("the smaller recordings foretell none: nothing confirms the result", done.stdout)
+        self.assertIn("offramp: the smaller recordings foretell none of the ", done.stderr)
+        self.assertGreater(self.modelled("32.rec"), 0)
+        told = self.offramp("replay", *files, "--ranks", "32", "--backend", "host", "--json", code=4)
+        self.assertIn("the smaller recordings foretell none of the ", told.stderr)
+        self.assertTrue(json.loads(told.stdout)["results"])
+
+    def test_other_arguments_are_said(self):
+        self.assertEqual(self.offramp("scale", *self.FEW, "--ranks", "64").stderr, "")
+        sizes = [f"pattern:alltoall:{ranks}:{1024 // ranks}:2" for ranks in (4, 8, 16)]
+        told = self.offramp("scale", *sizes, "--ranks", "32").stderr
+        self.assertIn("note: the recordings are taken for one program, but have different arguments: pattern:alltoall:4:256:2 (256 bytes, 2 rounds)", told)
+
+    def test_a_rule_that_fails_at_some_rank_is_wrong_usage(self):
+        files = [str(DATA.parent / f"scale/butterfly-{ranks}.rec") for ranks in (2, 4, 8, 16)]
+        self.assertIn("of 24", self.refused("scale", *files, "--ranks", "24", "-o", "24.rec"))
+        self.assertFalse((self.folder / "24.rec").exists())
 
 
 if __name__ == "__main__":

@@ -145,6 +145,48 @@ TEST(RoundTrip, EqualListsHaveOneNumber) {
   EXPECT_EQ(recorder.list(list), number);
 }
 
+TEST(RoundTrip, LongListsInEqualStepsAreToldApart) {
+  std::vector<Step> steps;
+  for (const std::size_t length : {2, 3, 33, 63, 64, 65, 97, 200}) {
+    for (const std::uint64_t first : {0, 7}) {
+      for (const std::uint64_t step : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{3}, UINT64_MAX}) {
+        std::vector<std::uint64_t> list(length);
+        for (std::size_t i = 0; i < length; ++i) list[i] = first + i * step;
+        steps.push_back({wait_all(), list});
+        list.back() += 1;
+        steps.push_back({wait_all(), list, list});
+        list.back() -= 1;
+        list[length / 2] += 1;
+        steps.push_back({wait_all(), list});
+      }
+    }
+  }
+  const std::vector<Step> once = steps;
+  steps.insert(steps.end(), once.begin(), once.end());
+  expect_read(steps, record(steps));
+  Recorder recorder(options_of());
+  std::vector<std::uint64_t> all(1000);
+  std::iota(all.begin(), all.end(), 0);
+  const std::uint32_t number = recorder.list(all);
+  EXPECT_EQ(recorder.list(all), number);
+  for (std::uint64_t& each : all) each += 1;
+  EXPECT_EQ(recorder.list(all), number + 1);
+}
+
+TEST(RoundTrip, ARecorderWithTheMemoryOfAnotherRecordsTheSame) {
+  Random random(5);
+  std::unique_ptr<Recorder> recorder;
+  for (const int rank : {0, 1, 2}) {
+    std::vector<Step> steps;
+    for (int i = 0; i < 3000 * rank; ++i) steps.push_back(random_step(random, 40));
+    const RecorderOptions options = options_of(rank, 3);
+    recorder = recorder == nullptr ? std::make_unique<Recorder>(options)
+                                   : std::make_unique<Recorder>(options, std::move(*recorder));
+    for (const Step& step : steps) record(*recorder, step);
+    EXPECT_EQ(recorder->finish(), record(steps, options));
+  }
+}
+
 TEST(RoundTrip, RequestsAndWildcardsAreCounted) {
   Recorder recorder(options_of());
   for (int round = 0; round < 100; ++round) {

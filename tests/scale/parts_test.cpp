@@ -1,6 +1,9 @@
 // The parts that scaling is made of: expressions, layouts, folding.
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <set>
+
 #include "lib/recording/reader.hpp"
 #include "lib/scale/matching.hpp"
 #include "lib/scale/members.hpp"
@@ -37,6 +40,35 @@ TEST(Expressions, PowersOfTheNumberOfRanksAreFound) {
   EXPECT_EQ(foretold({{4, 3}, {6, 5}, {8, 7}}, 100), 99);
 }
 
+TEST(Expressions, OneRankHasALogarithmOfZero) {
+  EXPECT_EQ(foretold({{1, 0}, {2, 1}, {4, 2}}, 1024), 10);
+  EXPECT_EQ(foretold({{1, 1}, {2, 3}, {4, 5}}, 1024), 21);
+}
+
+TEST(Expressions, AsManyValuesAsUnknownsSayNothing) {
+  // 30 - 40 / ranks gives all three; a fourth value has to confirm it.
+  EXPECT_EQ(foretold({{2, 10}, {4, 20}, {8, 25}}, 20), -1);
+  EXPECT_EQ(foretold({{2, 10}, {4, 20}, {8, 25}, {10, 26}}, 20), 28);
+  // What is left open is one number alone.
+  EXPECT_EQ(foretold({{2, 7}, {4, 21}, {8, 49}}, 16), 105);
+  EXPECT_EQ(foretold({{2, 400}, {4, 600}, {8, 700}}, 16), 750);
+  // Half the ranks, or their logarithm; their root, or their logarithm.
+  EXPECT_EQ(foretold({{2, 1}, {4, 2}}, 64), -1);
+  EXPECT_EQ(foretold({{4, 2}, {16, 4}}, 64), -1);
+  EXPECT_EQ(foretold({{4, 3}, {6, 5}}, 64), 63);
+}
+
+TEST(Expressions, WhatDoesNotFitIntoANumberIsNone) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(foretold({{2, kMost}, {4, -kMost}, {8, 3}}, 16), -1);
+  EXPECT_EQ(foretold({{2, kMost / 4}, {4, kMost / 8}, {8, 3}}, 16), -1);
+  Expression large;
+  large.measure = Measure::kRanks;
+  large.a = 1;
+  large.c = kMost;
+  EXPECT_FALSE(large.value(at_ranks_value(4, 0).place));
+}
+
 TEST(Expressions, SharesAreRoundedAsTheProgramDoes) {
   EXPECT_EQ(foretold({{3, 333}, {7, 142}, {9, 111}, {11, 90}, {13, 76}}, 17), 58);
   EXPECT_EQ(foretold({{3, 8 * 334}, {7, 8 * 143}, {9, 8 * 112}, {13, 8 * 77}}, 17), 8 * 59);
@@ -71,6 +103,12 @@ TEST(Layouts, SidesAreThoseOfMpiDimsCreate) {
   EXPECT_EQ(sides(3, 16), (Sides{4, 2, 2}));
   EXPECT_EQ(sides(3, 60), (Sides{5, 4, 3}));
   EXPECT_EQ(sides(2, 7), (Sides{7, 1, 1}));
+}
+
+TEST(Layouts, RowsAndColumnsAreAsManyAsDivideAllNumbersOfRanks) {
+  std::set<std::int64_t> fixed;
+  for (const Layout& layout : layouts(12)) fixed.insert(layout.fixed);
+  EXPECT_EQ(fixed, (std::set<std::int64_t>{0, 2, 3, 4, 6, 12}));
 }
 
 TEST(Layouts, CoordinatesAndRanksAreInverse) {
@@ -138,6 +176,22 @@ TEST(Members, SlicesBlocksAndStridesKnowTheirRanks) {
   EXPECT_EQ(members.at(place)->own, 2);
   place.rank = 22;
   EXPECT_EQ(members.at(place)->size, 4);  // the last block is shorter
+}
+
+TEST(RecordingWriter, EachEventStaysThatOfItsThread) {
+  const recording::Folder folder;
+  const Body body = [](Tape& tape, int, int) {
+    tape.of_thread(1).compute(4096).send(0, 1);
+    tape.of_thread(0).compute(8192).send(0, 2);
+    tape.of_thread(1).send(0, 3);
+  };
+  EXPECT_EQ(trace::write_recording(written(body, 1), folder.file("threads.rec")), "");
+  const auto again = trace::open_program(folder.file("threads.rec"));
+  ASSERT_TRUE(again) << again.error();
+  const auto reader = (*again).read(0);
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> found;
+  for (recording::Event event; reader->next(event);) found.emplace_back(reader->thread(), reader->computed());
+  EXPECT_EQ(found, (std::vector<std::pair<std::uint32_t, std::uint64_t>>{{1, 4096}, {0, 8192}, {1, 0}}));
 }
 
 TEST(RecordingWriter, WhatIsWrittenIsReadAgain) {

@@ -1,5 +1,6 @@
 #include "lib/scale/scaling.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -325,6 +326,114 @@ TEST(Scaling, DifferentProgramsAndEqualCountsAreRefused) {
   EXPECT_THAT(scale(programs, 8, ComputeScaling::kRecorded).error(), HasSubstr("is a recording of"));
 }
 
+TEST(Scaling, SeveralThreadsOfARankAreRefused) {
+  const auto threads = [](Tape& tape, int rank, int ranks) {
+    for (std::uint32_t thread = 0; thread < 2; ++thread) tape.of_thread(thread).send((rank + 1) % ranks, 8);
+  };
+  const Outcome found = outcome(threads, {2, 4, 8}, 32);
+  EXPECT_THAT(found.problem, HasSubstr("2.rec: rank 0: several of its threads call MPI"));
+  EXPECT_THAT(found.problem, HasSubstr("one thread of each rank"));
+  const trace::Program program = written(threads, 2);
+  const auto comparison = compare(program, program.read, [](int) { return std::string(); });
+  EXPECT_THAT(comparison.error(), HasSubstr("rank 0: several of its threads call MPI"));
+  // Which thread it is does not matter.
+  const auto other = [](Tape& tape, int rank, int ranks) { tape.of_thread(3).send((rank + 1) % ranks, 8); };
+  expect_exact(other, {3, 4, 8}, 32);
+}
+
+TEST(Scaling, WhatWouldBeNegativeIsNamed) {
+  const auto shrinking = [](Tape& tape, int rank, int ranks) {
+    tape.send((rank + 1) % ranks, static_cast<std::uint64_t>(1000 - 100 * ranks));
+  };
+  EXPECT_THAT(outcome(shrinking, {3, 4, 6, 8}, 12).problem,
+              HasSubstr("rank 0 of 12: the size of MPI_Send (-100 * ranks + 1000) is -200 there"));
+  expect_exact(shrinking, {3, 4, 6, 8}, 10);
+  const auto list = [](Tape& tape, int, int ranks) {
+    auto gathered = tape.collective(collective(OperationKind::kAllgatherv, 0));
+    gathered.list = tape.list(std::vector<std::uint64_t>(static_cast<std::size_t>(ranks),
+                                                         static_cast<std::uint64_t>(1000 - 100 * ranks)));
+    tape.add(gathered);
+  };
+  EXPECT_THAT(outcome(list, {3, 4, 6, 8}, 12).problem, HasSubstr("rank 0 of 12: a list of collective"));
+  const auto turns = [](Tape& tape, int rank, int ranks) {
+    for (int i = 0; i < 10 - ranks; ++i) tape.send((rank + 1) % ranks, 8);
+  };
+  EXPECT_THAT(outcome(turns, {3, 4, 6, 8}, 12).problem, HasSubstr("the number of turns of a loop"));
+}
+
+TEST(Scaling, ARuleIsTriedAtAllRanksOfARole) {
+  const auto pairs = [](Tape& tape, int rank, int) { tape.isend(rank ^ 2, 8); };
+  const Result<Scaling> made = scaled(pairs, {4, 8, 16}, 1001);
+  EXPECT_THAT(made.error(), HasSubstr("of 1001: the peer of MPI_Send (rank xor 2)"));
+}
+
+TEST(Scaling, ALoopThatIsNotComeToHasNoTurns) {
+  const auto inner = [](Tape& tape, int rank, int ranks) {
+    for (int outer = 0; outer < ranks / 2 - 1; ++outer) {
+      for (int i = 0; i < 5; ++i) tape.send((rank + 1) % ranks, 8);
+      tape.native();
+    }
+    tape.phase(1);
+  };
+  expect_exact(inner, {2, 4, 8, 12}, 32);
+}
+
+TEST(Scaling, WhatTheOthersForetellNothingOfIsDoubtful) {
+  const Result<Scaling> made = scaled(rows_and_columns, {2, 4, 8, 16}, 32);
+  ASSERT_TRUE(made) << made.error();
+  EXPECT_EQ((*made).doubt().empty(), (*made).held_out.total().exact > 0);
+  Scaling doubtful = std::move(*made);
+  doubtful.held_out.shares = {{{"MPI_Send", "all ranks"}, Share{0, 3, 4}}};
+  EXPECT_THAT(doubtful.doubt(), HasSubstr("the smaller recordings foretell none of the 7 calls at 16 ranks"));
+  doubtful.held_out.shares = {};
+  EXPECT_EQ(doubtful.doubt(), "");
+}
+
+/// A grid of three columns, around at its borders.
+void three_columns(Tape& tape, int rank, int ranks) {
+  const int column = rank % 3;
+  for (int step = 0; step < kSteps; ++step) {
+    tape.isend(rank - column + (column + 1) % 3, 64);
+    tape.isend((rank + 3) % ranks, 32);
+  }
+}
+
+TEST(Scaling, AFixedNumberOfColumnsNeedBeNoPowerOfTwo) {
+  expect_exact(three_columns, {12, 18, 24}, 60);
+}
+
+TEST(Scaling, OtherProgramsAreRefusedAndOtherArgumentsSaid) {
+  const auto made = [](const std::string& kind, std::vector<std::array<std::string, 2>> commands) {
+    std::vector<NamedProgram> programs;
+    int ranks = 2;
+    for (const auto& [program, arguments] : commands) {
+      programs.push_back({fmt::format("{}.rec", ranks), written(ring, ranks)});
+      trace::Program& one = programs.back().program;
+      one.kind = kind;
+      one.description.facts = {{"program", program}, {"arguments", arguments}};
+      ranks += 2;
+    }
+    return scale(programs, 32, ComputeScaling::kRecorded);
+  };
+  EXPECT_THAT(made("recording", {{"./a", ""}, {"./b", ""}, {"./a", ""}}).error(),
+              HasSubstr("2.rec is a recording of ./a, and 4.rec of ./b"));
+  EXPECT_THAT(made("pattern", {{"pattern:ring:2:8", ""}, {"pattern:alltoall:4:8", ""}}).error(),
+              HasSubstr("2.rec is a recording of pattern:ring, and 4.rec of pattern:alltoall"));
+  const auto notes = [](const Result<Scaling>& scaling) {
+    EXPECT_TRUE(scaling) << scaling.error();
+    return scaling ? (*scaling).notes : std::vector<std::string>();
+  };
+  EXPECT_THAT(notes(made("recording", {{"./a", "-n 1"}, {"./a", "-n 1"}, {"./a", "-n 1"}})),
+              testing::IsEmpty());
+  EXPECT_THAT(notes(made("recording", {{"./a", "-n 1"}, {"x/a", ""}, {"./a", "-n 1"}})),
+              testing::ElementsAre(HasSubstr("different arguments: 2.rec (-n 1), 4.rec (none), 6.rec (-n 1)"),
+                                   HasSubstr("different paths: 2.rec (./a), 4.rec (x/a), 6.rec (./a)")));
+  EXPECT_THAT(
+      notes(made("pattern", {{"pattern:ring:2:8", ""}, {"pattern:ring:4:8", ""}, {"pattern:ring:6:9", ""}})),
+      testing::ElementsAre(HasSubstr("6.rec (9 bytes, 1 round)")));
+  EXPECT_THAT(notes(made("trace", {{"a.dumpi", ""}, {"b.dumpi", ""}, {"c.dumpi", ""}})), testing::IsEmpty());
+}
+
 // --- one recording ---
 
 TEST(Scaling, OneRecordingOfAPatternIsEnough) {
@@ -343,6 +452,36 @@ TEST(Scaling, OneRecordingOfAnythingElseIsRefused) {
     const Outcome found = outcome(body, {8}, 32);
     EXPECT_THAT(found.problem, HasSubstr("recordings at three or more numbers of ranks"));
   }
+}
+
+TEST(Scaling, WhatMayBeTheNumberOfRanksIsNotTakenForConstant) {
+  const auto turns = [](int count) {
+    return [count](Tape& tape, int rank, int ranks) {
+      for (int i = 0; i < count; ++i) {
+        tape.isend((rank + 1) % ranks, 800);
+        tape.add(tape.collective(collective(OperationKind::kBarrier, 0)));
+      }
+    };
+  };
+  const auto problem = [](const Body& body, int ranks) { return outcome(body, {ranks}, 64).problem; };
+  for (const int count : {16, 15, 32, 30, 8, 7, 4})
+    EXPECT_THAT(problem(turns(count), 16), HasSubstr(fmt::format("the turns of its loop ({}) are", count)));
+  EXPECT_THAT(problem(turns(15), 16), HasSubstr("(15) are one less than the ranks"));
+  EXPECT_THAT(problem(turns(15), 16), HasSubstr("recordings at three or more numbers of ranks"));
+  EXPECT_EQ(problem(turns(10), 16), "");
+  const auto vector = [](Tape& tape, int, int ranks) {
+    tape.add(tape.collective(collective(OperationKind::kAllreduce, 8 * static_cast<std::size_t>(ranks))));
+  };
+  EXPECT_THAT(problem(vector, 16), HasSubstr("it has as many elements as there are ranks"));
+  const auto single = [](Tape& tape, int, int) {
+    tape.add(tape.collective(collective(OperationKind::kAllreduce, 8)));
+  };
+  EXPECT_EQ(problem(single, 8), "");
+  EXPECT_THAT(problem(single, 2), HasSubstr("one recording of 2 ranks does not tell"));
+  EXPECT_THAT(scaled(single, {8}, 64, ComputeScaling::kStrong).error(),
+              HasSubstr("where all ranks together have as much to do"));
+  // Two numbers of ranks tell.
+  EXPECT_EQ(outcome(turns(15), {12, 16}, 64).problem, "");
 }
 
 // --- times and arrival ---
@@ -394,7 +533,8 @@ TEST(Scaling, TheResultSaysWhereItComesFrom) {
   std::map<std::string, std::string> facts;
   for (const auto& [key, value] : (*made).program.description.facts) facts[key] = value;
   EXPECT_EQ(facts["scaled from"], "2, 4, 8 ranks");
-  EXPECT_THAT(facts["held out"], HasSubstr("8 ranks, of whose calls the smaller recordings foretell 100 %"));
+  EXPECT_THAT(facts["held out"],
+              HasSubstr("8 ranks, of whose calls the smaller recordings foretell 100.0 %"));
   EXPECT_THAT(facts["held out"], HasSubstr("MPI_Send all ranks"));
 }
 

@@ -30,6 +30,8 @@ class OwningReader final : public recording::Reader {
   [[nodiscard]] std::span<const std::uint32_t> choice() const override { return reader_.choice(); }
   [[nodiscard]] std::uint64_t polls() const override { return reader_.polls(); }
   [[nodiscard]] recording::Gaps gaps() const override { return reader_.gaps(); }
+  [[nodiscard]] bool has_threads() const override { return reader_.has_threads(); }
+  [[nodiscard]] std::uint32_t thread() const override { return reader_.thread(); }
   [[nodiscard]] std::string_view call(std::uint16_t number) const override { return reader_.call(number); }
   [[nodiscard]] bool cut() const override { return reader_.cut(); }
   [[nodiscard]] const std::string& error() const override { return reader_.error(); }

@@ -34,7 +34,8 @@ ALLOWED = {
     "lib/advice": ("lib/advice/", "lib/replay/", "lib/report/", "lib/configuration/", "lib/recording/", "simulators/model/", *INTERFACE),
     # Plans of MSCCL are XML, as platform files are.
     "lib/trace": ("lib/trace/", "lib/replay/", "lib/recording/", "lib/configuration/", "lib/report/words.hpp", "simulators/network/xml_tree.hpp", *INTERFACE),
-    "lib/scale": ("lib/scale/", "lib/trace/", "lib/recording/", *INTERFACE),
+    "lib/scale": ("lib/scale/", "lib/trace/", "lib/recording/", "lib/replay/forecast.hpp", "lib/replay/pattern.hpp",
+                  "lib/report/words.hpp", *INTERFACE),
     # The names of the spans that a world records itself.
     "lib/report": ("lib/", "offramp/", "simulators/model/network.hpp"),
     "lib/native": ("lib/native/", "offramp/generated/", *GROUND),
