@@ -196,7 +196,7 @@ std::string algorithms_text(const Advisor& advisor) {
   for (std::size_t i = 0; i < std::min(all.size(), kShownAlgorithms); ++i)
     add(text, "  {:<16} {:>6} {:>10} {:>9} {:>14.3f} {:>14.3f}  {}\n", to_string(all[i].kind), all[i].ranks,
         all[i].bytes, all[i].calls, microseconds(all[i].usual), microseconds(all[i].fastest), all[i].best);
-  if (all.size() > kShownAlgorithms) add(text, "  and {} more\n", all.size() - kShownAlgorithms);
+  if (all.size() > kShownAlgorithms) add(text, "  {}\n", and_more_text(all.size() - kShownAlgorithms));
   if (advisor.host_at_its_best())
     add(text,
         "  with the fastest everywhere the program takes {:.3f} us over host, {:.3f} of what it takes now\n",

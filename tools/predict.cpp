@@ -183,7 +183,7 @@ void print_csv(const std::vector<Answer>& answers) {
   fmt::print("operation,backend,ranks,bytes,time_ns,cycles,packets,payload_bytes,wire_bytes,declined,note\n");
   for (const Answer& a : answers) {
     const Operation& o = a.question.operation;
-    fmt::print("{},{},{},{},", to_string(o.kind), a.question.backend->name, o.ranks, o.bytes);
+    fmt::print("{},{},{},{},", to_string(o.kind), csv_cell(a.question.backend->name), o.ranks, o.bytes);
     if (!a.forecast.declined.empty()) {
       fmt::print(",,,,,{},\n", csv_cell(a.forecast.declined));
       continue;

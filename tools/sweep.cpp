@@ -119,7 +119,7 @@ struct Row {
   std::optional<Time> run;  // with the program's computing
   std::string why;          // there is no time
 
-  /// What counts.
+  /// The run if it is known, the communication otherwise.
   [[nodiscard]] std::optional<Time> end() const { return run ? run : modelled; }
 };
 
@@ -167,7 +167,7 @@ class Printer {
                "ratio");
   }
 
-  /// As they come.
+  /// Prints the rows of a point as soon as it is replayed.
   void add(const Point& point, const std::vector<SweepAxis>& axes, const std::vector<Row>& rows) {
     for (const Row& row : rows) options_.json ? add_json(point, axes, row) : print(point, row, rows.front());
     if (!options_.json) std::fflush(stdout);

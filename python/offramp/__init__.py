@@ -73,7 +73,7 @@ class Report:
 
     @property
     def advice(self):
-        """Of `offramp advise --report`: the answer, and its parts."""
+        """The answer of `offramp advise --report`, followed by its parts."""
         return self.fields.get("advice", [])
 
     def lane(self, backend):
