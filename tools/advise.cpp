@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -331,18 +332,43 @@ Advisor::Options options_for(const AdviseOptions& options, const Setup& setup, c
   return how;
 }
 
+/// Throws Misuse where there is nothing to answer with.
+void check_results(const Advisor& advisor, const std::string& file, const AdviseOptions& options) {
+  const std::vector<Candidate>& all = advisor.candidates();
+  if (all.empty())
+    throw Misuse{fmt::format("{}: no replay came to its end in {} s; --seconds gives more", in_quotes(file),
+                             options.seconds)};
+  if (std::all_of(all.begin(), all.end(), [](const Candidate& one) { return !one.refused.empty(); }))
+    throw Misuse{problem_text(file, all.front().refused)};
+}
+
 /// One answer for each of several programs.
 int answer_each(const AdviseOptions& options, const Setup& setup) {
+  int code = kDone;
   for (const std::string& file : options.files) {
-    const ProgressLine progress;
-    const Played played(file, options.partial);
-    Advisor advisor(*setup.configuration, setup.registry, played.source(),
-                    options_for(options, setup, progress));
-    advisor.rank_backends();
-    if (is_interrupted()) return kInterrupted;
-    fmt::print("{}\n", verdict_text(advisor, name_of_program(file)));
+    try {
+      std::string answer;
+      {
+        const ProgressLine progress;
+        const Played played(file, options.partial);
+        Advisor advisor(*setup.configuration, setup.registry, played.source(),
+                        options_for(options, setup, progress));
+        advisor.rank_backends();
+        if (is_interrupted()) return kInterrupted;
+        check_results(advisor, file, options);
+        answer = verdict_text(advisor, name_of_program(file));
+        if (advisor.cut_short())
+          answer += fmt::format(" (the search was cut short after {} s)", options.seconds);
+      }
+      fmt::print("{}\n", answer);
+      (void)std::fflush(stdout);
+    } catch (const Misuse& misuse) {  // which does not take the other programs with it
+      complain(misuse.text);
+      code = kUsage;
+    }
   }
-  return kDone;
+  for (const std::string& note : setup.notes()) complain(note);
+  return code;
 }
 
 int advise(const AdviseOptions& options) try {
@@ -370,12 +396,7 @@ int advise(const AdviseOptions& options) try {
   Advisor advisor(*setup.configuration, setup.registry, played.source(),
                   options_for(options, setup, progress));
   advisor.rank_backends();
-  if (advisor.candidates().empty() || std::all_of(advisor.candidates().begin(), advisor.candidates().end(),
-                                                  [](const Candidate& one) { return !one.refused.empty(); }))
-    throw Misuse{advisor.candidates().empty()
-                     ? fmt::format("{}: no replay came to its end in {} s; --seconds gives more",
-                                   in_quotes(options.files.front()), options.seconds)
-                     : problem_text(options.files.front(), advisor.candidates().front().refused)};
+  check_results(advisor, options.files.front(), options);
   if (!options.quick) {
     advisor.find_algorithms();
     advisor.find_mix();
