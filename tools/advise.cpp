@@ -222,7 +222,7 @@ std::vector<std::string> advice_of(const Advisor& advisor, const std::string& pr
   return parts;
 }
 
-Json json_of(const Candidate& one) {
+Json json_of(const Candidate& one, const FoundError& of) {
   if (!one.refused.empty()) return {{"backend", one.backend->name}, {"refused", one.refused}};
   Json functions = Json::array();
   for (const FunctionShare& share : functions_of(one.result))
@@ -233,15 +233,16 @@ Json json_of(const Candidate& one) {
                {"functions", std::move(functions)}};
   if (one.run) json["run_ns"] = in_nanoseconds(one.run->end);
   if (one.carried.share()) json["carried_share"] = *one.carried.share();
-  if (const auto error = model_error(*one.backend))
+  if (of.error)
     json["model_error"] = {
-        {"median", error->median}, {"largest", error->largest}, {"figures", error->figures}};
+        {"median", of.error->median}, {"largest", of.error->largest}, {"figures", of.error->figures}};
   return json;
 }
 
 void print_json(const Advisor& advisor, const std::string& program, const Json& facts) {
   Json candidates = Json::array();
-  for (const Candidate& one : advisor.candidates()) candidates.push_back(json_of(one));
+  for (const Candidate& one : advisor.candidates())
+    candidates.push_back(json_of(one, advisor.error_of(*one.backend)));
   Json influences = Json::array();
   for (const Influence& one : advisor.influences())
     influences.push_back({{"parameter", one.key},
@@ -407,6 +408,7 @@ int advise(const AdviseOptions& options) try {
     facts.replayed_part = part_text(host->result, played.recorded_events);
   const std::string program = name_of_program(options.files.front());
   if (options.json) {
+    for (const Candidate& one : advisor.candidates()) advisor.find_error(*one.backend);
     const RunReport report = report_of({}, {}, played.ranks(), facts, setup);
     print_json(advisor, program, json_of_facts(report, facts));
   } else {
