@@ -62,12 +62,16 @@ class Rows(CliTest):
         self.assertEqual([host[key] for key in ("base", "ratio", "run_ratio")], [point[key] for key in ("base", "ratio", "run_ratio")])
 
     def test_of_a_sweep_have_no_ratio_of_what_hardware_declines_or_refuses(self):
-        """zrlmpi carries nothing of more ranks than it has; the first hardware is the base, whether it can be replayed or not."""
-        rows = offramp.sweep("pattern:alltoall:4:8", ["host", "zrlmpi"], {"zrlmpi.latency": ["x1"]})
+        rows = offramp.sweep(str(ROOT / "examples/programs/transpose-4.rec"), ["host", "zrlmpi"], {"zrlmpi.latency": ["x1"]})
         declining = rows[1]
         self.assertEqual(declining["carries_program"], False)
         self.assertEqual((declining["ratio"], declining["run_ratio"]), (None, None))
         self.assertIsNotNone(declining["modelled_time_ns"])
+        refused, host = sorted(offramp.sweep("pattern:ring:8:4KiB", ["aie", "host"], {"host.latency": ["x1"]}, network="fat-tree:4,4"),
+                               key=lambda row: row["backend"])
+        self.assertEqual([(row["base"], row["ratio"]) for row in (refused, host)], [("aie", None), ("aie", None)])
+        self.assertIn("aie", refused["refused"])
+        self.assertIsNone(host["refused"])
 
     def test_of_predictions_and_events(self):
         rows = offramp.predict("bcast", ["host", "tinsel"], ranks=8, sweep="bytes=1KiB:4KiB")
