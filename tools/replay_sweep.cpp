@@ -124,8 +124,8 @@ void refuse_repeated_keys(const ReplayToolOptions& options, const std::vector<Sw
 }
 
 /// What is refused at any point is refused before the first replay. Returns what has no effect, each once.
-std::set<std::string> checked(const std::vector<Point>& points, const ReplayToolOptions& options,
-                              const std::vector<SweepAxis>& axes) {
+std::set<std::string> checked_notes(const std::vector<Point>& points, const ReplayToolOptions& options,
+                                    const std::vector<SweepAxis>& axes) {
   std::set<std::string> notes;
   for (const Point& point : points) {
     const Setup setup = point.setup(options);
@@ -139,7 +139,7 @@ std::set<std::string> checked(const std::vector<Point>& points, const ReplayTool
   return notes;
 }
 
-struct Row {
+struct SweepRow {
   std::string backend;
   std::optional<Time> modelled;
   std::optional<Time> run;  // with the program's computing
@@ -152,7 +152,7 @@ struct Row {
 
 /// What there is at one point, over each hardware.
 struct PointRows {
-  std::vector<Row> rows;
+  std::vector<SweepRow> rows;
   bool with_computing = false;  // in the modelled times
 };
 
@@ -173,7 +173,7 @@ PointRows rows_at(const Point& point, const ReplayToolOptions& options, const Pl
       told = now.events;
       return !ended && !is_interrupted();
     };
-    Row& row = all.rows.emplace_back(Row{std::string(backend->name), {}, {}, {}});
+    SweepRow& row = all.rows.emplace_back(SweepRow{std::string(backend->name), {}, {}, {}});
     Result<WorldSetting> setting =
         world_setting(*setup.configuration, setup.registry, *backend, played.ranks());
     if (!setting) {
@@ -275,14 +275,14 @@ class Replays {
   std::vector<std::thread> threads_;
 };
 
-std::optional<double> ratio_of(const Row& row, std::optional<Time> time, std::optional<Time> base) {
+std::optional<double> ratio_in(const SweepRow& row, std::optional<Time> time, std::optional<Time> base) {
   if (!time || !base || *base <= Time() || !row.not_carried.empty()) return std::nullopt;
   return time->seconds() / base->seconds();
 }
 
-class Printer {
+class SweepPrinter {
  public:
-  Printer(const ReplayToolOptions& options, const std::vector<SweepAxis>& axes) : options_(options) {
+  SweepPrinter(const ReplayToolOptions& options, const std::vector<SweepAxis>& axes) : options_(options) {
     if (options.json) return;
     fmt::print("# {}\n", printable(options.files.front(), 200));
     for (std::size_t i = 0; i < axes.size(); ++i)
@@ -292,8 +292,8 @@ class Printer {
   }
 
   /// Prints the rows of a point as soon as it is replayed.
-  void add(const Point& point, const std::vector<SweepAxis>& axes, const std::vector<Row>& rows) {
-    for (const Row& row : rows)
+  void add(const Point& point, const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows) {
+    for (const SweepRow& row : rows)
       options_.json ? add_json(point, axes, row, rows.front()) : print(point, row, rows.front());
     if (!options_.json) std::fflush(stdout);
   }
@@ -302,7 +302,8 @@ class Printer {
   }
 
  private:
-  void add_json(const Point& point, const std::vector<SweepAxis>& axes, const Row& row, const Row& first) {
+  void add_json(const Point& point, const std::vector<SweepAxis>& axes, const SweepRow& row,
+                const SweepRow& first) {
     Json& one = json_.emplace_back(Json::object());
     for (std::size_t i = 0; i < axes.size(); ++i) one[axes[i].key] = point.values[i];
     one["backend"] = row.backend;
@@ -312,11 +313,11 @@ class Printer {
     }
     if (row.run) one["run_ns"] = in_nanoseconds(*row.run);
     one["base"] = first.backend;
-    if (const auto ratio = ratio_of(row, row.modelled, first.modelled)) one["ratio"] = *ratio;
-    if (const auto ratio = ratio_of(row, row.run, first.run)) one["run_ratio"] = *ratio;
+    if (const auto ratio = ratio_in(row, row.modelled, first.modelled)) one["ratio"] = *ratio;
+    if (const auto ratio = ratio_in(row, row.run, first.run)) one["run_ratio"] = *ratio;
     if (!row.why.empty()) one["refused"] = row.why;
   }
-  static void print(const Point& point, const Row& row, const Row& first) {
+  static void print(const Point& point, const SweepRow& row, const SweepRow& first) {
     for (const std::string& value : point.values) fmt::print("{:<18} ", printable(value));
     const auto time = [](std::optional<Time> one) {
       return one ? fmt::format("{:.3f}", microseconds(*one)) : std::string("-");
@@ -326,8 +327,8 @@ class Printer {
     };
     fmt::print("{:<10} {:>18} {:>8} {:>18} {:>8} {:>9}{}\n", row.backend,
                row.why.empty() ? time(row.modelled) : "refused",
-               ratio(ratio_of(row, row.modelled, first.modelled)), time(row.run),
-               ratio(ratio_of(row, row.run, first.run)), row.modelled ? row.carried.text() : "-",
+               ratio(ratio_in(row, row.modelled, first.modelled)), time(row.run),
+               ratio(ratio_in(row, row.run, first.run)), row.modelled ? row.carried.text() : "-",
                row.why.empty() ? "" : "  " + printable(row.why, 200));
   }
 
@@ -352,7 +353,7 @@ class Sentences {
     for (std::size_t backend = 0; backend < backends; ++backend) print_footing(backend);
     std::set<std::string> parts;
     for (const PointRows& point : all_) {
-      for (const Row& row : point.rows) {
+      for (const SweepRow& row : point.rows) {
         if (!row.part.empty() && parts.insert(row.part).second) fmt::print("# only a part: {}\n", row.part);
       }
     }
@@ -374,8 +375,8 @@ class Sentences {
     std::vector<SweepPoint> communication;
     bool has_runs = true;
     for (std::size_t i = second; i < all_.size(); i += inner) {
-      const Row& base = all_[i].rows.front();
-      const Row& other = all_[i].rows[backend];
+      const SweepRow& base = all_[i].rows.front();
+      const SweepRow& other = all_[i].rows[backend];
       if (!base.modelled || !other.modelled || !base.not_carried.empty() || !other.not_carried.empty())
         continue;
       const std::string at = fmt::format("{} = {}", axes_[0].key, points_[i].values[0]);
@@ -436,7 +437,7 @@ class Sentences {
 std::set<std::string> refusals_of(const std::vector<PointRows>& all) {
   std::set<std::string> reasons;
   for (const PointRows& point : all) {
-    for (const Row& row : point.rows) {
+    for (const SweepRow& row : point.rows) {
       if (row.why.empty()) return {};
       reasons.insert(row.why);
     }
@@ -451,11 +452,11 @@ int replay_sweep(const ReplayToolOptions& options) {
   for (const std::string& text : options.sweeps) axes.push_back(sweep_axis(text));
   if (axes.size() > 2) throw Misuse{"--sweep has two axes at most"};
   const std::vector<Point> points = points_of(options, axes);
-  const std::set<std::string> notes = checked(points, options, axes);
+  const std::set<std::string> notes = checked_notes(points, options, axes);
   const Played first(points.front().file, options.partial);  // says what there is to say of it
   watch_for_interrupt();
   std::vector<PointRows> all;
-  std::optional<Printer> printer;  // nothing is printed of what is refused
+  std::optional<SweepPrinter> printer;  // nothing is printed of what is refused
   {
     const ProgressLine progress;
     Replays replays(options, points);

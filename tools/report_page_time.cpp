@@ -10,10 +10,10 @@
 namespace offramp::tool {
 namespace {
 
-constexpr std::size_t kMostBars = 160;    // of ranks; more are drawn in groups
-constexpr std::size_t kBarPlaces = 8;     // fewer ranks leave some of them empty
-constexpr std::size_t kMostPairs = 8;     // of ranks that wait for each other
-constexpr std::uint64_t kMostCells = 64;  // of a side of the matrix; of more ranks, groups share one
+constexpr std::size_t kMostBars = 160;        // of ranks; more are drawn in groups
+constexpr std::size_t kBarPlaces = 8;         // fewer ranks leave some of them empty
+constexpr std::size_t kMostWaitingPairs = 8;  // of ranks that wait for each other
+constexpr std::uint64_t kMostCells = 64;      // of a side of the matrix; of more ranks, groups share one
 
 /// Kinds of time are told apart by strength of one colour, and in the order of the table.
 double opacity_of(std::size_t kind) {
@@ -66,11 +66,11 @@ void ReportPage::accounts_of(std::size_t index) {
   }
   end_table();
   heads({"rank", "waits for rank", "in all"});
-  for (std::size_t i = 0; i < std::min(kMostPairs, accounts.waits.size()); ++i)
+  for (std::size_t i = 0; i < std::min(kMostWaitingPairs, accounts.waits.size()); ++i)
     add("<tr><td>{}</td><td>{}</td><td>{}</td></tr>\n", accounts.waits[i].rank, accounts.waits[i].peer,
         time_text(accounts.waits[i].waited));
   end_table();
-  left_out(accounts.waits.size(), kMostPairs);
+  left_out(accounts.waits.size(), kMostWaitingPairs);
   add("</details>\n");
 }
 
