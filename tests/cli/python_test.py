@@ -59,7 +59,9 @@ class Rows(CliTest):
         self.assertAlmostEqual(host["ratio"], host["modelled_time_ns"] / dpu["modelled_time_ns"])
         self.assertAlmostEqual(host["run_ratio"], host["run_ns"] / dpu["run_ns"])
         point, = json.loads(self.offramp("replay", HALO, "--backend", "dpu,host", "--sweep", "latency=x1:x1", "--json").stdout)[1:]
-        self.assertEqual([host[key] for key in ("base", "ratio", "run_ratio")], [point[key] for key in ("base", "ratio", "run_ratio")])
+        self.assertEqual(point["base"], "dpu")
+        for key in ("ratio", "run_ratio"):
+            self.assertAlmostEqual(host[key], point[key])
 
     def test_of_a_sweep_have_no_ratio_of_what_hardware_declines_or_refuses(self):
         rows = offramp.sweep(str(ROOT / "examples/programs/transpose-4.rec"), ["host", "zrlmpi"], {"zrlmpi.latency": ["x1"]})
