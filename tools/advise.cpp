@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -196,7 +197,7 @@ std::string algorithms_text(const Advisor& advisor) {
   for (std::size_t i = 0; i < std::min(all.size(), kShownAlgorithms); ++i)
     add(text, "  {:<16} {:>6} {:>10} {:>9} {:>14.3f} {:>14.3f}  {}\n", to_string(all[i].kind), all[i].ranks,
         all[i].bytes, all[i].calls, microseconds(all[i].usual), microseconds(all[i].fastest), all[i].best);
-  if (all.size() > kShownAlgorithms) add(text, "  and {} more\n", all.size() - kShownAlgorithms);
+  if (all.size() > kShownAlgorithms) add(text, "  {}\n", and_more_text(all.size() - kShownAlgorithms));
   if (advisor.host_at_its_best())
     add(text,
         "  with the fastest everywhere the program takes {:.3f} us over host, {:.3f} of what it takes now\n",
@@ -221,7 +222,7 @@ std::vector<std::string> advice_of(const Advisor& advisor, const std::string& pr
   return parts;
 }
 
-Json json_of(const Candidate& one) {
+Json json_of(const Candidate& one, const FoundError& of) {
   if (!one.refused.empty()) return {{"backend", one.backend->name}, {"refused", one.refused}};
   Json functions = Json::array();
   for (const FunctionShare& share : functions_of(one.result))
@@ -232,15 +233,16 @@ Json json_of(const Candidate& one) {
                {"functions", std::move(functions)}};
   if (one.run) json["run_ns"] = in_nanoseconds(one.run->end);
   if (one.carried.share()) json["carried_share"] = *one.carried.share();
-  if (const auto error = model_error(*one.backend))
+  if (of.error)
     json["model_error"] = {
-        {"median", error->median}, {"largest", error->largest}, {"figures", error->figures}};
+        {"median", of.error->median}, {"largest", of.error->largest}, {"figures", of.error->figures}};
   return json;
 }
 
 void print_json(const Advisor& advisor, const std::string& program, const Json& facts) {
   Json candidates = Json::array();
-  for (const Candidate& one : advisor.candidates()) candidates.push_back(json_of(one));
+  for (const Candidate& one : advisor.candidates())
+    candidates.push_back(json_of(one, advisor.error_of(*one.backend)));
   Json influences = Json::array();
   for (const Influence& one : advisor.influences())
     influences.push_back({{"parameter", one.key},
@@ -331,18 +333,43 @@ Advisor::Options options_for(const AdviseOptions& options, const Setup& setup, c
   return how;
 }
 
+/// Throws Misuse where there is nothing to answer with.
+void check_results(const Advisor& advisor, const std::string& file, const AdviseOptions& options) {
+  const std::vector<Candidate>& all = advisor.candidates();
+  if (all.empty())
+    throw Misuse{fmt::format("{}: no replay came to its end in {} s; --seconds gives more", in_quotes(file),
+                             options.seconds)};
+  if (std::all_of(all.begin(), all.end(), [](const Candidate& one) { return !one.refused.empty(); }))
+    throw Misuse{problem_text(file, all.front().refused)};
+}
+
 /// One answer for each of several programs.
 int answer_each(const AdviseOptions& options, const Setup& setup) {
+  int code = kDone;
   for (const std::string& file : options.files) {
-    const ProgressLine progress;
-    const Played played(file, options.partial);
-    Advisor advisor(*setup.configuration, setup.registry, played.source(),
-                    options_for(options, setup, progress));
-    advisor.rank_backends();
-    if (is_interrupted()) return kInterrupted;
-    fmt::print("{}\n", verdict_text(advisor, name_of_program(file)));
+    try {
+      std::string answer;
+      {
+        const ProgressLine progress;
+        const Played played(file, options.partial);
+        Advisor advisor(*setup.configuration, setup.registry, played.source(),
+                        options_for(options, setup, progress));
+        advisor.rank_backends();
+        if (is_interrupted()) return kInterrupted;
+        check_results(advisor, file, options);
+        answer = verdict_text(advisor, name_of_program(file));
+        if (advisor.cut_short())
+          answer += fmt::format(" (the search was cut short after {} s)", options.seconds);
+      }
+      fmt::print("{}\n", answer);
+      (void)std::fflush(stdout);
+    } catch (const Misuse& misuse) {  // which does not take the other programs with it
+      complain(misuse.text);
+      code = kUsage;
+    }
   }
-  return kDone;
+  for (const std::string& note : setup.notes()) complain(note);
+  return code;
 }
 
 int advise(const AdviseOptions& options) try {
@@ -370,12 +397,7 @@ int advise(const AdviseOptions& options) try {
   Advisor advisor(*setup.configuration, setup.registry, played.source(),
                   options_for(options, setup, progress));
   advisor.rank_backends();
-  if (advisor.candidates().empty() || std::all_of(advisor.candidates().begin(), advisor.candidates().end(),
-                                                  [](const Candidate& one) { return !one.refused.empty(); }))
-    throw Misuse{advisor.candidates().empty()
-                     ? fmt::format("{}: no replay came to its end in {} s; --seconds gives more",
-                                   in_quotes(options.files.front()), options.seconds)
-                     : problem_text(options.files.front(), advisor.candidates().front().refused)};
+  check_results(advisor, options.files.front(), options);
   if (!options.quick) {
     advisor.find_algorithms();
     advisor.find_mix();
@@ -386,6 +408,7 @@ int advise(const AdviseOptions& options) try {
     facts.replayed_part = part_text(host->result, played.recorded_events);
   const std::string program = name_of_program(options.files.front());
   if (options.json) {
+    for (const Candidate& one : advisor.candidates()) advisor.find_error(*one.backend);
     const RunReport report = report_of({}, {}, played.ranks(), facts, setup);
     print_json(advisor, program, json_of_facts(report, facts));
   } else {

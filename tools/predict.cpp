@@ -29,7 +29,7 @@ using Json = nlohmann::ordered_json;
 struct PredictOptions {
   Asked asked;
   int repeat = 1;        // operations, one after the other
-  std::string sweep;     // "bytes=1:1M", "ranks=2:4096"; doubling, or with ":xF" another factor
+  std::string sweep;     // see sweep_axis(): of bytes or ranks
   std::string svg;       // plot into this file
   bool what_if = false;  // make a memory larger for which the hardware would decline
   bool check = false;    // verify the invariants of the simulation
@@ -62,41 +62,24 @@ std::vector<Operation> points_of(const PredictOptions& options) {
     add(base);
     return points;
   }
-  const auto equals = options.sweep.find('=');
-  const auto colon = options.sweep.find(':', equals);
-  const std::string what = options.sweep.substr(0, equals);
-  if (colon == std::string::npos || (what != "bytes" && what != "ranks"))
-    throw Misuse{fmt::format("--sweep {} is not bytes=FROM:TO or ranks=FROM:TO, with :xFACTOR if not doubled",
-                             in_quotes(options.sweep))};
-  std::string last = options.sweep.substr(colon + 1);
-  double factor = 2;
-  if (const auto second = last.find(":x"); second != std::string::npos) {
-    const std::optional<double> parsed = parse_quantity(last.substr(second + 2), "");
-    if (!parsed || *parsed < 1.01)
-      throw Misuse{fmt::format("{} is no factor above 1", in_quotes(last.substr(second + 2)))};
-    factor = *parsed;
-    last = last.substr(0, second);
-  }
-  const std::string first = options.sweep.substr(equals + 1, colon - equals - 1);
-  const bool bytes = what == "bytes";
-  const std::size_t from = bytes ? parse_bytes(first) : static_cast<std::size_t>(parse_ranks(first));
-  const std::size_t to = bytes ? parse_bytes(last) : static_cast<std::size_t>(parse_ranks(last));
-  if (from > to) throw Misuse{fmt::format("--sweep {} goes backwards", in_quotes(options.sweep))};
-  const std::size_t step = bytes ? element_bytes(base.element) : 1;
-  std::size_t value = from;
-  do {
+  const auto step = static_cast<double>(element_bytes(base.element));
+  const SweepAxis axis = sweep_axis(options.sweep, step);
+  const bool bytes = axis.key == "bytes";
+  if (!bytes && axis.key != "ranks")
+    throw Misuse{fmt::format("--sweep {} is neither of bytes nor of ranks", in_quotes(options.sweep))};
+  for (const std::string& text : axis.values) {
+    // Between whole numbers of elements or ranks there is nothing; the ends have to be some.
+    const double value = parse_quantity(text, bytes ? "B" : "").value_or(-1);
     Operation point = base;
     if (bytes) {
-      point.bytes = value - value % step;
+      point.bytes = parse_bytes(fmt::format("{:.0f}", std::floor(value / step) * step));
     } else {
-      point.ranks = static_cast<int>(value);
+      point.ranks = parse_ranks(fmt::format("{:.0f}", std::round(value)));
     }
     const bool new_point =
         points.empty() || points.back().bytes != point.bytes || points.back().ranks != point.ranks;
     if (new_point) add(point);
-    const auto next = static_cast<std::size_t>(std::llround(static_cast<double>(value) * factor));
-    value = value == 0 ? step : std::max(next, value + 1);
-  } while (value <= to);
+  }
   return points;
 }
 
@@ -182,7 +165,7 @@ void print_csv(const std::vector<Answer>& answers) {
   fmt::print("operation,backend,ranks,bytes,time_ns,cycles,packets,payload_bytes,wire_bytes,declined,note\n");
   for (const Answer& a : answers) {
     const Operation& o = a.question.operation;
-    fmt::print("{},{},{},{},", to_string(o.kind), a.question.backend->name, o.ranks, o.bytes);
+    fmt::print("{},{},{},{},", to_string(o.kind), csv_cell(a.question.backend->name), o.ranks, o.bytes);
     if (!a.forecast.declined.empty()) {
       fmt::print(",,,,,{},\n", csv_cell(a.forecast.declined));
       continue;
@@ -318,7 +301,8 @@ class PredictCommand final : public Command {
     app.add_option("operation", options_.asked.operation,
                    "send, bcast, reduce, allreduce or MPI_Allreduce, ...")
         ->type_name("OPERATION");
-    app.add_option("--sweep", options_.sweep, "bytes=1:1MiB or ranks=2:4096, doubled each time; or :xFACTOR")
+    app.add_option("--sweep", options_.sweep,
+                   "bytes=1:1MiB or ranks=2:4096, doubled each time, or :xFACTOR or :+STEP")
         ->type_name("RANGE");
     app.add_option("--repeat", options_.repeat,
                    "repeat the operation, as a loop in a program does; times and counts are totals")

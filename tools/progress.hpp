@@ -13,11 +13,14 @@ namespace offramp::tool {
 class ProgressLine {
  public:
   ProgressLine() : shown_(isatty(STDERR_FILENO) == 1) {}
-  ~ProgressLine() {
-    if (shown_) fmt::print(stderr, "\r\033[K");
-  }
+  ~ProgressLine() { clear(); }
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
+
+  /// Takes away what it said, so that something else can be printed.
+  void clear() const {
+    if (shown_) fmt::print(stderr, "\r\033[K");
+  }
 
   /// In place of what it said before.
   template <typename... Values>

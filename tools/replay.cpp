@@ -94,9 +94,7 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
     }
     if ((*result).stopped) break;
     if (!(*result).unfinished.empty() && (*result).done() == 0) {
-      results.refused.push_back(
-          {backend->name, fmt::format("{}: nothing can be replayed: {}", name,
-                                      printable((*result).unfinished.front().text(), 400))});
+      results.refused.push_back({backend->name, nothing_replayed_text(name, *result)});
       continue;
     }
     results.all.push_back({std::string(backend->name), std::move(*result)});
@@ -257,12 +255,14 @@ void print_json(const Json& json) {
 }
 
 void print_all(const std::deque<Replayed>& replayed, const ReplayToolOptions& options, const Setup& setup) {
-  if (replayed.size() == 1) {
-    options.json ? print_json(replayed.front().json()) : replayed.front().print(setup);
+  if (options.json && options.files.size() <= 1) {
+    print_json(replayed.front().json());
   } else if (options.json) {
     Json each = Json::array();
     for (const Replayed& one : replayed) each.push_back(one.json());
     print_json(each);
+  } else if (replayed.size() == 1) {
+    replayed.front().print(setup);
   } else {
     std::vector<RunReport> reports;
     for (const Replayed& one : replayed) reports.push_back(one.report);
@@ -280,12 +280,20 @@ int replay(const ReplayToolOptions& options) try {
   setup.tell_sources();
   watch_for_interrupt();
   std::deque<Replayed> replayed;
+  int code = kDone;
   for (const std::string& file : options.files) {
-    if (!is_interrupted()) replayed.emplace_back(options, setup, file);
+    if (is_interrupted()) break;
+    try {
+      replayed.emplace_back(options, setup, file);
+    } catch (const Misuse& misuse) {  // which does not take the others with it
+      if (options.files.size() == 1) throw;
+      complain(misuse.text);
+      code = kUsage;
+    }
   }
+  if (replayed.empty()) return is_interrupted() ? kInterrupted : code;
   print_all(replayed, options, setup);
   for (const std::string& note : setup.notes()) complain(note);
-  int code = kDone;
   std::vector<RunReport> reports;
   for (Replayed& one : replayed) {
     if (one.is_doubtful) code = kFoundFailures;
@@ -377,6 +385,11 @@ class ReplayCommand final : public Command {
            "latency=500ns:4us, link=x0.5:x4, of a pattern also ranks or bytes; twice: every combination")
         ->type_name("KEY=FROM:TO")
         ->allow_extra_args(false);
+    app.add_option("--jobs", options_.threads,
+                   "with --sweep: points that are replayed at the same time, by default as many as there are "
+                   "cores")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1024));
     app.add_option("--route", routes_,
                    "send some operations to other hardware, as [[route]] does: bcast=tinsel, or by size, "
                    "allreduce:0-1KiB=aie; may be repeated, the first that matches wins")
@@ -431,6 +444,7 @@ class ReplayCommand final : public Command {
             "--sweep is of one program, without --job, --background, --ranks, --algorithm, --report, --html, "
             "--trace, --capture and --receipts";
     }
+    if (is_given("--jobs") && options_.sweeps.empty()) problem = "--jobs needs --sweep";
     for (const std::string& route : routes_) options_.overrides.push_back({"route", route, "--route"});
     if (is_given("--receipts") && !options_.json && options_.report.empty())
       problem = "--receipts needs --report FILE or --json";
@@ -460,14 +474,16 @@ const Registered<ReplayCommand> replay_command(
      .place = 60,
      .summary = "run a recorded program again on other hardware",
      .about = about_replay(),
-     .exits = {{kUsage,
-                "the command line or the configuration is wrong, the file is no recording, makes no "
-                "sense or is not whole, or nothing could be replayed"},
-               {kFoundFailures,
-                "with --ranks: it is replayed, but the other recordings foretell no call of the largest one, "
-                "so that nothing confirms what is scaled"},
-               {kNotWritten, "a report, a trace or a capture could not be written"},
-               {kInterrupted, "interrupted; what was replayed by then is printed"}}});
+     .exits = {
+         {kUsage,
+          "the command line or the configuration is wrong, the file is no recording, makes no "
+          "sense or is not whole, or nothing could be replayed; of several files, what the others say is "
+          "printed"},
+         {kFoundFailures,
+          "with --ranks: it is replayed, but the other recordings foretell no call of the largest one, "
+          "so that nothing confirms what is scaled"},
+         {kNotWritten, "a report, a trace or a capture could not be written"},
+         {kInterrupted, "interrupted; what was replayed by then is printed"}}});
 
 }  // namespace
 }  // namespace offramp::tool

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 
 #include "lib/configuration/names.hpp"
@@ -21,32 +22,34 @@ namespace offramp::tool {
 
 namespace {
 
-volatile std::sig_atomic_t interrupted = 0;
+std::atomic<bool> interrupted = false;  // without a lock, as a handler of a signal may
+
+static_assert(std::atomic<bool>::is_always_lock_free);
 
 }  // namespace
 
 void watch_for_interrupt() {
   struct sigaction action {};
-  action.sa_handler = [](int) { interrupted = 1; };
+  action.sa_handler = [](int) { interrupted = true; };
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, nullptr);
 }
 
 bool is_interrupted() {
-  return interrupted != 0;
+  return interrupted;
 }
 
-Played::Played(const std::string& name, bool partial) {
+Played::Played(const std::string& name, bool partial, Notes notes) {
   Result<trace::Program> opened = trace::open_program(name);
   if (!opened) throw Misuse{opened.error()};
   program = std::move(*opened);
   if (!program.missing.empty()) {
     const std::string text = fmt::format("{} is not whole: {}", in_quotes(name), program.missing);
     if (!partial) throw Misuse{text + "; --partial replays what there is"};
-    complain(text);
+    if (notes == Notes::kTold) complain(text);
   }
   if (partial && program.recording) recorded_events = events_of(program);
-  tell_notes(name, program);
+  if (notes == Notes::kTold) tell_notes(name, program);
   facts = recording_facts(program.description, name);
 }
 
@@ -73,6 +76,11 @@ std::string printable_lines(const std::string& text) {
 std::string problem_text(const std::string& file, const std::string& error) {
   return (file.empty() || error.starts_with(file + ": ") ? std::string() : file + ": ") +
          printable_lines(error);
+}
+
+std::string nothing_replayed_text(const std::string& file, const ReplayResult& result) {
+  return fmt::format("{}: nothing can be replayed: {}", file,
+                     printable(result.unfinished.front().text(), 400));
 }
 
 std::string part_text(const ReplayResult& result, std::uint64_t recorded) {

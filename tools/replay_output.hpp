@@ -1,6 +1,7 @@
 // What `offramp replay` replays and prints, of one program or of several jobs.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -30,8 +31,10 @@ struct Played {
   RecordingFacts facts;
   std::uint64_t recorded_events = 0;  // of a recording, with partial: of all ranks
 
+  /// Whether what is to be said of the program besides is said, or was already.
+  enum class Notes : std::uint8_t { kTold, kKept };
   /// partial: the program need not be whole. Throws Misuse.
-  Played(const std::string& name, bool partial);
+  Played(const std::string& name, bool partial, Notes notes = Notes::kTold);
   /// One that was made, or opened already.
   Played(trace::Program made, const std::string& name);
 
@@ -53,6 +56,9 @@ std::string printable_lines(const std::string& text);
 /// Where a replay is not whole: "21.1 % of the events (1200 of 5678) can be replayed". Empty: it is.
 /// recorded: as in Played.
 std::string part_text(const ReplayResult& result, std::uint64_t recorded);
+
+/// Why a replay that came to nothing is none. file: as in problem_text().
+std::string nothing_replayed_text(const std::string& file, const ReplayResult& result);
 
 /// The first Ctrl-C ends the replay that runs, a second one the command.
 void watch_for_interrupt();

@@ -31,9 +31,24 @@ struct ShownLane {
   bool baseline = false;  // what the others are compared with
 };
 
+/// What does not tell two settings apart: names of files, and what only says what to write.
+bool tells_nothing(const std::string& key);
+
 /// All lanes in the order of the reports, with the first lane of the host as the baseline.
 std::vector<ShownLane> shown_lanes(const std::vector<RunReport>& reports);
 const ShownLane* baseline_of(const std::vector<ShownLane>& lanes);
+
+/// What calls of one function are before and after a change.
+struct Change {
+  std::string name;
+  CallCounter before;
+  CallCounter after;
+  [[nodiscard]] Time difference() const {
+    return later(before.modelled, after.modelled) - earlier(before.modelled, after.modelled);
+  }
+};
+/// Those that differ most first.
+std::vector<Change> changes_between(const ReportLane& before, const ReportLane& after);
 
 /// The calls of all functions together.
 CallCounter sum_of(const std::vector<ReportCall>& calls);

@@ -4,6 +4,8 @@
 
 #include <functional>
 
+#include "lib/configuration/names.hpp"
+
 namespace offramp::tool {
 namespace {
 
@@ -24,13 +26,22 @@ class Row {
 };
 
 /// heads: behind those of the report and the hardware. rows: hands each row of a lane on to a function that
-/// gives an empty one.
+/// gives an empty one. has_details: whether the lane has what a report only has with details; null: the table
+/// needs none.
 struct Table {
   std::string_view name;
   std::string heads;
   using NewRow = std::function<Row()>;
   void (*rows)(const ReportLane& lane, const NewRow& row);
+  bool (*has_details)(const ReportLane& lane) = nullptr;
 };
+
+bool has_accounts(const ReportLane& lane) {
+  return lane.accounts.has_value();
+}
+bool has_units(const ReportLane& lane) {
+  return !lane.units.empty() || lane.accounts || lane.path;  // with details some hardware has none
+}
 
 std::string heads_of_accounts() {
   std::string heads = "function,calls";
@@ -99,14 +110,14 @@ void rows_of_phases(const ReportLane& lane, const Table::NewRow& row) {
 const std::vector<Table>& tables() {
   static const std::vector<Table> all = {
       {"calls", "function,calls,bytes,offloaded,declined,routed,native,modelled_ns", rows_of_calls},
-      {"accounts", heads_of_accounts(), rows_of_accounts},
-      {"waits", "rank,peer,waited_ns", rows_of_waits},
-      {"traffic", "source,destination,messages,bytes", rows_of_traffic},
+      {"accounts", heads_of_accounts(), rows_of_accounts, has_accounts},
+      {"waits", "rank,peer,waited_ns", rows_of_waits, has_accounts},
+      {"traffic", "source,destination,messages,bytes", rows_of_traffic, has_accounts},
       {"sizes", "kind,min_bytes,max_bytes,operations,bytes,modelled_ns", rows_of_sizes},
       {"ranks", "rank,modelled_time_ns,communication_ns", rows_of_ranks},
       {"phases", "phase,times,longest_ns", rows_of_phases},
       {"declines", "operation,reason,times", rows_of_declines},
-      {"units", "unit,spans,busy_ns,in_use_ns", rows_of_units},
+      {"units", "unit,spans,busy_ns,in_use_ns", rows_of_units, has_units},
       {"resources", "resource,places,busy_ns,waited_ns,bytes,busiest_ns", rows_of_resources},
       {"links", "link,busy_ns,waited_ns,longest_wait_ns,bytes", rows_of_links}};
   return all;
@@ -127,6 +138,23 @@ std::vector<std::string> report_table_names() {
   return names;
 }
 
+std::vector<std::string> missing_in_table(const std::vector<RunReport>& reports, std::string_view name) {
+  std::vector<std::string> texts;
+  for (const Table& table : tables()) {
+    if (table.name != name || table.has_details == nullptr) continue;
+    for (const RunReport& report : reports) {
+      std::vector<std::string> without;
+      for (const ReportLane& lane : report.lanes) {
+        if (!table.has_details(lane)) without.push_back(printable(lane.backend));
+      }
+      if (!without.empty())
+        texts.push_back(fmt::format("{}: no {} of {}: only reports of one program with --details have them",
+                                    printable(report.file), name, fmt::join(without, ", ")));
+    }
+  }
+  return texts;
+}
+
 std::string report_table(const std::vector<RunReport>& reports, std::string_view name) {
   std::string text;
   for (const Table& table : tables()) {
@@ -135,7 +163,7 @@ std::string report_table(const std::vector<RunReport>& reports, std::string_view
     for (const RunReport& report : reports) {
       for (const ReportLane& lane : report.lanes) {
         table.rows(lane, [&] {
-          text += fmt::format("\n{},{}", csv_cell(report.file), lane.backend);
+          text += fmt::format("\n{},{}", csv_cell(report.file), csv_cell(lane.backend));
           return Row(text);
         });
       }

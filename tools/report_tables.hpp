@@ -18,4 +18,7 @@ std::vector<std::string> report_table_names();
 /// nanoseconds. name: one of report_table_names().
 std::string report_table(const std::vector<RunReport>& reports, std::string_view name);
 
+/// What the table leaves out, for each report that has less than it would have with details.
+std::vector<std::string> missing_in_table(const std::vector<RunReport>& reports, std::string_view name);
+
 }  // namespace offramp::tool

@@ -1,6 +1,8 @@
-// Sweeps of replays: a key of the configuration, or the size of a pattern, from one value to another.
+// Sweeps: a key of the configuration, or what is asked for, from one value to another, and where along it one
+// kind of hardware becomes faster than another.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,13 +13,17 @@
 
 namespace offramp::tool {
 
+/// Of all axes together.
+inline constexpr std::size_t kMostSweepPoints = 4096;
+
 /// KEY=FROM:TO, with :xFACTOR if not doubled, or :+STEP.
 struct SweepAxis {
   std::string key;
   std::vector<std::string> values;  // in the unit of FROM; x0.5 each where FROM is x0.5
 };
-/// Throws Misuse.
-SweepAxis sweep_axis(const std::string& text);
+/// behind_zero: the value that follows a FROM of 0 where values are multiplied; 0: such a sweep is none.
+/// Throws Misuse, also of more than kMostSweepPoints values.
+SweepAxis sweep_axis(const std::string& text, double behind_zero = 0);
 
 /// What two kinds of hardware take at one point of a sweep. Nothing: it has no time there.
 struct SweepPoint {

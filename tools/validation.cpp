@@ -47,9 +47,8 @@ std::string validation_table(const ValidationRows& rows) {
 
 std::string trust_table(const std::vector<const BackendDescription*>& backends) {
   std::string table =
-      "| hardware | published figures | fitted to | of the others half are within | nine tenths | the worst "
-      "| "
-      "parameters, assumed, inferred or fitted |\n|---|---|---|---|---|---|---|\n";
+      "| hardware | published figures | fitted to | compared | half of these are within | nine tenths | the "
+      "worst | parameters, assumed, inferred or fitted |\n|---|---|---|---|---|---|---|---|\n";
   for (const BackendDescription* backend : backends) {
     const ValidationRows rows = backend->validation == nullptr ? ValidationRows() : backend->validation();
     const auto fitted =
@@ -58,9 +57,10 @@ std::string trust_table(const std::vector<const BackendDescription*>& backends) 
                                     [](const Parameter& one) { return is_open(one.source); });
     const std::optional<ModelError> error = model_error(*backend);
     const auto percent = [&](double part) { return error ? percent_text(part, 1) : std::string("-"); };
-    table += fmt::format("| {} | {} | {} | {} | {} | {} | {} of {} |\n", backend->name, rows.size(), fitted,
-                         percent(error ? error->median : 0), percent(error ? error->nine_tenths : 0),
-                         percent(error ? error->largest : 0), open, backend->parameters.size());
+    table += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} of {} |\n", backend->name, rows.size(),
+                         fitted, error ? error->figures : 0, percent(error ? error->median : 0),
+                         percent(error ? error->nine_tenths : 0), percent(error ? error->largest : 0), open,
+                         backend->parameters.size());
   }
   return table;
 }

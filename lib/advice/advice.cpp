@@ -110,7 +110,7 @@ std::optional<ModelError> computed_error(const BackendDescription& backend) {
 }  // namespace
 
 std::optional<ModelError> model_error(const BackendDescription& backend) {
-  // Some take seconds, and none depends on settings.
+  // None depends on settings.
   static std::map<const BackendDescription*, std::optional<ModelError>> known;
   const auto [place, is_new] = known.try_emplace(&backend);
   if (is_new) place->second = computed_error(backend);
@@ -204,6 +204,21 @@ void Advisor::rank_backends() {
     return std::tuple(!a.counts(), a.counts() ? a.end() : Time()) <
            std::tuple(!b.counts(), b.counts() ? b.end() : Time());
   });
+  const Candidate* const best = best_hardware();
+  if (host() == nullptr || best == nullptr) return;  // nothing is compared
+  find_error(*host()->backend);
+  find_error(*best->backend);
+}
+
+void Advisor::find_error(const BackendDescription& backend) {
+  FoundError& error = errors_[&backend];
+  if (error.found || !may_go_on(fmt::format("{}: its published figures", backend.name))) return;
+  error = {true, model_error(backend)};
+}
+
+FoundError Advisor::error_of(const BackendDescription& backend) const {
+  const auto found = errors_.find(&backend);
+  return found == errors_.end() ? FoundError() : found->second;
 }
 
 /// The ratio with so many times a parameter's value, as far as it may be so; nothing: there is no such value,

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -88,7 +89,13 @@ struct ModelError {
   double largest = 0;
   std::size_t figures = 0;
 };
+/// It is computed once; of some backends that takes seconds.
 std::optional<ModelError> model_error(const BackendDescription& backend);
+/// The same, as far as a search came to it.
+struct FoundError {
+  bool found = false;
+  std::optional<ModelError> error = {};
+};
 
 /// The source of a parameter's default says that no document has it: assumed, inferred or fitted.
 bool is_open(std::string_view source);
@@ -107,8 +114,11 @@ class Advisor {
   /// Configuration and registry outlive it.
   Advisor(const Configuration& configuration, const Registry& registry, ReplaySource source, Options options);
 
-  // In this order; each after the first needs rank_backends().
+  // In this order; each after the first needs rank_backends(), which also finds the errors of the host and of
+  // the best hardware.
   void rank_backends();
+  /// How far the model is off. One that is begun is brought to its end, whatever the time.
+  void find_error(const BackendDescription& backend);
   void find_influences();
   void find_mix();
   void find_algorithms();
@@ -118,6 +128,7 @@ class Advisor {
   [[nodiscard]] const Candidate* host() const;
   /// Null: only the host counts, or nothing does.
   [[nodiscard]] const Candidate* best_hardware() const;
+  [[nodiscard]] FoundError error_of(const BackendDescription& backend) const;
   /// Where the recording has computing.
   [[nodiscard]] const std::optional<ProgramTimes>& program() const { return program_; }
   /// With all results, which are no longer here then.
@@ -163,6 +174,7 @@ class Advisor {
   bool has_computing_ = false;
   bool cut_short_ = false;
   std::vector<Candidate> candidates_;
+  std::map<const BackendDescription*, FoundError> errors_;
   std::optional<ProgramTimes> program_;
   std::vector<Influence> influences_;
   std::size_t tried_ = 0;

@@ -23,25 +23,29 @@ namespace {
 std::string faster_text(double ratio) {
   constexpr double kAlike = 0.005;
   if (std::abs(ratio - 1) < kAlike) return "as long as";
-  return ratio < 1   ? fmt::format("{:.1f} % less than", 100 * (1 - ratio))
-         : ratio < 2 ? fmt::format("{:.1f} % more than", 100 * (ratio - 1))
+  return ratio < 1   ? fmt::format("{} less than", percent_text(1 - ratio, 1))
+         : ratio < 2 ? fmt::format("{} more than", percent_text(ratio - 1, 1))
                      : fmt::format("{:.3g} times as long as", ratio);
 }
 
-std::string error_text(std::string_view backend, const std::optional<ModelError>& error) {
-  if (!error) return fmt::format("nothing published says how far to trust {}", backend);
-  return fmt::format("half of the {} published figures that {} is not fitted to are met within {:.1f} %",
-                     error->figures, backend, 100 * error->median);
+std::string error_text(std::string_view backend, const FoundError& of) {
+  if (!of.found) return fmt::format("how far to trust {} was not found out in the time", backend);
+  if (!of.error) return fmt::format("nothing published says how far to trust {}", backend);
+  return fmt::format("half of the {} published figures that {} is not fitted to are met within {}",
+                     of.error->figures, backend, percent_text(of.error->median, 1));
 }
 
 /// How sure a ratio of communication times is, where each side is as far off as half of its figures. run: the
 /// ratio that the answer is about, which may be on the other side of 1.
-std::string sureness_text(const Candidate& best, const Candidate& host, double ratio, double run) {
-  const std::optional<ModelError> of_best = model_error(*best.backend);
-  const std::optional<ModelError> of_host = model_error(*host.backend);
+std::string sureness_text(const Advisor& advisor, double ratio, double run) {
+  const BackendDescription& best = *advisor.best_hardware()->backend;
+  const FoundError best_error = advisor.error_of(best);
+  const FoundError host_error = advisor.error_of(*advisor.host()->backend);
   std::string text =
-      fmt::format("{}; {}. ", error_text(best.backend->name, of_best), error_text("host", of_host));
+      fmt::format("{}; {}. ", error_text(best.name, best_error), error_text("host", host_error));
   text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  const std::optional<ModelError>& of_best = best_error.error;
+  const std::optional<ModelError>& of_host = host_error.error;
   if (!of_best || !of_host) return text;
   const double low = ratio * (1 - of_best->median) / (1 + of_host->median);
   const double high = of_host->median < 1 ? ratio * (1 + of_best->median) / (1 - of_host->median) : INFINITY;
@@ -134,7 +138,7 @@ std::string verdict_text(const Advisor& advisor, const std::string& program) {
   const std::string ground = other_ground_text(best->result.footing, host->result.footing);
   if (!ground.empty())
     text += fmt::format("{} {}. ", best->backend->name, ground.substr(std::string_view("it ").size()));
-  return text + sureness_text(*best, *host, communication, run);
+  return text + sureness_text(advisor, communication, run);
 }
 
 std::string routes_toml(const Mix& mix) {

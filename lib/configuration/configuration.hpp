@@ -137,6 +137,8 @@ struct Configuration {
   /// The backends whose modelled times the run has: first the one that carries the data. When others are
   /// compared, the host is always among them.
   [[nodiscard]] std::vector<std::string> settled_backends() const;
+  /// They and those that routes name, each once.
+  [[nodiscard]] std::vector<std::string> backends_in_use() const;
 
   /// The values of a backend's parameters. Cannot fail for a registered backend once load_configuration
   /// succeeded.

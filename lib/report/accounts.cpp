@@ -124,13 +124,6 @@ std::vector<ReportTraffic> traffic_of(const ReplaySource& source) {
   return longest_of(std::move(all), kMostAccountedPairs, [](const ReportTraffic& row) { return row.bytes; });
 }
 
-const ReportAccount* most_of(const ReportAccounts& accounts, TimeKind kind) {
-  const auto most = std::max_element(
-      accounts.functions.begin(), accounts.functions.end(),
-      [&](const ReportAccount& a, const ReportAccount& b) { return a.parts.of(kind) < b.parts.of(kind); });
-  return most == accounts.functions.end() || most->parts.of(kind) <= Time() ? nullptr : &*most;
-}
-
 std::string accounts_text(const ReportAccounts& accounts) {
   TimeParts sum;
   for (const ReportAccount& row : accounts.functions) sum += row.parts;

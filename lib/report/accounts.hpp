@@ -23,9 +23,6 @@ std::optional<ReportAccounts> accounts_of(const WorldSetting& setting, const Rep
 /// hardware. Messages of collectives are none of them.
 std::vector<ReportTraffic> traffic_of(const ReplaySource& source);
 
-/// The row with the most of what these kinds have, and how much; null: there is none.
-const ReportAccount* most_of(const ReportAccounts& accounts, TimeKind kind);
-
 /// "63.5 % of the time in MPI calls is waiting for other ranks (...), 25.0 % transfer and ...", and which
 /// function and ranks have the most of it.
 std::string accounts_text(const ReportAccounts& accounts);

@@ -27,7 +27,7 @@ ReportComputing computing_of(const ProgramTimes& program);
 
 /// A certificate as text; empty: there is none.
 std::string certificate_text(std::uint64_t certificate);
-/// Of several, in their order; empty: there are none.
+/// Several come in their order; empty if there are none.
 std::string certificate_of_all(const std::string& certificates);
 
 /// Adds rows to a table, or to its rows with the same keys.

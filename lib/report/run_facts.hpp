@@ -31,7 +31,7 @@ struct RunFacts {
   std::string replayed_part;               // of a replay that is not whole: how much of it there is, in words
 };
 
-/// Of a replay, which is made now, of a run that was recorded.
+/// The facts of a replay made now from an earlier recording.
 RunFacts facts_of(const recording::Description& description);
 /// What is known of the recording itself. file: its name.
 RecordingFacts recording_facts(const recording::Description& description, const std::string& file);

@@ -33,7 +33,7 @@ class TimeParts {
     for (const Time part : parts_) all += part;
     return all;
   }
-  /// For another rank.
+  /// The time spent waiting for other ranks.
   [[nodiscard]] Time waiting() const {
     return of(TimeKind::kLateSender) + of(TimeKind::kLateReceiver) + of(TimeKind::kCollectiveWait);
   }
@@ -45,7 +45,7 @@ class TimeParts {
   std::array<Time, kKinds> parts_{};
 };
 
-/// For columns and reports.
+/// The names of a kind in columns and in reports.
 struct TimeKindName {
   TimeKind kind;
   const char* field;  // of a report

@@ -69,6 +69,10 @@ std::string counted(std::uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
+std::string and_more_text(std::uint64_t left_out) {
+  return fmt::format("and {} more", count_text(left_out));
+}
+
 std::string other_ground_text(const Footing& hardware, const Footing& host) {
   if (hardware.text.empty() || host.text.empty() ||
       hardware.node_bits_per_second == host.node_bits_per_second)
@@ -101,7 +105,7 @@ std::string ranks_text(std::span<const std::size_t> ranks) {
   constexpr std::size_t kNamed = 8;
   std::string text = fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks",
                                  fmt::join(ranks.first(std::min(ranks.size(), kNamed)), ", "));
-  if (ranks.size() > kNamed) text += fmt::format(" and {} more", ranks.size() - kNamed);
+  if (ranks.size() > kNamed) text += " " + and_more_text(ranks.size() - kNamed);
   return text;
 }
 

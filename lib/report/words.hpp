@@ -29,6 +29,8 @@ std::string ratio_text(Time value, Time baseline);
 std::string counted(std::uint64_t count, std::string_view noun);
 /// "rank 3", "ranks 0, 1, 2 and 9 more"
 std::string ranks_text(std::span<const std::size_t> ranks);
+/// "and 9 more", behind what is shown of a list.
+std::string and_more_text(std::uint64_t left_out);
 /// A part of a whole, or of nothing, in percent: "73.0 %". What is not all is never rounded to 100, and what
 /// is not nothing never to 0.
 std::string percent_text(double part, double whole, int digits = 1);

@@ -21,8 +21,16 @@ __all__ = ["Error", "PROGRAM", "Report", "command", "events", "frame", "info", "
 
 PROGRAM = None  # the path of the command; None: from the PATH
 
-_EVENT = re.compile(r"(\d+) (\S+) (\S+)(.*?) comm (\d+) peer (-?\d+) tag (-?\d+) bytes (\d+) extra (\d+)(.*)")
-_COMPUTES = re.compile(r"(\d+) computes (\d+) ns")
+# Lines of `offramp info --events`: of a rank, or of a thread of it, "3.1".
+_WHO = r"(?P<rank>\d+)(?:\.(?P<thread>\d+))? "
+_EVENT = re.compile(_WHO + r"(?P<function>\S*) (?P<kind>\S+)(?P<details>.*?) comm (?P<communicator>\d+) peer (?P<peer>-?\d+) "
+                    r"tag (?P<tag>-?\d+) bytes (?P<bytes>\d+) extra (?P<extra>\d+)(?P<flags>.*)")
+_BETWEEN = [(kind, re.compile(_WHO + words)) for kind, words in (
+    ("computes", r"computes (?P<time_ns>\d+) ns"),
+    ("asks", r"asks (?P<times>\d+) times in vain"),
+    ("gaps", r"spends (?P<brief_ns>\d+) ns between questions, and (?P<longer_ns>\d+) ns where it takes longer"),
+    ("cut", r"is cut off"))]
+_TEXTS = ("function", "kind", "details", "flags")
 
 
 class Error(Exception):
@@ -73,7 +81,7 @@ class Report:
 
     @property
     def advice(self):
-        """Of `offramp advise --report`: the answer, and its parts."""
+        """The answer of `offramp advise --report`, followed by its parts."""
         return self.fields.get("advice", [])
 
     def lane(self, backend):
@@ -112,9 +120,12 @@ def read_report(path):
         return Report(json.load(file))
 
 
+def _names(backends):
+    return backends.split(",") if isinstance(backends, str) else list(backends)
+
+
 def _backends(backends):
-    names = [backends] if isinstance(backends, str) else list(backends)
-    return ["--backend", ",".join(names)]
+    return ["--backend", ",".join(_names(backends))]
 
 
 def replay(program, backends="host", settings=None, **options):
@@ -126,16 +137,31 @@ def replay(program, backends="host", settings=None, **options):
 def sweep(program, backends, axes, settings=None, **options):
     """Replays with every combination of values: axes is {"latency": ["x0.5", "x1"], "ranks_per_node": [1, 4]}.
 
-    A row for each combination and each hardware, with the values, the modelled time and, where it is known, the run."""
+    A row for each combination and each hardware, with the values, the modelled time and, where it is known, the run; both over
+    those of the first hardware, the base, where the hardware carries the program. Hardware that is refused has the reason."""
+    base = _names(backends)[0]
+    base = "host" if base == "all" else base  # which is the first of all
     rows = []
     for values in itertools.product(*axes.values()):
         point = dict(zip(axes, values))
         report = replay(program, backends, {**(settings or {}), **point}, **options)
-        first = report.lanes[0]["modelled_time_ns"]
-        for row in report.table("lanes"):
-            rows.append({**point, "backend": row["backend"], "modelled_time_ns": row["modelled_time_ns"],
-                         "run_ns": row["run_ns"], "ratio": row["modelled_time_ns"] / first if first else None})
+        lanes = {row["backend"]: row for row in report.table("lanes")}
+        for row in lanes.values():
+            over = {key: _over(row, lanes.get(base), key) for key in ("modelled_time_ns", "run_ns")}
+            rows.append({**point, "backend": row["backend"], "modelled_time_ns": row["modelled_time_ns"], "run_ns": row["run_ns"],
+                         "base": base, "ratio": over["modelled_time_ns"], "run_ratio": over["run_ns"],
+                         "carries_program": row["carries_program"], "refused": None})
+        for one in report.fields.get("refused", []):
+            rows.append({**point, "backend": one["backend"], "modelled_time_ns": None, "run_ns": None, "base": base, "ratio": None,
+                         "run_ratio": None, "carries_program": None, "refused": one["reason"]})
     return rows
+
+
+def _over(row, base, key):
+    """This time over that of the base; None: one is not known, or the hardware does not carry the program."""
+    if base is None or not row["carries_program"] or not base[key] or row[key] is None:
+        return None
+    return row[key] / base[key]
 
 
 def predict(operation, backends="host", settings=None, **options):
@@ -151,14 +177,27 @@ def info(program):
 
 
 def events(program):
-    """Every event of a recording, one after the other; what a rank computes is one, too, of the kind "computes"."""
+    """Every event of a recording, one after the other, with its rank and its thread, which is None where a rank has one alone.
+
+    What a rank does between events has kinds of its own: "computes" (time_ns), "asks", questions that found nothing (times),
+    "gaps" between these (brief_ns, longer_ns); "cut" is where a recording breaks off."""
     for line in command("info", program, "--events").splitlines():
-        if computes := _COMPUTES.fullmatch(line):
-            yield {"rank": int(computes[1]), "kind": "computes", "time_ns": int(computes[2])}
-        elif event := _EVENT.fullmatch(line):
-            yield {"rank": int(event[1]), "function": event[2], "kind": event[3], "details": event[4].strip(),
-                   "communicator": int(event[5]), "peer": int(event[6]), "tag": int(event[7]), "bytes": int(event[8]),
-                   "extra": int(event[9]), "flags": event[10].strip()}
+        yield _event(line)
+
+
+def _event(line):
+    if event := _EVENT.fullmatch(line):
+        return _fields(event)
+    for kind, pattern in _BETWEEN:
+        if between := pattern.fullmatch(line):
+            return {**_fields(between), "kind": kind}
+    raise ValueError(f"the command says of an event what this module does not know: {line!r}")
+
+
+def _fields(match):
+    """Its groups: numbers, or texts without blanks around them."""
+    return {name: text.strip() if name in _TEXTS else None if text is None else int(text)
+            for name, text in match.groupdict().items()}
 
 
 def frame(rows):

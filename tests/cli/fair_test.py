@@ -291,8 +291,59 @@ class Settings(Fair):
         same = [p for p in points if p["latency"] == "x1" and p["ranks_per_node"] == "1"]
         self.assertEqual({p["backend"]: p["modelled_time_ns"] for p in same}, usual)
         text = self.offramp("replay", "pattern:incast:4:1KiB", "--compare", "host,dpu", "--sweep", "bytes=1KiB:1MiB:x1024").stdout
-        self.assertIn("\n# dpu against host: not faster at first, faster from bytes = 1048576B on\n", text)
+        self.assertIn("\n# by communication: dpu against host: not faster at first, faster from bytes = 1048576B on\n", text)
         self.refused("replay", "pattern:incast:4:1KiB", "--sweep", "bytes=1KiB")
+
+    def test_sweep_says_of_what_it_speaks_and_what_the_sides_stand_on(self):
+        text = self.offramp("replay", str(PROGRAMS / "halo-4.rec"), "--compare", "host,cclo", "--sweep", "host.bandwidth=100:400:x4").stdout
+        self.assertRegex(text, r"\n# by the run: cclo ")
+        self.assertRegex(text, r"\n# host stands on 4 nodes .* of 100 Gb/s, .* at host\.bandwidth = 100; on 4 nodes .* of 400 Gb/s, .* at host\.bandwidth = 400\n")
+        self.assertRegex(text, r"\n# cclo stands on 4 nodes .* of 100 Gb/s.*\n")
+
+    def test_sweep_judges_no_hardware_that_carries_nothing(self):
+        words = ("replay", str(PROGRAMS / "transpose-4.rec"), "--compare", "host,zrlmpi,dpu", "--sweep", "host.latency=x1:x2")
+        text = self.offramp(*words).stdout
+        self.assertRegex(text, r"\nx1 +zrlmpi +[\d.]+ +- +[\d.]+ +- +3\.\d %\n")
+        self.assertIn("\n# at every point zrlmpi does not carry this program (3.", text)
+        sentences = [line for line in text.splitlines() if line.startswith("# by ")]
+        self.assertEqual(len(sentences), 1, sentences)
+        self.assertIn("dpu", sentences[0])
+        for point in json.loads(self.offramp(*words, "--json").stdout):
+            self.assertEqual((point["carries_program"], "ratio" in point, "run_ratio" in point), 3 * (point["backend"] != "zrlmpi",))
+            self.assertEqual(point["base"], "host")
+
+    def test_sweep_is_refused_before_anything_is_replayed(self):
+        halo = ("replay", str(PROGRAMS / "halo-4.rec"), "--backend", "host")
+        for options, why in ((("--sweep", "latency=1:4096:+1", "--sweep", "ranks_per_node=1:2"), "--sweep: 8 192 points, and 4096 are the most"),
+                             (("--sweep", "latency=1:9999:+1"), "has 9 999 values"),
+                             (("--sweep", "latency=x1:x2", "--sweep", "host.latency=1:2"), '"host.latency" is swept already'),
+                             (("--sweep", "latency=x1:x2", "--set", "host.latency=5"), "is swept, too"),
+                             (("--sweep", "ranks_per_node=1:2", "--ranks-per-node", "4"), "--ranks-per-node: "),
+                             (("--sweep", "latency=x0:x1:+1"), "--sweep latency: x0 of host.latency (1000) is 0"),
+                             (("--sweep", "ranks_per_node=1:2", "--set", "latency=x0"), "--set latency: x0 of host.latency (1000) is 0"),
+                             (("--sweep", "latency=x1:x2", "--details"), "--details does nothing in a sweep"),
+                             (("--jobs", "2"), "--jobs needs --sweep")):
+            self.assertIn(why, self.refused(*halo, *options))
+
+    def test_sweep_of_nothing_is_a_failure(self):
+        done = self.offramp("replay", "pattern:ring:8:4KiB", "--backend", "aie", "--network", "fat-tree:4,4", "--sweep", "bytes=1KiB:2KiB", code=2)
+        self.assertEqual(done.stdout.count(" refused "), 2)
+        self.assertIn("nothing could be replayed at any point", done.stderr)
+
+    def test_sweep_tells_what_has_no_effect_once(self):
+        done = self.offramp("replay", str(PROGRAMS / "halo-4.rec"), "--backend", "cclo", "--sweep", "cclo.link=200:400")
+        notes = [line for line in done.stderr.splitlines() if "next to no effect" in line]
+        self.assertEqual(len(notes), 2, done.stderr)  # of each value
+        done = self.offramp("replay", str(PROGRAMS / "halo-4.rec"), "--backend", "cclo", "--set", "link=400", "--sweep", "host.latency=x1:x4")
+        self.assertEqual(done.stderr.count("next to no effect"), 1, done.stderr)
+
+    def test_sweep_is_the_same_on_any_number_of_cores(self):
+        words = ("replay", str(PROGRAMS / "halo-4.rec"), "--compare", "host,aie,dpu", "--sweep", "latency=x0.5:x4", "--sweep", "ranks_per_node=1:4")
+        one = self.offramp(*words, "--jobs", "1")
+        for jobs in ("3", "16"):
+            several = self.offramp(*words, "--jobs", jobs)
+            self.assertEqual((several.stdout, several.stderr), (one.stdout, one.stderr))
+        self.assertEqual(json.loads(self.offramp(*words, "--jobs", "4", "--json").stdout), json.loads(self.offramp(*words, "--json").stdout))
 
 
 class Changes(Fair):
@@ -302,6 +353,42 @@ class Changes(Fair):
         self.assertRegex(text, r"\nthe run takes x0\.\d+: ")
         both = json.loads(self.offramp("replay", str(PROGRAMS / "halo-4.rec"), str(PROGRAMS / "halo-16.rec"), "--json").stdout)
         self.assertEqual([one["ranks"] for one in both], [4, 16])
+
+    def test_between_three_programs_are_all_in_the_headline_and_of_the_run(self):
+        names = [str(PROGRAMS / f"{name}-4.rec") for name in ("halo", "transpose", "data_parallel")]
+        text = self.offramp("replay", *names, "--backend", "host").stdout
+        for name in ("transpose", "data_parallel"):
+            self.assertRegex(text, rf"host \({name}-4\.rec\) takes x[\d.]+ of the run of host \(halo-4\.rec\) \(.*?\), and x[\d.]+ of its communication time ")
+
+    def test_of_different_machines_are_warned_of(self):
+        for name, ranks in (("a", "1"), ("b", "4")):
+            self.offramp("replay", str(PROGRAMS / "halo-4.rec"), "--backend", "host", "--ranks-per-node", ranks, "--report", f"{name}.json")
+        text = self.offramp("report", "a.json", "b.json").stdout
+        self.assertIn("host (machine.ranks_per_node 4) takes ", text)
+        self.assertIn("\nwarning: b.json: the machine is not that of the first report: machine.ranks_per_node 4 instead of 1\n", text)
+
+
+class BadFiles(Fair):
+    def test_leave_what_good_ones_say(self):
+        (self.folder / "bad.rec").write_text("no recording")
+        halo, transpose = (str(PROGRAMS / f"{name}-4.rec") for name in ("halo", "transpose"))
+        done = self.offramp("replay", halo, "bad.rec", transpose, "--backend", "host", code=2)
+        self.assertIn("\nFrom host ", done.stdout)
+        self.assertIn("bad.rec", done.stderr)
+        answers = json.loads(self.offramp("replay", "bad.rec", halo, "--backend", "host", "--json", code=2).stdout)
+        self.assertEqual([one["ranks"] for one in answers], [4])
+        done = self.offramp("advise", halo, "bad.rec", transpose, "--backend", "cclo", code=2)
+        self.assertEqual([line.split(":")[0].split(" best")[0].split()[-1] for line in done.stdout.splitlines()], ["halo-4.rec", "transpose-4.rec"])
+        self.assertIn("bad.rec", done.stderr)
+        self.offramp("replay", halo, "--backend", "host", "--report", "a.json")
+        (self.folder / "bad.json").write_text("{}")
+        done = self.offramp("report", "a.json", "bad.json", "nothing.json", code=2)
+        self.assertIn("Modelled over host", done.stdout)
+        self.assertEqual([name in done.stderr for name in ("bad.json", "nothing.json")], [True, True])
+        self.assertIn("a.json,host,MPI_Isend,", self.offramp("report", "a.json", "bad.json", "--table", "calls", code=2).stdout)
+        done = self.offramp("report", "a.json", "--table", "accounts")
+        self.assertIn("a.json: no accounts of host: only reports of one program with --details have them", done.stderr)
+        self.refused("report", "a.json", "--table", "calls", "--html", "a.html")
 
     def test_a_network_is_compared_with_one_switch(self):
         tree = self.replay(PROGRAMS / "transpose-16.rec", "host", "--network", "fat-tree:4:4")["results"][0]

@@ -52,12 +52,55 @@ class Rows(CliTest):
         self.assertEqual(same["modelled_time_ns"], usual)
         self.assertLess(rows[0]["modelled_time_ns"], usual)
 
+    def test_of_a_sweep_are_over_the_first_hardware(self):
+        rows = offramp.sweep(HALO, ["dpu", "host"], {"latency": ["x1"]})
+        dpu, host = rows
+        self.assertEqual((dpu["base"], dpu["ratio"], dpu["run_ratio"]), ("dpu", 1, 1))
+        self.assertAlmostEqual(host["ratio"], host["modelled_time_ns"] / dpu["modelled_time_ns"])
+        self.assertAlmostEqual(host["run_ratio"], host["run_ns"] / dpu["run_ns"])
+        point, = json.loads(self.offramp("replay", HALO, "--backend", "dpu,host", "--sweep", "latency=x1:x1", "--json").stdout)[1:]
+        self.assertEqual(point["base"], "dpu")
+        for key in ("ratio", "run_ratio"):
+            self.assertAlmostEqual(host[key], point[key])
+
+    def test_of_a_sweep_have_no_ratio_of_what_hardware_declines_or_refuses(self):
+        rows = offramp.sweep(str(ROOT / "examples/programs/transpose-4.rec"), ["host", "zrlmpi"], {"zrlmpi.latency": ["x1"]})
+        declining = rows[1]
+        self.assertEqual(declining["carries_program"], False)
+        self.assertEqual((declining["ratio"], declining["run_ratio"]), (None, None))
+        self.assertIsNotNone(declining["modelled_time_ns"])
+        refused, host = sorted(offramp.sweep("pattern:ring:8:4KiB", ["aie", "host"], {"host.latency": ["x1"]}, network="fat-tree:4,4"),
+                               key=lambda row: row["backend"])
+        self.assertEqual([(row["base"], row["ratio"]) for row in (refused, host)], [("aie", None), ("aie", None)])
+        self.assertIn("aie", refused["refused"])
+        self.assertIsNone(host["refused"])
+
     def test_of_predictions_and_events(self):
         rows = offramp.predict("bcast", ["host", "tinsel"], ranks=8, sweep="bytes=1KiB:4KiB")
         self.assertEqual([row["bytes"] for row in rows if row["backend"] == "host"], [1024, 2048, 4096])
         events = list(offramp.events(HALO))
         self.assertEqual(sum(event["kind"] == "send" for event in events), offramp.info(HALO)["calls"]["MPI_Isend"])
         self.assertTrue(any(event["kind"] == "computes" and event["time_ns"] > 0 for event in events))
+
+    def test_of_events_have_those_of_threads(self):
+        """As the command prints a recording whose ranks have several threads; a line that is not known is an error."""
+        lines = ["0.0 computes 120 ns", "0.1 MPI_Isend send byte comm 0 peer 1 tag 3 bytes 8 extra 0 continues",
+                 "0.1 asks 4 times in vain", "1 spends 10 ns between questions, and 2000 ns where it takes longer", "1 is cut off"]
+
+        def events_of(text):
+            program = self.folder / "printing"
+            program.write_text("#!/bin/sh\ncat <<END\n" + text + "\nEND\n")
+            program.chmod(0o755)
+            offramp.PROGRAM = str(program)
+            return list(offramp.events("a.rec"))
+
+        rows = events_of("\n".join(lines))
+        self.assertEqual([(row["rank"], row["thread"], row["kind"]) for row in rows],
+                         [(0, 0, "computes"), (0, 1, "send"), (0, 1, "asks"), (1, None, "gaps"), (1, None, "cut")])
+        self.assertEqual((rows[1]["function"], rows[1]["details"], rows[1]["peer"], rows[1]["flags"]), ("MPI_Isend", "byte", 1, "continues"))
+        self.assertEqual((rows[0]["time_ns"], rows[2]["times"], rows[3]["longer_ns"]), (120, 4, 2000))
+        with self.assertRaises(ValueError):
+            events_of("0 dances")
 
     def test_of_what_is_refused_say_why(self):
         with self.assertRaises(offramp.Error) as raised:

@@ -8,6 +8,7 @@
 
 #include "lib/advice/words.hpp"
 #include "lib/replay/forecast.hpp"
+#include "lib/report/words.hpp"
 #include "tests/core/tape.hpp"
 
 namespace offramp {
@@ -130,6 +131,24 @@ TEST_F(Advised, EndsWhenTimeIsUp) {
   EXPECT_FALSE(advisor.knows_mix());
   EXPECT_FALSE(advisor.knows_algorithms());
   EXPECT_THAT(verdict_text(advisor, "it"), HasSubstr("nothing can be compared"));
+}
+
+TEST_F(Advised, ErrorsAreFoundWhileThereIsTime) {
+  options_.progress = [](const std::string& what) { return !what.ends_with("published figures"); };
+  Advisor advisor(configuration_, registry_, source_, options_);
+  advisor.rank_backends();
+  EXPECT_TRUE(advisor.cut_short());
+  EXPECT_FALSE(advisor.error_of(*registry_.find("host")).found);
+  EXPECT_THAT(verdict_text(advisor, "it"), HasSubstr("how far to trust host was not found out in the time"));
+}
+
+TEST_F(Advised, ErrorsAreInPercentAsEverywhere) {
+  options_.backends = {registry_.find("host"), registry_.find("cclo")};
+  Advisor advisor(configuration_, registry_, source_, options_);
+  advisor.rank_backends();
+  const auto error = model_error(*registry_.find("cclo"));
+  ASSERT_TRUE(error && advisor.best_hardware() != nullptr);
+  EXPECT_THAT(verdict_text(advisor, "it"), HasSubstr("are met within " + percent_text(error->median, 1)));
 }
 
 class AdvisedHalo : public Advised {

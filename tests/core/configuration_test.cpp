@@ -2,6 +2,7 @@
 // wrong.
 #include "lib/configuration/configuration.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -398,6 +399,40 @@ TEST_F(ConfigurationFrom, AFactorIsOfWhatTheParameterWouldBe) {
   EXPECT_THAT(load().error(), testing::HasSubstr("--set zrlmpi.timeout"));
   around_.overrides = {{"zrlmpi.preset", "x2", "--set zrlmpi.preset"}};
   EXPECT_NE(load().error(), "") << "a choice has no multiple";
+}
+
+TEST_F(ConfigurationFrom, AFactorThatGivesNothingIsRefused) {
+  for (const char* key : {"zrlmpi.timeout", "zrlmpi.mtu"}) {
+    around_.overrides = {{key, "x0", "--set it"}};
+    EXPECT_THAT(load().error(), testing::HasSubstr(fmt::format("--set it: x0 of {}", key)));
+  }
+  around_.overrides = {{"zrlmpi.mtu", "x0.0001", "--set mtu"}};
+  EXPECT_THAT(load().error(), testing::HasSubstr("is 0, which may stand for something else")) << "rounded";
+  for (const char* wrong : {"x", "x-1", "xx2", "x1e999", "xnan", "x2ns"}) {
+    around_.overrides = {{"zrlmpi.timeout", wrong, "--set timeout"}};
+    EXPECT_THAT(load().error(), testing::HasSubstr("--set timeout")) << wrong;
+  }
+}
+
+TEST_F(ConfigurationFrom, AFactorOfWhatAnotherSettingSaysHoldsOrIsRefused) {
+  // As the NIC of a host: below a tenth the value is the card's.
+  static const Parameter table[] = {real("latency", "ns", 0, {0, 1e9}, "seed", "0: of the card")};
+  static const BackendDescription card{
+      .name = "cclo",
+      .description = "a card",
+      .parameters = table,
+      .create = no_backend,
+      .in_force = [](const Settings& settings, std::string_view) -> std::optional<double> {
+        return settings.real("latency") < 0.1 ? 1000 : settings.real("latency");
+      }};
+  Registry registry(std::vector<const BackendDescription*>{&quiet(), &card});
+  const auto with = [&](const char* factor) {
+    around_.overrides = {{"cclo.latency", factor, "--set latency"}};
+    return load_configuration(around_, registry);
+  };
+  EXPECT_EQ(with("x0.5")->settings_for(card)->real("latency"), 500);
+  EXPECT_THAT(with("x0").error(), testing::HasSubstr("x0 of cclo.latency (1000) is 0"));
+  EXPECT_THAT(with("x1e-6").error(), testing::HasSubstr("in force would be 1000"));
 }
 
 TEST_F(ConfigurationFrom, RoutesOfTheCommandLineComeBeforeThoseOfTheFile) {

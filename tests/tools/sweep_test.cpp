@@ -26,14 +26,32 @@ TEST(ASweep, DoublesAddsOrMultipliesInTheUnitThatIsWritten) {
   EXPECT_THAT(sweep_axis("faults.loss=0:0.2:+0.1").values, ElementsAre("0", "0.1", "0.2"));
   EXPECT_THAT(sweep_axis("bytes=1KiB:1MiB:x32").values, ElementsAre("1024B", "32768B", "1048576B"));
   EXPECT_THAT(sweep_axis("latency=500ns:1us").values, ElementsAre("500ns", "1000ns"));
+  EXPECT_THAT(sweep_axis("bytes=512:2KiB").values, ElementsAre("512B", "1024B", "2048B"));
+  EXPECT_THAT(sweep_axis("bytes=0:16:x4", 4).values, ElementsAre("0", "4", "16"));
+  EXPECT_THAT(sweep_axis("bytes=0:2", 4).values, ElementsAre("0"));
   EXPECT_EQ(sweep_axis("cclo.link=100:400").key, "cclo.link");
 }
 
 TEST(ASweep, ThatIsNoneIsRefused) {
-  for (const char* text :
-       {"latency", "latency=1", "=1:2", "latency=2:1", "latency=0:4", "latency=1:8:x1", "latency=1:8:2",
-        "latency=a:b", "latency=1us:4ns", "latency=1us:4KiB", "latency=x1:4"})
+  for (const char* text : {"latency", "latency=1", "=1:2", "latency=2:1", "latency=0:4", "latency=1:8:x1",
+                           "latency=1:8:2", "latency=a:b", "latency=1us:4ns", "latency=1us:4KiB",
+                           "latency=x1:4", "latency=1:inf", "latency=nan:nan"})
     EXPECT_THROW(sweep_axis(text), Misuse) << text;
+}
+
+TEST(ASweep, OfTooManyValuesIsRefusedAndNotCut) {
+  EXPECT_EQ(sweep_axis("latency=1:4096:+1").values.size(), kMostSweepPoints);
+  const auto refusal = [](const char* text) -> std::string {
+    try {
+      sweep_axis(text);
+    } catch (const Misuse& misuse) {
+      return misuse.text;
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal("latency=1:4097:+1"),
+            "--sweep \"latency=1:4097:+1\" has 4 097 values, and 4096 are the most");
+  EXPECT_THAT(refusal("latency=1:1e15:+1e-9"), testing::HasSubstr("are the most"));
 }
 
 SweepPoint at(const char* text, int base, int other) {

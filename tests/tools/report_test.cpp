@@ -1,0 +1,115 @@
+// Reports side by side: what the headline and the warnings say of several programs and machines, and tables.
+#include "tools/report.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tools/report_tables.hpp"
+
+namespace offramp::tool {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+/// A program over the host. run: with its computing; 0: not known.
+RunReport report_of(const std::string& program, int communication_us, int run_us = 0) {
+  RunReport report;
+  report.file = program + ".json";
+  report.command = program;
+  report.compute = "none";
+  report.ranks = 4;
+  report.settings = {{"machine.ranks_per_node", "1", "default"}, {"network.topology", "star", "default"}};
+  ReportLane lane;
+  lane.backend = "host";
+  lane.communication = lane.modelled_time = Time::us(communication_us);
+  ReportCall call;
+  call.name = "MPI_Send";
+  call.count = static_cast<std::uint64_t>(communication_us);
+  call.modelled = lane.communication;
+  lane.calls = {call};
+  if (run_us > 0) {
+    lane.run = WholeRun{};
+    lane.run->end = Time::us(run_us);
+    report.computing = ReportComputing{};
+  }
+  report.lanes = {lane};
+  return report;
+}
+
+TEST(AHeadline, SaysWhatEachOfSeveralProgramsChanges) {
+  const std::vector<RunReport> reports = {report_of("a", 100), report_of("b", 50), report_of("c", 200)};
+  const std::string text = headline(shown_lanes(reports));
+  EXPECT_THAT(text, HasSubstr("host (b) takes x0.50 of the communication time of host (a)"));
+  EXPECT_THAT(text, HasSubstr("host (c) takes x2.00 of the communication time of host (a)"));
+}
+
+TEST(AHeadline, NamesHowManyProgramsItLeavesToTheTables) {
+  std::vector<RunReport> reports;
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) reports.push_back(report_of(name, 100));
+  EXPECT_THAT(headline(shown_lanes(reports)), HasSubstr("The tables have 2 programs more."));
+}
+
+TEST(AHeadline, SpeaksOfTheRunFirst) {
+  const std::vector<RunReport> reports = {report_of("a", 100, 1000), report_of("b", 300, 500)};
+  EXPECT_THAT(
+      headline(shown_lanes(reports)),
+      HasSubstr("host (b) takes x0.50 of the run of host (a) (500.0 us instead of 1.000 ms), and x3.00 of "
+                "its communication time (300.0 us instead of 100.0 us); MPI_Send, all ranks together: 200 "
+                "calls more, 200.0 us more."));
+}
+
+TEST(Reports, OfDifferentMachinesAreToldApartAndWarnedOf) {
+  std::vector<RunReport> reports = {report_of("a", 100), report_of("a", 50)};
+  reports[1].file = "b.json";
+  EXPECT_THAT(warnings_of(reports), IsEmpty());
+  reports[1].settings[0] = {"machine.ranks_per_node", "4", "--ranks-per-node"};
+  EXPECT_EQ(shown_lanes(reports)[1].label, "host (machine.ranks_per_node 4)");
+  EXPECT_THAT(
+      warnings_of(reports),
+      ElementsAre("b.json: the machine is not that of the first report: machine.ranks_per_node 4 instead of "
+                  "1"));
+}
+
+TEST(Reports, OfProgramsThatComputedElsewhereAreWarnedOf) {
+  std::vector<RunReport> reports = {report_of("a", 100, 1000), report_of("a", 50, 1000)};
+  reports[0].recordings = {{"a.rec", "", "", "n1"}};
+  reports[1].recordings = {{"a.rec", "", "", "n2"}};
+  EXPECT_THAT(warnings_of(reports), ElementsAre(HasSubstr("recorded on n2, that of the first report on n1")));
+  reports[1].recordings[0].host = "n1";
+  EXPECT_THAT(warnings_of(reports), IsEmpty());
+}
+
+TEST(ATable, QuotesWhatItSeparates) {
+  std::vector<RunReport> reports = {report_of("a", 100)};
+  reports[0].file = "a,b.json";
+  reports[0].lanes[0].backend = "host,\"2\"";
+  EXPECT_THAT(report_table(reports, "calls"), HasSubstr("\n\"a,b.json\",\"host,\"\"2\"\"\",MPI_Send,100,"));
+}
+
+TEST(ATable, SaysWhatItHasNotWithoutDetails) {
+  std::vector<RunReport> reports = {report_of("a", 100), report_of("b", 100)};
+  reports[1].lanes[0].accounts = ReportAccounts{};
+  for (const char* name : {"accounts", "waits", "traffic", "units"})
+    EXPECT_THAT(missing_in_table(reports, name),
+                ElementsAre(HasSubstr(std::string("a.json: no ") + name +
+                                      " of host: only reports of one program "
+                                      "with --details")));
+  EXPECT_THAT(missing_in_table(reports, "calls"), IsEmpty());
+}
+
+TEST(TheTraffic, OfManyRanksSaysHowMuchItLeavesOut) {
+  std::vector<ReportTraffic> traffic;
+  for (std::uint64_t rank = 0; rank < 20; ++rank) traffic.push_back({rank, (rank + 1) % 20, 1, 100});
+  EXPECT_EQ(traffic_lines(traffic, 20).back(), "and 12 more");
+  traffic.resize(8);
+  EXPECT_THAT(traffic_lines(traffic, 20).back(), Not(HasSubstr("more")));
+}
+
+}  // namespace
+}  // namespace offramp::tool
