@@ -125,6 +125,7 @@ TEST(DumpiTrace, NamesGridsThatAreNone) {
   EXPECT_EQ(problem(grid("1, 2") + part("0, 1"), grid("1, 2") + part("0, 1")), "");
   EXPECT_THAT(problem(grid("0, 2") + part("0, 1"), grid("1, 2") + part("0, 1")),
               HasSubstr("t-1:8: MPI_Cart_create: the sides of the grid are [1, 2], and at "));
+  EXPECT_THAT(problem(grid("0, 2"), grid("1, 2") + part("0, 1")), HasSubstr("the sides of the grid are"));
   EXPECT_THAT(problem(grid("0, 2") + part("0, 1"), grid("0, 2") + part("0, 1")),
               HasSubstr("t-0:8: MPI_Cart_create: no grid with the sides [0, 2] fits into 2 ranks"));
   EXPECT_THAT(problem(grid("2, 2"), grid("2, 2")),
