@@ -422,10 +422,13 @@ class Sentences {
     };
     const bool alike = std::all_of(known.begin(), known.end(),
                                    [&](std::size_t point) { return ground(point) == ground(known.front()); });
-    fmt::print("# {} stands on {}{}\n", all_.front().rows[backend].backend, ground(known.front()),
-               alike ? std::string()
-                     : fmt::format(" at {}; on {} at {}", place(known.front()), ground(known.back()),
-                                   place(known.back())));
+    const std::string& name = all_.front().rows[backend].backend;
+    if (alike) {
+      fmt::print("# {} stands on {}\n", name, ground(known.front()));
+    } else {
+      fmt::print("# at {} {} stands on {}; at {} on {}\n", place(known.front()), name, ground(known.front()),
+                 place(known.back()), ground(known.back()));
+    }
   }
 
   const std::vector<Point>& points_;

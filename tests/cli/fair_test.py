@@ -297,7 +297,7 @@ class Settings(Fair):
     def test_sweep_says_of_what_it_speaks_and_what_the_sides_stand_on(self):
         text = self.offramp("replay", str(PROGRAMS / "halo-4.rec"), "--compare", "host,cclo", "--sweep", "host.bandwidth=100:400:x4").stdout
         self.assertRegex(text, r"\n# by the run: cclo ")
-        self.assertRegex(text, r"\n# host stands on 4 nodes .* of 100 Gb/s, .* at host\.bandwidth = 100; on 4 nodes .* of 400 Gb/s, .* at host\.bandwidth = 400\n")
+        self.assertRegex(text, r"\n# at host\.bandwidth = 100 host stands on 4 nodes .* of 100 Gb/s, .*; at host\.bandwidth = 400 on 4 nodes .* of 400 Gb/s, ")
         self.assertRegex(text, r"\n# cclo stands on 4 nodes .* of 100 Gb/s.*\n")
 
     def test_sweep_judges_no_hardware_that_carries_nothing(self):
