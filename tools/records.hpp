@@ -1,4 +1,5 @@
-// What a simulation records where the command line asks for it: --trace, --capture, --receipts.
+// What a simulation records where the command line asks for it: --trace, --capture, --otf2,
+// --receipts.
 #pragma once
 
 #include <memory>
@@ -12,6 +13,7 @@ namespace offramp::tool {
 struct RecordOptions {
   std::string trace;    // paths; empty: not wanted
   std::string capture;  // one file for each rank
+  std::string otf2;     // a folder
   CallRange receipts;
 
   /// Of a simulation of so many ranks; null: nothing is wanted.
@@ -21,7 +23,7 @@ struct RecordOptions {
   /// Throws Misuse for a file that cannot be written.
   void check() const;
   /// Writes the files; complains of what is missing, and returns the exit code.
-  [[nodiscard]] int write(const ReplayRecords& records) const;
+  [[nodiscard]] int write(ReplayRecords& records) const;
 };
 
 }  // namespace offramp::tool

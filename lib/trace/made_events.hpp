@@ -51,6 +51,7 @@ class MadeEvents : public recording::Reader {
   [[nodiscard]] std::optional<recording::Match> match() final { return std::nullopt; }
   [[nodiscard]] std::span<const std::uint32_t> choice() const final { return {}; }
   [[nodiscard]] std::uint64_t polls() const final { return 0; }
+  [[nodiscard]] std::uint32_t thread() const final { return current_.thread; }
   [[nodiscard]] std::string_view call(std::uint16_t number) const final;
   [[nodiscard]] bool cut() const final { return false; }
   [[nodiscard]] const std::string& error() const final { return error_; }
@@ -64,6 +65,8 @@ class MadeEvents : public recording::Reader {
     return false;
   }
 
+  /// Events that are made from here on are of this thread.
+  void turn(std::uint32_t thread) { thread_ = thread; }
   /// The rank computes before the next event.
   void compute(std::uint64_t nanoseconds);
   /// A number for Event::list of an event that is made before more() returns.
@@ -99,12 +102,14 @@ class MadeEvents : public recording::Reader {
   struct Made {
     recording::Event event;
     std::uint64_t computed = 0;
+    std::uint32_t thread = 0;
   };
   std::vector<Made> made_;
   std::size_t taken_ = 0;
   Made current_;
   std::vector<std::vector<std::uint64_t>> lists_;
   std::uint64_t computing_ = 0;
+  std::uint32_t thread_ = 0;
   std::uint64_t begun_ = 0;
   std::uint64_t events_ = 0;
   bool finalized_ = false;
