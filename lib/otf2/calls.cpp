@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "lib/configuration/names.hpp"
@@ -17,6 +18,8 @@ namespace offramp::otf2 {
 using trace::FunctionKind;
 
 namespace {
+
+namespace fs = std::filesystem;
 
 /// Between the beginning and the end of a receive.
 constexpr std::size_t kMostHeld = std::size_t{1} << 22U;
@@ -77,6 +80,12 @@ std::string_view name_of(What what) {
       return "MeasurementOnOff";
   }
   return "record";
+}
+
+/// A location has a file of its own definitions.
+bool has_definitions_of(const std::string& anchor, std::uint64_t location) {
+  std::error_code error;
+  return fs::exists(fs::path(anchor).replace_extension() / fmt::format("{}.def", location), error);
 }
 
 /// Nothing: it is none that moves data.
@@ -307,22 +316,30 @@ void RankCalls::open_source() {
   OTF2_Reader* const reader = source_->reader.get();
   if (reader == nullptr) return failed(OTF2_ERROR_INVALID);
   OTF2_ErrorCode code = OTF2_Reader_SetSerialCollectiveCallbacks(reader);
+  // Those without events need have no file.
   for (std::uint32_t i = 0; i < threads.size() && code == OTF2_SUCCESS; ++i) {
+    if (threads[i].events == 0) continue;
     threads_by_location_[threads[i].location] = i;
     source_->expected += threads[i].events;
     code = OTF2_Reader_SelectLocation(reader, threads[i].location);
   }
   if (code != OTF2_SUCCESS) return failed(code);
+  if (source_->expected == 0) return source_.reset();
   // Each location may have numbers and a clock of its own, which its definitions map to those of all.
   const bool has_definitions = OTF2_Reader_OpenDefFiles(reader) == OTF2_SUCCESS;
   code = OTF2_Reader_OpenEvtFiles(reader);
   for (const Thread& thread : threads) {
     if (code != OTF2_SUCCESS) break;
+    if (thread.events == 0) continue;
     OTF2_DefReader* const own = has_definitions ? OTF2_Reader_GetDefReader(reader, thread.location) : nullptr;
     if (own != nullptr) {
       std::uint64_t count = 0;
       code = OTF2_Reader_ReadAllLocalDefinitions(reader, own, &count);
       OTF2_Reader_CloseDefReader(reader, own);
+    } else if (has_definitions && has_definitions_of(definitions_->anchor, thread.location)) {
+      code = OTF2_ERROR_INVALID;
+    } else {
+      listen();  // it has none
     }
     if (code == OTF2_SUCCESS && OTF2_Reader_GetEvtReader(reader, thread.location) == nullptr)
       code = OTF2_ERROR_INVALID;
