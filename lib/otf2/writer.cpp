@@ -74,33 +74,17 @@ OTF2_CollectiveOp operation_of(OperationKind kind) {
 }
 
 OTF2_RegionRole role_of(const trace::Function& function) {
-  switch (function.kind) {
-    case trace::FunctionKind::kCollective:
-      break;
-    case trace::FunctionKind::kOther:
-    case trace::FunctionKind::kUnknown:
-    case trace::FunctionKind::kMaking:
-      return OTF2_REGION_ROLE_FUNCTION;
-    default:
-      return OTF2_REGION_ROLE_POINT2POINT;
-  }
-  switch (function.operation) {
-    case OperationKind::kBarrier:
-      return OTF2_REGION_ROLE_BARRIER;
-    case OperationKind::kBcast:
-    case OperationKind::kScatter:
-    case OperationKind::kScatterv:
-      return OTF2_REGION_ROLE_COLL_ONE2ALL;
-    case OperationKind::kReduce:
-    case OperationKind::kGather:
-    case OperationKind::kGatherv:
-      return OTF2_REGION_ROLE_COLL_ALL2ONE;
-    case OperationKind::kScan:
-    case OperationKind::kExscan:
-      return OTF2_REGION_ROLE_COLL_OTHER;
-    default:
-      return OTF2_REGION_ROLE_COLL_ALL2ALL;
-  }
+  using enum trace::FunctionKind;
+  const OperationKind operation = function.operation;
+  if (function.kind == kOther || function.kind == kUnknown || function.kind == kMaking)
+    return OTF2_REGION_ROLE_FUNCTION;
+  if (function.kind != kCollective) return OTF2_REGION_ROLE_POINT2POINT;
+  if (operation == OperationKind::kBarrier) return OTF2_REGION_ROLE_BARRIER;
+  if (OperationSet{OperationKind::kBcast, OperationKind::kScatter, OperationKind::kScatterv}.contains(
+          operation))
+    return OTF2_REGION_ROLE_COLL_ONE2ALL;
+  if (has_root(operation)) return OTF2_REGION_ROLE_COLL_ALL2ONE;
+  return traits_of(operation).is_prefix ? OTF2_REGION_ROLE_COLL_OTHER : OTF2_REGION_ROLE_COLL_ALL2ALL;
 }
 
 /// As Score-P numbers them.
