@@ -1,6 +1,7 @@
 #include "lib/otf2/library.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <array>
 #include <cstdarg>
@@ -29,6 +30,13 @@ void listen() {
   said.clear();
   static const bool is_set = (OTF2_Error_RegisterCallback(hear, nullptr), true);
   (void)is_set;
+}
+
+void allow_many_files() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 std::string text_of(OTF2_ErrorCode code) {

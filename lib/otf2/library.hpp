@@ -15,6 +15,9 @@ void listen();
 /// In words: what the library has said since listen(), or else what the code means.
 std::string text_of(OTF2_ErrorCode code);
 
+/// Readers of all ranks may each have a file open: as many as the system lets this process have.
+void allow_many_files();
+
 struct CloseReader {
   void operator()(OTF2_Reader* reader) const { OTF2_Reader_Close(reader); }
 };

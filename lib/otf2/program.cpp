@@ -9,6 +9,7 @@
 #include "lib/configuration/names.hpp"
 #include "lib/otf2/archive.hpp"
 #include "lib/otf2/collectives.hpp"
+#include "lib/otf2/library.hpp"
 #include "lib/trace/made_events.hpp"
 
 namespace offramp::otf2 {
@@ -238,6 +239,7 @@ std::string look_through(Archive& archive, std::set<std::string>& notes, std::se
 
 Result<trace::Program> open_archive(const std::string& anchor) {
   using Failure = Result<trace::Program>;
+  allow_many_files();
   Result<std::shared_ptr<const Definitions>> definitions = read_definitions(anchor);
   if (!definitions) return Failure::failure(definitions.error());
   const auto archive = std::make_shared<Archive>(Archive{*definitions, Collectives(*definitions), {}});
