@@ -14,6 +14,8 @@ SPACK_NAMES = {
 }
 # Not looked for: the compilers and CMake itself; bounds for what provides mpi.
 OF_SPACK = {"c", "cxx", "cmake", "openmpi", "mpich"}
+# Optional: CMakeLists.txt has an option of the variant's name, and looks for the package in a file of its own.
+OPTIONAL = {"otf2"}
 
 
 def text_of(*path):
@@ -41,7 +43,7 @@ def complaints(recipe, cmake):
     required = looked_for(cmake)
     found += [f"tests/spack_recipe.py does not know what Spack calls {name}" for name in required if name not in SPACK_NAMES]
     wanted = {SPACK_NAMES.get(name) for name in required} - {None}
-    has = {re.split("[@+~ ]", spec)[0] for spec in calls(recipe, "depends_on")} - OF_SPACK
+    has = {re.split("[@+~ ]", spec)[0] for spec in calls(recipe, "depends_on")} - OF_SPACK - OPTIONAL
     found += [f"CMake requires {name}, the recipe does not" for name in sorted(wanted - has)]
     found += [f"the recipe requires {name}, CMake does not" for name in sorted(has - wanted)]
     version = re.search(r"^project\(offramp VERSION ([\d.]+)", cmake, flags=re.M)[1]
@@ -50,7 +52,8 @@ def complaints(recipe, cmake):
     least = re.search(r"cmake_minimum_required\(VERSION ([\d.]+)\)", cmake)[1]
     if f"cmake@{least}:" not in calls(recipe, "depends_on"):
         found.append(f"CMake has to be {least} at least")
-    options = set(re.findall(r"self\.define\(\"(\w+)\"", recipe))
+    found += [f"the recipe has no variant {name}" for name in sorted(OPTIONAL) if name not in calls(recipe, "variant")]
+    options = set(re.findall(r"self\.define(?:_from_variant)?\(\"(\w+)\"", recipe))
     found += [f"CMake has no option {name}" for name in sorted(options) if not re.search(rf"\b{name}\b", cmake)
               and not name.startswith("MPI_")]
     return found

@@ -9,6 +9,7 @@
 #include "lib/configuration/names.hpp"
 #include "lib/trace/chakra.hpp"
 #include "lib/trace/goal.hpp"
+#include "lib/trace/otf2.hpp"
 #include "lib/trace/smpi.hpp"
 #include "tools/command.hpp"
 #include "tools/replay_output.hpp"
@@ -27,10 +28,13 @@ struct ConvertOptions {
 struct Format {
   std::string_view name;
   std::string (*write)(const trace::Program&, const std::string& path, std::vector<std::string>& unsaid);
+  /// Why it cannot be written there; null: it is a file.
+  std::string (*problem)(const std::string& path) = nullptr;
 };
 constexpr std::array kFormats = {Format{"smpi", trace::write_smpi}, Format{"goal", trace::write_goal_text},
                                  Format{"goal-binary", trace::write_goal_binary},
-                                 Format{"chakra", trace::write_chakra}};
+                                 Format{"chakra", trace::write_chakra},
+                                 Format{"otf2", trace::write_otf2, trace::otf2_problem}};
 
 constexpr auto kNames = [] {
   std::array<std::string_view, kFormats.size()> names;
@@ -45,8 +49,10 @@ int convert(const ConvertOptions& options) try {
   if (format == kFormats.end())
     throw Misuse{fmt::format("--to: {} is no format{}", in_quotes(options.format),
                              suggestion(options.format, kNames))};
-  if (const std::string problem = option_problem("--output", options.output); !problem.empty())
-    throw Misuse{problem};
+  const std::string unwritable = format->problem == nullptr ? option_problem("--output", options.output)
+                                                            : option_problem("--output", options.output,
+                                                                             format->problem(options.output));
+  if (!unwritable.empty()) throw Misuse{unwritable};
   const Played played(options.file, false);
   std::vector<std::string> unsaid;
   const std::string problem = format->write(played.program, options.output, unsaid);
@@ -66,7 +72,9 @@ class ConvertCommand final : public Command {
     app.add_option("file", options_.file, "whatever offramp replay takes")
         ->type_name("FILE|PATTERN")
         ->required();
-    app.add_option("-o,--output", options_.output, "the file to write")->type_name("FILE")->required();
+    app.add_option("-o,--output", options_.output, "the file to write, of otf2 the folder")
+        ->type_name("FILE")
+        ->required();
     app.add_option("--to", options_.format, fmt::format("{}", fmt::join(kNames, ", ")))
         ->type_name("FORMAT")
         ->required();

@@ -7,6 +7,7 @@
 
 #include "lib/configuration/names.hpp"
 #include "lib/report/words.hpp"
+#include "lib/trace/otf2.hpp"
 #include "offramp/version.hpp"
 #include "tools/command.hpp"
 #include "tools/options.hpp"
@@ -88,11 +89,12 @@ void print_json(const InfoOptions& options, const Registry& registry, const Conf
                          {"cores", machine.cores},
                          {"threads", machine.threads},
                          {"numa_nodes", machine.numa_nodes}};
-  const Json all = {
-      {"version", OFFRAMP_VERSION}, {"library", library_path()}, {"configuration", file},
-      {"mpi", machine.mpi},         {"mpirun", machine.mpirun},  {"ucx", machine.ucx},
-      {"topology", topology},       {"backends", backends},      {"keys", describe_keys(registry)},
-      {"settings", settings},       {"problems", problems}};
+  const Json all = {{"version", OFFRAMP_VERSION},    {"library", library_path()},
+                    {"configuration", file},         {"mpi", machine.mpi},
+                    {"mpirun", machine.mpirun},      {"ucx", machine.ucx},
+                    {"otf2", trace::otf2_version()}, {"topology", topology},
+                    {"backends", backends},          {"keys", describe_keys(registry)},
+                    {"settings", settings},          {"problems", problems}};
   fmt::print("{}\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
@@ -127,6 +129,9 @@ void print_overview(const Machine& machine, const Registry& registry, const Conf
   line("mpi", machine.mpi);
   line("mpirun", machine.mpirun);
   line("ucx", machine.ucx);
+  line("otf2", trace::otf2_version().empty()
+                   ? "not in this build: archives of OTF2 are neither read nor written"
+                   : std::string(trace::otf2_version()));
   line("machine",
        fmt::format("{}, {}, {}, {}", counted(machine.packages, "package"), counted(machine.cores, "core"),
                    counted(machine.threads, "hardware thread"), counted(machine.numa_nodes, "NUMA node")));

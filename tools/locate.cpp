@@ -19,7 +19,10 @@ void complain(std::string_view text) {
 }
 
 std::string option_problem(std::string_view option, const std::string& path) {
-  const std::string problem = output_problem(path);
+  return option_problem(option, path, output_problem(path));
+}
+
+std::string option_problem(std::string_view option, const std::string& path, const std::string& problem) {
   return problem.empty() ? problem : fmt::format("{}: cannot write {}: {}", option, in_quotes(path), problem);
 }
 

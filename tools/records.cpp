@@ -4,6 +4,7 @@
 
 #include "lib/configuration/names.hpp"
 #include "lib/report/capture.hpp"
+#include "lib/trace/otf2.hpp"
 #include "tools/setup.hpp"
 
 namespace offramp::tool {
@@ -14,15 +15,21 @@ RecordFiles::RecordFiles(const RecordOptions& options, std::size_t backends) : o
   if (!problem.empty()) throw Misuse{problem};
 }
 
-std::string RecordFiles::capture_of(std::string_view backend) const {
-  return place_.replays > 1 ? path_of_part(options_.capture, backend) : options_.capture;
+std::string RecordFiles::path_of(const std::string& path, std::string_view backend) const {
+  return place_.replays > 1 ? path_of_part(path, backend) : path;
 }
 
 std::unique_ptr<ReplayRecords> RecordFiles::records(std::string_view backend, int ranks) const {
-  const ReplayRecords::Wanted wanted{!options_.trace.empty(), options_.receipts, !options_.capture.empty()};
+  ReplayRecords::Wanted wanted{!options_.trace.empty(), options_.receipts, !options_.capture.empty()};
+  wanted.timeline = !options_.otf2.empty();
   if (!wanted.any()) return nullptr;
-  const std::string problem =
-      wanted.capture ? option_problem("--capture", capture_path(capture_of(backend), 0)) : "";
+  std::string problem;
+  if (wanted.capture)
+    problem = option_problem("--capture", capture_path(path_of(options_.capture, backend), 0));
+  if (problem.empty() && wanted.timeline) {
+    const std::string folder = path_of(options_.otf2, backend);
+    problem = option_problem("--otf2", folder, trace::otf2_problem(folder));
+  }
   if (!problem.empty()) throw Misuse{problem};
   return std::make_unique<ReplayRecords>(ranks, wanted);
 }
@@ -33,11 +40,15 @@ void RecordFiles::tell(const std::string& path, const std::string& problem) {
   code_ = kNotWritten;
 }
 
-void RecordFiles::write(std::string_view backend, const ReplayRecords& records) {
+void RecordFiles::write(std::string_view backend, ReplayRecords& records) {
   for (const std::string& line : records.notes()) complain(line);
   if (!options_.capture.empty()) {
-    const std::string path = capture_of(backend);
+    const std::string path = path_of(options_.capture, backend);
     tell(path, records.write_captures(path));
+  }
+  if (!options_.otf2.empty()) {
+    const std::string folder = path_of(options_.otf2, backend);
+    tell(folder, trace::write_otf2(*records.timeline(), "program", folder));
   }
   if (options_.trace.empty() || code_ != kDone) return;
   if (!trace_) {

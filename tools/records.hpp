@@ -1,4 +1,5 @@
-// What a simulation records where the command line asks for it: --trace, --capture, --receipts.
+// What a simulation records where the command line asks for it: --trace, --capture, --otf2,
+// --receipts.
 #pragma once
 
 #include <memory>
@@ -14,11 +15,12 @@ namespace offramp::tool {
 struct RecordOptions {
   std::string trace;    // paths; empty: not wanted
   std::string capture;  // one file for each rank, and for each backend of several
+  std::string otf2;     // a folder, for each backend of several
   CallRange receipts;
 };
 
 /// The files of one command that simulates one backend after the other: one trace with all of them, and
-/// captures of each.
+/// captures and an archive of each.
 class RecordFiles {
  public:
   /// options outlive it. backends: how many are simulated. Throws Misuse for a file that cannot be written.
@@ -27,12 +29,13 @@ class RecordFiles {
   /// What to observe a simulation of so many ranks with; null: nothing is wanted. Throws as the constructor.
   [[nodiscard]] std::unique_ptr<ReplayRecords> records(std::string_view backend, int ranks) const;
   /// Puts what was observed into the files, and complains of what is missing.
-  void write(std::string_view backend, const ReplayRecords& records);
+  void write(std::string_view backend, ReplayRecords& records);
   /// Ends the trace, if anything was written. Returns the exit code: kDone or kNotWritten.
   [[nodiscard]] int finish();
 
  private:
-  [[nodiscard]] std::string capture_of(std::string_view backend) const;
+  /// Of several backends, each has a path of its own: run.pcap -> run.host.pcap
+  [[nodiscard]] std::string path_of(const std::string& path, std::string_view backend) const;
   void tell(const std::string& path, const std::string& problem);
 
   const RecordOptions& options_;

@@ -408,6 +408,10 @@ class ReplayCommand final : public Command {
     add_check(app, options_.check);
     add_json(app, options_.json);
     add_records(app, options_.records);
+    app.add_option("--otf2", options_.records.otf2,
+                   "write the modelled timeline as an archive of OTF2, for Vampir and Scalasca; of several "
+                   "backends one each, FOLDER.host for FOLDER")
+        ->type_name("FOLDER");
     app.add_option("--report", options_.report, "write a report in JSON, as a run does")->type_name("FILE");
     add_html(app, options_.html);
     app.add_option("--receipts", receipts_,
@@ -431,18 +435,22 @@ class ReplayCommand final : public Command {
     }
     if (files.size() > 1) {
       const bool one = !options_.jobs.empty() || !options_.background.empty() || !options_.report.empty() ||
-                       is_given("--trace") || is_given("--capture") || is_given("--receipts");
+                       is_given("--trace") || is_given("--capture") || is_given("--otf2") ||
+                       is_given("--receipts");
       if (one)
-        problem = "--job, --background, --report, --trace, --capture and --receipts are of one program";
+        problem =
+            "--job, --background, --report, --trace, --capture, --otf2 and --receipts are of one program";
     }
+    if (is_given("--otf2") && !options_.jobs.empty()) problem = "--otf2 is of one program, without --job";
     if (!options_.sweeps.empty()) {
       const bool more = files.size() != 1 || is_given("--ranks") || is_given("--algorithm") ||
                         options_.wants_report() || !options_.jobs.empty() || !options_.background.empty() ||
-                        is_given("--trace") || is_given("--capture") || is_given("--receipts");
+                        is_given("--trace") || is_given("--capture") || is_given("--otf2") ||
+                        is_given("--receipts");
       if (more)
         problem =
             "--sweep is of one program, without --job, --background, --ranks, --algorithm, --report, --html, "
-            "--trace, --capture and --receipts";
+            "--trace, --capture, --otf2 and --receipts";
     }
     if (is_given("--jobs") && options_.sweeps.empty()) problem = "--jobs needs --sweep";
     for (const std::string& route : routes_) options_.overrides.push_back({"route", route, "--route"});

@@ -46,6 +46,8 @@ std::string default_text(const Parameter& parameter);
 
 /// What is wrong with a file that an option names; empty: it can be written.
 std::string option_problem(std::string_view option, const std::string& path);
+/// The same of what is wrong with it already.
+std::string option_problem(std::string_view option, const std::string& path, const std::string& problem);
 
 /// Writes a file whole or not at all; complains, and returns the exit code.
 int write_file(const std::string& path, std::string_view text);

@@ -47,6 +47,34 @@ struct ReplayProgress {
   int ranks_ended = 0;
 };
 
+/// Is told each event of each rank in a replay, thread by thread in the order of the program. What an event
+/// points to is there until the call returns.
+class ReplayEvents {
+ public:
+  /// A request that there is none of: what blocks has none.
+  static constexpr std::uint64_t kNoRequest = UINT64_MAX;
+
+  struct Place {
+    int rank = 0;
+    std::uint32_t thread = 0;
+    Time at;  // on the thread's clock
+  };
+  struct Happening {
+    const recording::Event& event;
+    const recording::Reader& reader;  // for the event's lists
+    std::string_view function;
+    std::uint64_t request = kNoRequest;  // that the event would begin: the rank's, counted from 0
+    std::size_t made = 0;                // communicators that the rank has before it
+  };
+
+  virtual ~ReplayEvents() = default;
+  /// What the program computes before it is over.
+  virtual void begins(const Place& place, const Happening& happening) = 0;
+  /// The program has learned, within the event that began last, that an operation is over.
+  virtual void learned(const Place& place, std::uint64_t request, const Received& received) = 0;
+  virtual void ended(const Place& place) = 0;
+};
+
 /// Is told what the ranks do in a replay. Of the order only this is certain: the calls of a rank's thread,
 /// and what they use, come in the order of the program, and a message is used or part of something at its
 /// sender before anything else is told of it.
@@ -55,6 +83,8 @@ class ReplayObserver : public WorldLog {
   /// Who wants the spans and packets of all ranks; null: not told.
   [[nodiscard]] virtual SpanSink* spans() = 0;
   [[nodiscard]] virtual PacketSink* packets() = 0;
+  /// Who wants all events; null: not told.
+  [[nodiscard]] virtual ReplayEvents* events() { return nullptr; }
   /// A call of the program that communicates begins, and what its rank uses belongs to it.
   virtual void enter(int rank) = 0;
   /// It has ended. function: the number of the name, from 0 on.

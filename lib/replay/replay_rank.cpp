@@ -68,7 +68,13 @@ ReplayRank::ReplayRank(ReplayRun& run, RankHandle& rank, const ReplayJob& job_)
 
 ReplayThread::ReplayThread(ReplayRun& run, ReplayRank& own, RankHandle& rank, recording::Reader& reader,
                            RankThreads* order)
-    : run_(run), own_(own), rank_(rank), reader_(reader), order_(order), began_(rank.clock()) {}
+    : run_(run),
+      own_(own),
+      rank_(rank),
+      reader_(reader),
+      order_(order),
+      events_(run.options.observer != nullptr ? run.options.observer->events() : nullptr),
+      began_(rank.clock()) {}
 
 Task<void> ReplayThread::play() {
   for (;;) {
@@ -112,6 +118,7 @@ Task<void> ReplayThread::play() {
         }
         const Received received = co_await rank_.receive(*communicator_, source_, room, tag_);
         count_learned(begun(0), received);
+        tell_learned(ReplayEvents::kNoRequest, received);
         break;
       }
       case EventKind::kCollective:
@@ -131,7 +138,7 @@ Task<void> ReplayThread::play() {
         for (OpenRequest& one : taken_requests_) {  // or none
           const Received received = co_await rank_.wait(one.request);
           count_learned(one.begun, received);
-          reader_.learned(one.number);
+          learn(one.number, received);
         }
         break;
       }
@@ -209,6 +216,10 @@ bool ReplayThread::next() {
   if (!pass_time()) return false;
   if (own_.certificate != nullptr) certify_event();
   begin_call();
+  if (events_ != nullptr) {
+    const std::size_t made = order_ != nullptr ? stream().dealt().made : own_.communicators.size();
+    events_->begins(told_at(), {event_, reader_, run_.result.functions[event_.call], begun_, made});
+  }
   return true;
 }
 
@@ -279,6 +290,7 @@ bool ReplayThread::compute(std::uint64_t recorded, std::uint64_t questions) {
 }
 
 void ReplayThread::end_event() {
+  if (events_ != nullptr) events_->ended(told_at());
   if (rank_.clock() > kLatest) refuse("the modelled time goes beyond 26 days");
 }
 
@@ -498,7 +510,7 @@ Task<void> ReplayThread::wait_for_list() {
   (void)co_await rank_.wait_all(waited_, &received_);
   for (std::size_t i = 0; i < received_.size(); ++i) {
     count_learned(taken_requests_[i].begun, received_[i]);
-    reader_.learned(taken_requests_[i].number);
+    learn(taken_requests_[i].number, received_[i]);
   }
 }
 
@@ -507,12 +519,12 @@ Task<void> ReplayThread::wait_for_first() {
     const auto found = co_await rank_.wait_some(waited_);
     for (const auto& [index, received] : found) {
       count_learned(taken_requests_[index].begun, received);
-      reader_.learned(taken_requests_[index].number);
+      learn(taken_requests_[index].number, received);
     }
   } else {
     const std::pair<std::size_t, Received> found = co_await rank_.wait_any(waited_);
     count_learned(taken_requests_[found.first].begun, found.second);
-    reader_.learned(taken_requests_[found.first].number);
+    learn(taken_requests_[found.first].number, found.second);
   }
   for (std::size_t i = 0; i < waited_.size(); ++i) put_back(i);
   waited_.clear();
@@ -526,6 +538,7 @@ Task<void> ReplayThread::complete(RankRequest& request, std::uint64_t bytes) {
   const Begun what = begun(bytes);
   const Received received = co_await rank_.wait(request);
   count_learned(what, received);
+  tell_learned(ReplayEvents::kNoRequest, received);
 }
 
 Task<void> ReplayThread::probe() {
@@ -595,6 +608,20 @@ void ReplayThread::rouse_last() {
   for (RankHandle* const waiting : {own_.last_thread, own_.keeper}) {
     if (waiting != nullptr && waiting != &rank_) waiting->rouse();
   }
+}
+
+ReplayEvents::Place ReplayThread::told_at() const {
+  return {rank_.rank(), order_ != nullptr ? rank_.thread() : 0, rank_.clock()};
+}
+
+void ReplayThread::tell_learned(std::uint64_t request, const Received& received) {
+  if (events_ != nullptr) events_->learned(told_at(), request, received);
+}
+
+/// The program has learned that a request is done.
+void ReplayThread::learn(std::uint64_t number, const Received& received) {
+  reader_.learned(number);
+  tell_learned(number, received);
 }
 
 /// What the observer is told from here on is of this thread.

@@ -156,6 +156,9 @@ class ReplayThread {
   Task<void> take_turn();
   void rouse_last();
   void turn();
+  [[nodiscard]] ReplayEvents::Place told_at() const;
+  void tell_learned(std::uint64_t request, const Received& received);
+  void learn(std::uint64_t number, const Received& received);
   std::uint64_t worked_between_questions();
   bool pass_time();
   bool compute(std::uint64_t recorded, std::uint64_t questions);
@@ -206,6 +209,7 @@ class ReplayThread {
   RankHandle& rank_;
   recording::Reader& reader_;
   RankThreads* order_;
+  ReplayEvents* events_;  // of the observer; null: nobody is told
   Time began_;
   recording::Event event_;
   const Communicator* communicator_ = nullptr;  // of the event

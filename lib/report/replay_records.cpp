@@ -1,5 +1,6 @@
-// Three recorders per rank (trace, receipts, packets) behind the one ReplayObserver. What a recorder drops
-// when it is full is told by dropped() and notes(), never silently missing.
+// Three recorders per rank (trace, receipts, packets), and the timeline of all, behind the one
+// ReplayObserver. What a recorder drops when it is full is told by dropped() and notes(), never silently
+// missing.
 #include "lib/report/replay_records.hpp"
 
 #include <fmt/format.h>
@@ -29,6 +30,7 @@ ReplayRecords::ReplayRecords(int ranks, const Wanted& wanted) : wanted_(wanted) 
   if (wanted.trace) about_.resize(count);
   if (wanted_.receipts.any()) receipts_.assign(count, ReceiptRecorder(wanted_.receipts));
   if (wanted.capture) captures_.resize(count);
+  if (wanted.timeline) timeline_.emplace(ranks);
 }
 
 // --- calls ---
@@ -140,6 +142,12 @@ std::string ReplayRecords::write_captures(const std::string& path) const {
   return {};
 }
 
+const Timeline* ReplayRecords::timeline() {
+  if (!timeline_) return nullptr;
+  timeline_->close();
+  return &*timeline_;
+}
+
 Receipts ReplayRecords::receipts() const {
   Receipts all;
   for (const ReceiptRecorder& rank : receipts_) all.ranks.push_back(rank.entry());
@@ -168,6 +176,8 @@ std::vector<std::string> ReplayRecords::dropped() const {
   tell(captures_, "the capture is full");
   if (links_.dropped() > 0)
     lines.push_back(fmt::format("the loads of links are full, without {} more", links_.dropped()));
+  if (timeline_ && timeline_->dropped() > 0)
+    lines.push_back(fmt::format("the timeline is full, without {} more calls", timeline_->dropped()));
   if (too_many_ > 0) lines.push_back(fmt::format("the trace is full, without {} more", too_many_));
   return lines;
 }

@@ -1,14 +1,16 @@
-// What a replay, or a forecast in a world, records of all its ranks: a trace, receipts of calls, and packets.
+// What a replay, or a forecast in a world, records of all its ranks: a trace, receipts of calls,
+// packets, and the timeline of calls.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 #include <vector>
 
-#include "lib/replay/replay.hpp"
+#include "lib/replay/timeline.hpp"
 #include "lib/report/capture.hpp"
 #include "lib/report/link_loads.hpp"
 #include "lib/report/receipts.hpp"
@@ -31,7 +33,8 @@ class ReplayRecords final : public ReplayObserver, private SpanSink, private Pac
     /// Receipts of all calls that are read here, in place of the others: what does not fit into memory ends
     /// them.
     bool accounts = false;
-    [[nodiscard]] bool any() const { return trace || receipts.any() || capture || accounts; }
+    bool timeline = false;
+    [[nodiscard]] bool any() const { return trace || receipts.any() || capture || accounts || timeline; }
   };
   ReplayRecords(int ranks, const Wanted& wanted);
 
@@ -43,6 +46,8 @@ class ReplayRecords final : public ReplayObserver, private SpanSink, private Pac
   void write_trace(TraceFile& file, TracePlace& place) const;
   /// One file for each rank, see capture_path().
   [[nodiscard]] std::string write_captures(const std::string& path) const;
+  /// After the replay; null: not wanted.
+  [[nodiscard]] const Timeline* timeline();
   [[nodiscard]] Receipts receipts() const;
   /// The entry "receipts" of a report: a JSON array.
   [[nodiscard]] std::string receipts_json() const;
@@ -53,6 +58,7 @@ class ReplayRecords final : public ReplayObserver, private SpanSink, private Pac
 
   [[nodiscard]] SpanSink* spans() override { return wanted_.trace || !receipts_.empty() ? this : nullptr; }
   [[nodiscard]] PacketSink* packets() override { return wanted_.capture ? this : nullptr; }
+  [[nodiscard]] ReplayEvents* events() override { return timeline_ ? &*timeline_ : nullptr; }
   void enter(int rank) override;
   void leave(int rank, std::uint16_t function, std::string_view name, Time begin, Time end) override;
   void turn(int rank, std::uint32_t thread) override;
@@ -81,6 +87,7 @@ class ReplayRecords final : public ReplayObserver, private SpanSink, private Pac
   LinkLoadRecorder links_;            // for the trace
   TraceFacts facts_;                  // likewise, of kMostSpans operations at most
   std::vector<std::uint64_t> about_;  // by rank: the first operation of the current call; 0: none so far
+  std::optional<Timeline> timeline_;
   std::uint64_t spans_ = 0;
   std::uint64_t accounted_ = 0;                   // spans of receipts
   std::uint64_t too_many_ = 0;                    // beyond kMostSpans

@@ -92,6 +92,7 @@ bool MadeEvents::next(Event& event) {
     if (!ended_ && !more()) {
       ended_ = true;
       // What is computed last belongs to the end, which not every format has.
+      turn(0);
       if (error_.empty() && !finalized_) native(Call::kFinalize);
     }
     if (made_.empty()) return false;
@@ -120,7 +121,7 @@ std::uint32_t MadeEvents::keep(std::span<const std::uint64_t> values) {
 }
 
 void MadeEvents::add(const Event& event) {
-  made_.push_back({event, computing_});
+  made_.push_back({event, computing_, thread_});
   computing_ = 0;
   ++events_;
   if (begins_request(event)) ++begun_;

@@ -48,6 +48,7 @@ class MadeEvents : public recording::UnrecordedReader {
   bool next(recording::Event& event) final;
   [[nodiscard]] std::uint64_t computed() const final { return current_.computed; }
   [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const final;
+  [[nodiscard]] std::uint32_t thread() const final { return current_.thread; }
   [[nodiscard]] std::string_view call(std::uint16_t number) const final;
   [[nodiscard]] const std::string& error() const final { return error_; }
 
@@ -60,6 +61,8 @@ class MadeEvents : public recording::UnrecordedReader {
     return false;
   }
 
+  /// Events that are made from here on are of this thread.
+  void turn(std::uint32_t thread) { thread_ = thread; }
   /// The rank computes before the next event.
   void compute(std::uint64_t nanoseconds);
   /// A number for Event::list of an event that is made before more() returns.
@@ -95,12 +98,14 @@ class MadeEvents : public recording::UnrecordedReader {
   struct Made {
     recording::Event event;
     std::uint64_t computed = 0;
+    std::uint32_t thread = 0;
   };
   std::vector<Made> made_;
   std::size_t taken_ = 0;
   Made current_;
   std::vector<std::vector<std::uint64_t>> lists_;
   std::uint64_t computing_ = 0;
+  std::uint32_t thread_ = 0;
   std::uint64_t begun_ = 0;
   std::uint64_t events_ = 0;
   bool finalized_ = false;

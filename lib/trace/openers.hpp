@@ -18,9 +18,11 @@ extern const Opener kAicbWorkloads;      // aicb.cpp
 extern const Opener kDumpiTraces;        // dumpi.cpp
 extern const Opener kMscclPlans;         // msccl.cpp
 extern const Opener kSmpiTraces;         // smpi.cpp
+extern const Opener kOtf2Archives;       // otf2.cpp
 
 inline constexpr const Opener* kOpeners[] = {
-    &kPatterns,          &kRecordings,    &kGoalBinaries,  &kChakraTraces, &kGoalTexts,  &kNcclLogs,
-    &kNcclInspectorLogs, &kAllprofTraces, &kAicbWorkloads, &kDumpiTraces,  &kMscclPlans, &kSmpiTraces};
+    &kPatterns,    &kRecordings, &kOtf2Archives,      &kGoalBinaries,  &kChakraTraces,
+    &kGoalTexts,   &kNcclLogs,   &kNcclInspectorLogs, &kAllprofTraces, &kAicbWorkloads,
+    &kDumpiTraces, &kMscclPlans, &kSmpiTraces};
 
 }  // namespace offramp::trace

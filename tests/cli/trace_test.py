@@ -55,7 +55,7 @@ class Traces(CliTest):
         self.assertIn("a collective, and GOAL has messages alone", done.stderr)
         self.assertFalse((self.folder / "out").exists())
         self.assertIn('is no format; did you mean "goal"?', self.refused("convert", "pattern:ring:2:8", "-o", "out", "--to", "gaol"))
-        self.assertIn("known are smpi, goal, goal-binary, chakra", self.refused("convert", "pattern:ring:2:8", "-o", "out", "--to", "otf2"))
+        self.assertIn("known are smpi, goal, goal-binary, chakra, otf2", self.refused("convert", "pattern:ring:2:8", "-o", "out", "--to", "dimemas"))
 
     def test_algorithms_stand_for_collectives(self):
         (self.folder / "sums").write_text("".join(f"{rank} allreduce 262144 0 5\n" for rank in range(4)))
@@ -75,11 +75,60 @@ class Traces(CliTest):
         done = self.offramp("convert", "pattern:ring:4:8", "-o", "fft", "--to", "chakra", code=74)
         self.assertIn("fft.4.et is there, and would count as rank 4 of this program", done.stderr)
 
+    def test_otf2_is_there_or_says_what_is_missing(self):
+        version = json.loads(self.offramp("info", "--json").stdout)["otf2"]
+        if version:
+            self.assertRegex(version, r"^\d+\.\d+")
+            self.skipTest(f"OTF2 {version} is in this build")
+        (self.folder / "traces.otf2").write_bytes(b"\3BOTF2\0\3\2\3")
+        for command in (("replay", "traces.otf2"), ("replay", "."), ("convert", "pattern:ring:2:8", "--to", "otf2", "-o", "out"),
+                        ("replay", "pattern:ring:2:8", "--otf2", "out")):
+            self.assertIn("built without the library of OTF2: install it (libopen-trace-format2-dev of Debian)", self.refused(*command))
+
     def test_binary_schedules_are_text_again(self):
         self.offramp("convert", DATA / "goal/diamond.goal", "-o", "a.bin", "--to", "goal-binary")
         self.offramp("convert", "a.bin", "-o", "a.goal", "--to", "goal")
         self.offramp("convert", "a.goal", "-o", "b.bin", "--to", "goal-binary")
         self.assertEqual((self.folder / "a.bin").read_bytes(), (self.folder / "b.bin").read_bytes())
+
+
+@unittest.skipUnless(shutil.which("otf2-print"), "otf2-print is not installed")
+class InOtf2Print(CliTest):
+    def setUp(self):
+        super().setUp()
+        if not json.loads(self.offramp("info", "--json").stdout)["otf2"]:
+            self.skipTest("OTF2's library is not in this build")
+
+    def printed(self, folder, *options):
+        """What otf2-print says of an archive, in lines; it complains of nothing."""
+        done = subprocess.run(["otf2-print", *options, folder + "/traces.otf2"], cwd=self.folder, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout.splitlines()
+
+    def test_programs_are_archives(self):
+        self.offramp("convert", "pattern:stencil2d:4:4KiB:2", "-o", "stencil", "--to", "otf2")
+        lines = self.printed("stencil")
+        self.assertEqual(sum(line.startswith("MPI_ISEND ") for line in lines), sum(line.startswith("MPI_IRECV ") for line in lines))
+        self.assertTrue(any(re.search(r'MPI_ISEND .*Communicator: "MPI_COMM_WORLD" <0>, Tag: \d+, Length: 4096', line) for line in lines))
+        self.assertTrue(any("Ticks per Seconds: 1000000000000" in line for line in self.printed("stencil", "-G")))
+        self.assertIn("there is an archive already", self.refused("convert", "pattern:ring:2:8", "-o", "stencil", "--to", "otf2"))
+        one = json.loads(self.offramp("replay", "pattern:stencil2d:4:4KiB:2", "--backend", "host", "--json").stdout)["results"][0]
+        other = json.loads(self.offramp("replay", "stencil", "--backend", "host", "--json").stdout)["results"][0]
+        self.assertEqual(one["communication_ns"], other["communication_ns"])
+
+    def test_replays_are_timelines(self):
+        done = json.loads(self.offramp("replay", DATA / "dumpi/ring-0000.txt", "--compare", "host,cclo", "--otf2", "ring", "--json").stdout)
+        for result in done["results"]:
+            lines = [line.split() for line in self.printed("ring." + result["backend"])]
+            events = [line for line in lines if len(line) > 2 and line[1].isdigit() and line[2].isdigit()]
+            entered = [line for line in events if line[0] in ("ENTER", "LEAVE")]
+            self.assertEqual(len(entered) % 2, 0)
+            for rank in range(4):  # each call is left before the next is entered; around them is the program
+                own = [line for line in entered if line[1] == str(rank)]
+                self.assertEqual([line[0] for line in own[1:-1]], ["ENTER", "LEAVE"] * (len(own) // 2 - 1))
+            self.assertEqual(max(int(line[2]) for line in events), round(result["communication_ns"] * 1000), result["backend"])
+            self.assertEqual(sum(line[0] == "MPI_COLLECTIVE_BEGIN" for line in events), sum(line[0] == "MPI_COLLECTIVE_END" for line in events))
+        self.assertIn("--otf2 is of one program", self.refused("replay", "--job", "pattern:ring:2:8", "--otf2", "jobs"))
 
 
 @unittest.skipUnless(shutil.which("smpirun"), "SimGrid is not installed")

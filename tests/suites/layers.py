@@ -34,6 +34,8 @@ ALLOWED = {
     "lib/advice": ("lib/advice/", "lib/replay/", "lib/report/", "lib/configuration/", "lib/recording/", "simulators/model/", *INTERFACE),
     # Plans of MSCCL are XML, as platform files are.
     "lib/trace": ("lib/trace/", "lib/replay/", "lib/recording/", "lib/configuration/", "lib/report/words.hpp", "simulators/network/xml_tree.hpp", *INTERFACE),
+    # A program becomes an archive of its calls by a replay.
+    "lib/otf2": ("lib/otf2/", "lib/trace/", "lib/replay/", "lib/report/replay_records.hpp", "lib/recording/", "lib/configuration/", *INTERFACE),
     "lib/scale": ("lib/scale/", "lib/trace/", "lib/recording/", "lib/replay/forecast.hpp", "lib/replay/pattern.hpp",
                   "lib/report/words.hpp", *INTERFACE),
     # The names of the spans that a world records itself.
@@ -48,9 +50,9 @@ ALLOWED = {
 for simulator in sorted(set(os.listdir(os.path.join(ROOT, "simulators"))) - {"model", "dpu"}):
     ALLOWED[f"simulators/{simulator}"] = (f"simulators/{simulator}/", "simulators/model/", *INTERFACE)
 ALLOWED["simulators/dpu"] = ("simulators/dpu/", "simulators/model/", "lib/dpu_protocol/", *INTERFACE)
-# The one table that names the built-in backends.
-EXCEPTIONS = {"lib/configuration/registry.cpp": ("backends/",)}
-NO_MPI = ("include", "simulators", "backends", "lib/configuration", "lib/engine", "lib/live_clock", "lib/replay", "lib/advice", "lib/recording", "lib/trace", "lib/scale", "lib/fabric",
+# The one table that names the built-in backends; and the door to what is compiled where OTF2's library is.
+EXCEPTIONS = {"lib/configuration/registry.cpp": ("backends/",), "lib/trace/otf2.cpp": ("lib/otf2/",)}
+NO_MPI = ("include", "simulators", "backends", "lib/configuration", "lib/engine", "lib/live_clock", "lib/replay", "lib/advice", "lib/recording", "lib/trace", "lib/otf2", "lib/scale", "lib/fabric",
           "lib/dpu_protocol", "lib/dpu_service", "lib/tinsel_threads", "tools")
 # A program for mpirun.
 KNOW_MPI = ("tools/measure.c",)

@@ -21,6 +21,8 @@ class Offramp(CMakePackage):
 
     version("0.1.0", branch="main")
 
+    variant("otf2", default=False, description="Read and write archives of the Open Trace Format 2")
+
     depends_on("c", type="build")
     depends_on("cxx", type="build")
     depends_on("cmake@3.25:", type="build")
@@ -36,6 +38,7 @@ class Offramp(CMakePackage):
     depends_on("elfutils")
     depends_on("expat@2.4:")
     depends_on("fmt@9: +pic")
+    depends_on("otf2@3:", when="+otf2")
 
     # Headers alone
     depends_on("cli11@2.1:", type="build")
@@ -52,6 +55,7 @@ class Offramp(CMakePackage):
         return [
             self.define("OFFRAMP_TESTS", False),
             self.define("OFFRAMP_CCACHE", False),  # Spack has a setting of its own for it
+            self.define_from_variant("OFFRAMP_OTF2", "otf2"),
             self.define("MPI_C_COMPILER", self.spec["mpi"].mpicc),
             # Not another family that happens to be installed on the machine.
             self.define("OFFRAMP_mpicc.openmpi", False),

@@ -1,0 +1,642 @@
+// Archives of OTF2: those that its library writes call by call, as Score-P does, and those that are written
+// from programs; what is damaged, and what makes no sense.
+#include "lib/trace/otf2.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "lib/report/replay_records.hpp"
+#include "lib/trace/rehearsal.hpp"
+#include "tests/trace/replayed.hpp"
+
+#ifdef OFFRAMP_OTF2
+#include <otf2/otf2.h>
+#endif
+
+namespace offramp::trace {
+namespace {
+
+using recording::Event;
+using recording::EventKind;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+#ifndef OFFRAMP_OTF2
+
+TEST(Otf2Archive, IsRefusedWithoutTheLibrary) {
+  const Folder folder;
+  using namespace std::string_literals;
+  folder.file("traces.otf2", "\3BOTF2\0\3\2\3"s);
+  for (const std::string& name : {folder.file("traces.otf2"), folder.file("")})
+    EXPECT_THAT(problem_of(name), HasSubstr("libopen-trace-format2-dev"));
+  std::vector<std::string> unsaid;
+  EXPECT_THAT(write_otf2(opened("pattern:ring:2:8"), folder.file("out"), unsaid),
+              HasSubstr("libopen-trace-format2-dev"));
+}
+
+#else
+
+// --- an archive, call by call ---
+
+constexpr std::uint32_t kWorldComm = 3;
+constexpr std::uint32_t kSelfComm = 5;
+constexpr std::uint32_t kOddComm = 8;  // ranks 3 and 1, in this order
+constexpr std::uint64_t kUndefined = OTF2_UNDEFINED_UINT64;
+
+OTF2_FlushType before_flush(void*, OTF2_FileType, OTF2_LocationRef, void*, bool) {
+  return OTF2_FLUSH;
+}
+
+/// Written by the calls of OTF2's library. A clock ticks in 10 ns.
+class Written {
+ public:
+  Written(const Folder& folder, std::vector<std::uint64_t> ranks)
+      : path_(folder.file("traces.otf2")), ranks_(std::move(ranks)) {
+    archive_ = OTF2_Archive_Open(folder.file("").c_str(), "traces", OTF2_FILEMODE_WRITE, 256 * 1024,
+                                 256 * 1024, OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
+    static constexpr OTF2_FlushCallbacks kFlush = {before_flush, nullptr};
+    OTF2_Archive_SetFlushCallbacks(archive_, &kFlush, nullptr);
+    OTF2_Archive_SetSerialCollectiveCallbacks(archive_);
+    OTF2_Archive_OpenEvtFiles(archive_);
+  }
+  ~Written() { close(); }
+  Written(const Written&) = delete;
+  Written& operator=(const Written&) = delete;
+
+  /// Events that follow are of this thread of a process; the first one of each is a rank.
+  Written& at(std::uint64_t location, std::uint32_t process) {
+    location_ = location;
+    if (!writers_.contains(location)) {
+      writers_[location] = OTF2_Archive_GetEvtWriter(archive_, location);
+      processes_[location] = process;
+    }
+    writer_ = writers_[location];
+    now_ = &clocks_[location];
+    return *this;
+  }
+  Written& compute(std::uint64_t ticks) {
+    *now_ += ticks;
+    return *this;
+  }
+  /// A call of a function: what it does, by the library's calls.
+  template <typename... Does>
+  Written& call(const std::string& function, Does... does) {
+    const auto number =
+        regions_.try_emplace(function, static_cast<std::uint32_t>(regions_.size())).first->second;
+    OTF2_EvtWriter_Enter(writer_, nullptr, ++*now_, number);
+    (does(writer_, ++*now_), ...);
+    OTF2_EvtWriter_Leave(writer_, nullptr, ++*now_, number);
+    return *this;
+  }
+  /// Outside of any function.
+  template <typename Does>
+  Written& bare(Does does) {
+    does(writer_, ++*now_);
+    return *this;
+  }
+  void claim_events(std::uint64_t location, std::uint64_t more) { claimed_[location] += more; }
+  void tick(std::uint64_t ticks) { ticks_ = ticks; }
+  std::vector<std::uint64_t>& odd_members() { return odd_members_; }
+  bool& has_locations() { return has_locations_; }
+
+  const std::string& close() {
+    if (archive_ == nullptr) return path_;
+    for (const auto& [location, writer] : writers_) {
+      std::uint64_t count = 0;
+      OTF2_EvtWriter_GetNumberOfEvents(writer, &count);
+      claimed_[location] += count;
+      OTF2_Archive_CloseEvtWriter(archive_, writer);
+    }
+    OTF2_Archive_CloseEvtFiles(archive_);
+    OTF2_Archive_OpenDefFiles(archive_);
+    for (const auto& [location, writer] : writers_)
+      OTF2_Archive_CloseDefWriter(archive_, OTF2_Archive_GetDefWriter(archive_, location));
+    OTF2_Archive_CloseDefFiles(archive_);
+    define(OTF2_Archive_GetGlobalDefWriter(archive_));
+    OTF2_Archive_Close(archive_);
+    archive_ = nullptr;
+    return path_;
+  }
+
+ private:
+  std::uint32_t text(OTF2_GlobalDefWriter* writer, const std::string& text) {
+    OTF2_GlobalDefWriter_WriteString(writer, texts_, text.c_str());
+    return texts_++;
+  }
+  void define(OTF2_GlobalDefWriter* writer) {
+    OTF2_GlobalDefWriter_WriteClockProperties(writer, ticks_, 1000, 1U << 30U, kUndefined);
+    const std::uint32_t none = text(writer, "");
+    OTF2_GlobalDefWriter_WriteSystemTreeNode(writer, 0, none, none, OTF2_UNDEFINED_SYSTEM_TREE_NODE);
+    for (const auto& [name, number] : regions_) {
+      const std::uint32_t known = text(writer, name);
+      const bool is_mpi = name.starts_with("MPI_");
+      OTF2_GlobalDefWriter_WriteRegion(writer, number, known, known, none, OTF2_REGION_ROLE_FUNCTION,
+                                       is_mpi ? OTF2_PARADIGM_MPI : OTF2_PARADIGM_USER, OTF2_REGION_FLAG_NONE,
+                                       none, 0, 0);
+    }
+    std::map<std::uint32_t, bool> groups;
+    for (const auto& [location, process] : processes_) {
+      if (!std::exchange(groups[process], true))
+        OTF2_GlobalDefWriter_WriteLocationGroup(writer, process, none, OTF2_LOCATION_GROUP_TYPE_PROCESS, 0,
+                                                OTF2_UNDEFINED_LOCATION_GROUP);
+      OTF2_GlobalDefWriter_WriteLocation(writer, location, none, OTF2_LOCATION_TYPE_CPU_THREAD,
+                                         claimed_[location], process);
+    }
+    const auto group = [&](std::uint32_t number, OTF2_GroupType type,
+                           const std::vector<std::uint64_t>& members) {
+      OTF2_GlobalDefWriter_WriteGroup(writer, number, none, type, OTF2_PARADIGM_MPI, OTF2_GROUP_FLAG_NONE,
+                                      static_cast<std::uint32_t>(members.size()), members.data());
+    };
+    if (has_locations_) group(10, OTF2_GROUP_TYPE_COMM_LOCATIONS, ranks_);
+    std::vector<std::uint64_t> all(ranks_.size());
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+    group(11, OTF2_GROUP_TYPE_COMM_GROUP, all);
+    group(12, OTF2_GROUP_TYPE_COMM_SELF, {});
+    group(13, OTF2_GROUP_TYPE_COMM_GROUP, odd_members_);
+    const std::uint32_t world = text(writer, "MPI_COMM_WORLD");
+    OTF2_GlobalDefWriter_WriteComm(writer, kWorldComm, world, 11, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE);
+    OTF2_GlobalDefWriter_WriteComm(writer, kSelfComm, none, 12, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE);
+    OTF2_GlobalDefWriter_WriteComm(writer, kOddComm, none, 13, kWorldComm, OTF2_COMM_FLAG_NONE);
+  }
+
+  std::string path_;
+  std::vector<std::uint64_t> ranks_;  // locations
+  std::vector<std::uint64_t> odd_members_ = {0};
+  OTF2_Archive* archive_ = nullptr;
+  OTF2_EvtWriter* writer_ = nullptr;
+  std::uint64_t location_ = 0;
+  std::uint64_t* now_ = nullptr;
+  std::uint64_t ticks_ = 100'000'000;
+  std::uint32_t texts_ = 0;
+  bool has_locations_ = true;
+  std::map<std::uint64_t, OTF2_EvtWriter*> writers_;
+  std::map<std::uint64_t, std::uint32_t> processes_;
+  std::map<std::uint64_t, std::uint64_t> clocks_;
+  std::map<std::uint64_t, std::uint64_t> claimed_;
+  std::map<std::string, std::uint32_t> regions_;
+};
+
+auto sends(std::uint32_t to, std::uint32_t comm, std::uint32_t tag, std::uint64_t bytes) {
+  return [=](OTF2_EvtWriter* w, std::uint64_t t) {
+    OTF2_EvtWriter_MpiSend(w, nullptr, t, to, comm, tag, bytes);
+  };
+}
+auto receives(std::uint32_t from, std::uint32_t comm, std::uint32_t tag, std::uint64_t bytes) {
+  return [=](OTF2_EvtWriter* w, std::uint64_t t) {
+    OTF2_EvtWriter_MpiRecv(w, nullptr, t, from, comm, tag, bytes);
+  };
+}
+auto begins_send(std::uint32_t to, std::uint32_t comm, std::uint32_t tag, std::uint64_t bytes,
+                 std::uint64_t id) {
+  return [=](OTF2_EvtWriter* w, std::uint64_t t) {
+    OTF2_EvtWriter_MpiIsend(w, nullptr, t, to, comm, tag, bytes, id);
+  };
+}
+auto sent(std::uint64_t id) {
+  return [=](OTF2_EvtWriter* w, std::uint64_t t) { OTF2_EvtWriter_MpiIsendComplete(w, nullptr, t, id); };
+}
+auto begins_receive(std::uint64_t id) {
+  return [=](OTF2_EvtWriter* w, std::uint64_t t) { OTF2_EvtWriter_MpiIrecvRequest(w, nullptr, t, id); };
+}
+auto received(std::uint32_t from, std::uint32_t comm, std::uint32_t tag, std::uint64_t bytes,
+              std::uint64_t id) {
+  return [=](OTF2_EvtWriter* w, std::uint64_t t) {
+    OTF2_EvtWriter_MpiIrecv(w, nullptr, t, from, comm, tag, bytes, id);
+  };
+}
+auto tested(std::uint64_t id) {
+  return [=](OTF2_EvtWriter* w, std::uint64_t t) { OTF2_EvtWriter_MpiRequestTest(w, nullptr, t, id); };
+}
+auto cancelled(std::uint64_t id) {
+  return [=](OTF2_EvtWriter* w, std::uint64_t t) { OTF2_EvtWriter_MpiRequestCancelled(w, nullptr, t, id); };
+}
+auto collective(OTF2_CollectiveOp op, std::uint32_t comm, std::uint32_t root, std::uint64_t out,
+                std::uint64_t in) {
+  return [=](OTF2_EvtWriter* w, std::uint64_t t) {
+    OTF2_EvtWriter_MpiCollectiveBegin(w, nullptr, t);
+    OTF2_EvtWriter_MpiCollectiveEnd(w, nullptr, t, op, comm, root, out, in);
+  };
+}
+auto begins_collective(std::uint64_t id) {
+  return [=](OTF2_EvtWriter* w, std::uint64_t t) {
+    OTF2_EvtWriter_NonBlockingCollectiveRequest(w, nullptr, t, id);
+  };
+}
+auto ended(OTF2_CollectiveOp op, std::uint32_t comm, std::uint32_t root, std::uint64_t out, std::uint64_t in,
+           std::uint64_t id) {
+  return [=](OTF2_EvtWriter* w, std::uint64_t t) {
+    OTF2_EvtWriter_NonBlockingCollectiveComplete(w, nullptr, t, op, comm, root, out, in, id);
+  };
+}
+constexpr std::uint32_t kNoRoot = OTF2_COLLECTIVE_ROOT_NONE;
+
+/// "MPI_Send 0 100 1 7": communicator, bytes, peer, tag, what else there is.
+std::vector<std::string> calls_of(const Program& program, int rank, bool natives = false) {
+  std::vector<std::string> calls;
+  const std::string problem =
+      each_event(program, rank, [&](const recording::Reader& reader, const Event& event) {
+        if (event.kind == EventKind::kNative && !natives) return;
+        std::string text =
+            fmt::format("{}{} {} {} {} {}", (event.flags & recording::kContinues) != 0 ? "+" : "",
+                        reader.call(event.call), event.communicator, event.bytes, event.peer, event.tag);
+        if (event.extra != 0) text += fmt::format(" x{}", event.extra);
+        for (const std::uint32_t list : {event.list, event.second_list}) {
+          if (list != 0) text += fmt::format(" [{}]", fmt::join(reader.list(list), ","));
+        }
+        if (reader.computed() > 0) text += fmt::format(" after {}", reader.computed());
+        calls.push_back(text);
+      });
+  EXPECT_EQ(problem, "");
+  return calls;
+}
+
+/// The same without what makes communicators, which is where it is needed, and has numbers of its own.
+std::vector<std::string> communication_of(const Program& program, int rank) {
+  std::vector<std::string> calls = calls_of(program, rank);
+  std::erase_if(calls, [](const std::string& call) { return call.starts_with("MPI_Comm_rank"); });
+  for (std::string& call : calls) {
+    if (call.starts_with("MPI_Send 2")) call.resize(std::min(call.find(" after"), call.size()));
+  }
+  return calls;
+}
+
+/// A step of four ranks in a ring, with what a program of MPI has.
+std::string write_step(Written& written) {
+  for (std::uint32_t rank = 0; rank < 4; ++rank) {
+    const std::uint32_t next = (rank + 1) % 4;
+    const std::uint32_t before = (rank + 3) % 4;
+    written.at(10 * rank, rank).call("MPI_Init").compute(100);
+    written.call("MPI_Irecv", begins_receive(1)).call("MPI_Isend", begins_send(next, kWorldComm, 7, 4096, 2));
+    written.call("MPI_Test", tested(1)).call("work").compute(50);
+    written.call("MPI_Waitall", received(before, kWorldComm, 7, 4096, 1), sent(2));
+    written.call("MPI_Sendrecv", sends(next, kWorldComm, 8, 100000), receives(before, kWorldComm, 8, 100000));
+    const bool is_root = rank == 2;
+    written.call("MPI_Bcast", collective(OTF2_COLLECTIVE_OP_BCAST, kWorldComm, 2, is_root ? 4 * 64 : 0, 64));
+    written.call("MPI_Allreduce",
+                 collective(OTF2_COLLECTIVE_OP_ALLREDUCE, kWorldComm, kNoRoot, 4 * 8, 4 * 8));
+    written.call("MPI_Ibarrier", begins_collective(3));
+    written.call("MPI_Wait", ended(OTF2_COLLECTIVE_OP_BARRIER, kWorldComm, kNoRoot, 0, 0, 3));
+    if (rank == 3) written.call("MPI_Send", sends(1, kOddComm, 1, 10));
+    if (rank == 1) written.call("MPI_Recv", receives(0, kOddComm, 1, 10));
+    written.call("MPI_Finalize");
+  }
+  written.odd_members() = {3, 1};
+  return written.close();
+}
+
+TEST(Otf2Archive, HasTheCallsOfEachRank) {
+  const Folder folder;
+  Written written(folder, {0, 10, 20, 30});
+  const Program program = opened(write_step(written));
+  ASSERT_EQ(program.description.ranks, 4);
+  EXPECT_THAT(calls_of(program, 3),
+              ElementsAre("MPI_Irecv 0 4096 2 7 after 1010", "MPI_Isend 0 4096 0 7 after 10",
+                          "MPI_Waitall 0 0 0 0 [2,1] after 530", "MPI_Sendrecv 0 100000 2 8 after 10",
+                          "+MPI_Sendrecv 0 100000 0 8", "+MPI_Sendrecv 0 0 0 0 [2,1]",
+                          "MPI_Bcast 0 64 2 0 after 10", "MPI_Allreduce 0 8 0 0 x2 after 10",
+                          "MPI_Ibarrier 0 0 0 0 after 10", "MPI_Wait 0 0 0 0 x1 after 10",
+                          // The communicator is made where it is used first.
+                          "MPI_Comm_rank 0 0 0 0 x8 [3,1] after 10", "MPI_Send 2 10 1 1"));
+  EXPECT_THAT(calls_of(program, 1), Contains("MPI_Recv 2 10 0 1"));
+  EXPECT_THAT(calls_of(program, 0, true).front(), HasSubstr("MPI_Init"));
+  EXPECT_THAT(calls_of(program, 0, true).back(), HasSubstr("MPI_Finalize"));
+}
+
+TEST(Otf2Archive, IsFoundInItsFolder) {
+  const Folder folder;
+  Written written(folder, {0, 10, 20, 30});
+  write_step(written);
+  EXPECT_EQ(opened(folder.file("")).description.ranks, 4);
+  folder.file("more.otf2", "x");
+  EXPECT_THAT(problem_of(folder.file("")), HasSubstr("has 2 archives of OTF2: name one of them"));
+}
+
+TEST(Otf2Archive, IsReplayedOnAllHardware) {
+  const Folder folder;
+  Written written(folder, {0, 10, 20, 30});
+  const Program program = opened(write_step(written));
+  const Result<Findings> findings = rehearse(program);
+  ASSERT_TRUE(findings) << findings.error();
+  EXPECT_THAT((*findings).problems, IsEmpty());
+  EXPECT_EQ((*findings).messages, 9U);
+  EXPECT_EQ((*findings).collectives, 12U);
+  expect_to_end_everywhere(program);
+}
+
+// --- collectives ---
+
+struct Sums {
+  OTF2_CollectiveOp operation;
+  std::uint32_t root;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> sent_and_received;  // by rank
+};
+
+std::vector<std::string> collectives_of(const std::vector<Sums>& all, int rank,
+                                        std::vector<std::string>* notes = nullptr) {
+  const Folder folder;
+  const std::size_t ranks = all.front().sent_and_received.size();
+  std::vector<std::uint64_t> locations;
+  for (std::size_t i = 0; i < ranks; ++i) locations.push_back(i);
+  Written written(folder, locations);
+  for (std::size_t i = 0; i < ranks; ++i) {
+    written.at(i, static_cast<std::uint32_t>(i));
+    for (const Sums& one : all) {
+      const auto [out, in] = one.sent_and_received[i];
+      written.call("MPI_Some", collective(one.operation, kWorldComm, one.root, out, in));
+    }
+  }
+  const Program program = opened(written.close());
+  expect_to_end_everywhere(program);
+  if (notes != nullptr) *notes = program.notes;
+  std::vector<std::string> calls = calls_of(program, rank);
+  for (std::string& call : calls) call.resize(std::min(call.find(" after"), call.size()));
+  return calls;
+}
+
+TEST(Otf2Archive, TellsTheBlocksOfCollectivesFromTheirSums) {
+  std::vector<std::string> notes;
+  const auto calls =
+      collectives_of({{OTF2_COLLECTIVE_OP_GATHER, 1, {{6, 0}, {6, 18}, {6, 0}}},
+                      {OTF2_COLLECTIVE_OP_REDUCE, 0, {{8, 24}, {8, 0}, {8, 0}}},
+                      {OTF2_COLLECTIVE_OP_SCATTER, 2, {{0, 5}, {0, 5}, {15, 5}}},
+                      {OTF2_COLLECTIVE_OP_ALLGATHER, kNoRoot, {{21, 21}, {21, 21}, {21, 21}}},
+                      {OTF2_COLLECTIVE_OP_ALLTOALL, kNoRoot, {{30, 30}, {30, 30}, {30, 30}}},
+                      {OTF2_COLLECTIVE_OP_REDUCE_SCATTER_BLOCK, kNoRoot, {{12, 12}, {12, 12}, {12, 12}}},
+                      {OTF2_COLLECTIVE_OP_SCAN, kNoRoot, {{12, 4}, {8, 8}, {4, 12}}},
+                      {OTF2_COLLECTIVE_OP_EXSCAN, kNoRoot, {{8, 0}, {4, 4}, {0, 8}}},
+                      {OTF2_COLLECTIVE_OP_GATHERV, 1, {{1, 0}, {2, 6}, {3, 0}}},
+                      {OTF2_COLLECTIVE_OP_SCATTERV, 1, {{0, 7}, {24, 8}, {0, 9}}},
+                      {OTF2_COLLECTIVE_OP_ALLGATHERV, kNoRoot, {{3, 6}, {6, 6}, {9, 6}}},
+                      {OTF2_COLLECTIVE_OP_REDUCE_SCATTER, kNoRoot, {{24, 12}, {24, 24}, {24, 36}}},
+                      {OTF2_COLLECTIVE_OP_ALLTOALLV, kNoRoot, {{40, 10}, {40, 40}, {20, 50}}},
+                      {OTF2_COLLECTIVE_OP_BARRIER, kNoRoot, {{0, 0}, {0, 0}, {0, 0}}},
+                      {OTF2_COLLECTIVE_OP_CREATE_HANDLE, kNoRoot, {{0, 0}, {0, 0}, {0, 0}}}},
+                     1, &notes);
+  EXPECT_THAT(
+      calls,
+      ElementsAre("MPI_Gather 0 6 1 0", "MPI_Reduce 0 8 0 0 x2", "MPI_Scatter 0 5 2 0",
+                  "MPI_Allgather 0 7 0 0", "MPI_Alltoall 0 10 0 0", "MPI_Reduce_scatter_block 0 4 0 0 x1",
+                  "MPI_Scan 0 4 0 0 x1", "MPI_Exscan 0 4 0 0 x1", "MPI_Gatherv 0 2 1 0 [1,2,3]",
+                  "MPI_Scatterv 0 0 1 0 x8 [7,8,9]", "MPI_Allgatherv 0 2 0 0 x6 [1,2,3]",
+                  "MPI_Reduce_scatter 0 24 0 0 x6 [4,8,12]",
+                  // 40 of 100 go out, as 10:40:50 come in; and in comes 40 of 100, as 40:40:20.
+                  "MPI_Alltoallv 0 40 0 0 x40 [4,16,20] [16,16,8]", "MPI_Barrier 0 0 0 0"));
+  EXPECT_THAT(notes, Contains(HasSubstr("it is spread in proportion")));
+  EXPECT_THAT(notes, Contains(HasSubstr("types and functions")));
+}
+
+/// Score-P counts a rank's own part in none of the two sums.
+TEST(Otf2Archive, TellsBlocksOfCollectivesInPlace) {
+  EXPECT_THAT(
+      collectives_of({{OTF2_COLLECTIVE_OP_ALLREDUCE, kNoRoot, {{16, 16}, {16, 16}, {16, 16}}},
+                      {OTF2_COLLECTIVE_OP_GATHER, 1, {{8, 0}, {0, 16}, {8, 0}}},
+                      {OTF2_COLLECTIVE_OP_ALLGATHERV, kNoRoot, {{2, 5}, {4, 4}, {6, 3}}}},
+                     0),
+      ElementsAre("MPI_Allreduce 0 8 0 0 x2", "MPI_Gather 0 8 1 0", "MPI_Allgatherv 0 1 0 0 x6 [1,2,3]"));
+}
+
+TEST(Otf2Archive, NamesCollectivesThatDoNotFitTogether) {
+  const Folder folder;
+  Written written(folder, {0, 1});
+  written.at(0, 0).call("MPI_Barrier", collective(OTF2_COLLECTIVE_OP_BARRIER, kWorldComm, kNoRoot, 0, 0));
+  written.at(1, 1).call("MPI_Bcast", collective(OTF2_COLLECTIVE_OP_BCAST, kWorldComm, 0, 0, 8));
+  EXPECT_THAT(
+      problem_of(written.close()),
+      HasSubstr("traces.otf2: collective 1 on communicator 3 is bcast with root 0 at rank 1, and barrier"));
+}
+
+// --- requests, threads, and what is left out ---
+
+TEST(Otf2Archive, SaysWhatItLeavesOut) {
+  const Folder folder;
+  Written written(folder, {0});
+  written.at(0, 0).call("MPI_Irecv", begins_receive(1)).call("MPI_Cancel").call("MPI_Wait", cancelled(1));
+  written.call("MPI_Irecv", begins_receive(2)).call("MPI_Put").call("MPI_Iprobe").call("MPI_Wait", sent(9));
+  written.call("MPI_Ibsend", begins_send(0, kSelfComm, 3, 8, 4)).call("MPI_Wait", sent(4));
+  written.call("MPI_Recv", receives(0, kSelfComm, 3, 8))
+      .call("MPI_Issend", begins_send(0, kSelfComm, 4, 8, 5));
+  written.call("MPI_Request_free", sent(5)).bare(receives(0, kSelfComm, 4, 8));
+  const Program program = opened(written.close());
+  EXPECT_THAT(
+      program.notes,
+      ElementsAre("computing is the time between calls of MPI", HasSubstr("receives name the source"),
+                  "ends of requests whose beginning is missing are left out",
+                  HasSubstr("probes take no time"), "receives and collectives without an end are left out",
+                  "receives that were cancelled are left out",
+                  "calls that are not carried and take no time: MPI_Put"));
+  const auto calls = calls_of(program, 0);
+  EXPECT_EQ(calls.size(), 5U) << fmt::format("{}", fmt::join(calls, "\n"));
+  EXPECT_THAT(calls[0], HasSubstr("MPI_Ibsend 1 8 0 3"));
+  EXPECT_THAT(calls[3], HasSubstr("MPI_Comm_rank 0 0 0 0 x1"));
+  expect_to_end_everywhere(program);
+}
+
+TEST(Otf2Archive, KeepsThreadsApart) {
+  const Folder folder;
+  Written written(folder, {0, 1});
+  constexpr std::uint64_t kSecond = std::uint64_t{1} << 32U;
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    written.at(rank, rank).call("MPI_Init_thread").compute(10);
+    written.call("MPI_Isend", begins_send(1 - rank, kWorldComm, 1, 64, 1)).call("work").compute(100);
+    // What the first thread began the second one waits for.
+    written.at(kSecond + rank, rank).compute(50).call("MPI_Recv", receives(1 - rank, kWorldComm, 1, 64));
+    written.call("MPI_Wait", sent(1));
+    written.at(rank, rank).call("MPI_Finalize");
+  }
+  const Program program = opened(written.close());
+  std::vector<std::uint32_t> threads;
+  each_event(program, 1,
+             [&](const recording::Reader& reader, const Event&) { threads.push_back(reader.thread()); });
+  EXPECT_TRUE(program.read(1)->has_threads());
+  EXPECT_THAT(threads, ElementsAre(0, 0, 1, 1, 0));
+  EXPECT_THAT(program.notes, Contains(HasSubstr("calls of several threads")));
+  expect_to_end_everywhere(program);
+}
+
+// --- what makes no sense ---
+
+template <typename Does>
+std::string problem_with(Does does) {
+  const Folder folder;
+  Written written(folder, {0, 1});
+  written.at(1, 1).call("MPI_Init");
+  written.at(0, 0).call("MPI_Init").call("MPI_Some", does);
+  return problem_of(written.close());
+}
+
+TEST(Otf2Archive, NamesRankAndRecordOfWhatIsWrong) {
+  EXPECT_EQ(problem_with(sends(0, kSelfComm, 1, 1)), "");
+  EXPECT_THAT(problem_with(sends(2, kWorldComm, 1, 1)),
+              HasSubstr("traces.otf2: rank 0, record 4 (MpiSend): communicator 3 has no rank 2"));
+  EXPECT_THAT(problem_with(sends(1, 77, 1, 1)),
+              HasSubstr("communicator 77 is not defined, or joins two groups"));
+  EXPECT_THAT(problem_with(sends(1, kWorldComm, 1U << 31U, 1)), HasSubstr("the tag is 2147483648"));
+  EXPECT_THAT(problem_with(receives(1, kWorldComm, 1, UINT64_MAX)),
+              HasSubstr("(MpiRecv): 18446744073709551615 bytes"));
+  EXPECT_THAT(problem_with(collective(OTF2_COLLECTIVE_OP_BCAST, kWorldComm, 2, 8, 8)),
+              HasSubstr("has no rank 2"));
+  EXPECT_THAT(problem_with(collective(OTF2_COLLECTIVE_OP_BCAST, kWorldComm, kNoRoot, 8, 8)),
+              HasSubstr("has no rank"));
+  EXPECT_THAT(problem_with(collective(OTF2_COLLECTIVE_OP_BARRIER, kWorldComm, kNoRoot, UINT64_MAX, 0)),
+              HasSubstr("bytes are too many"));
+  EXPECT_THAT(problem_with([](OTF2_EvtWriter* w, std::uint64_t t) {
+                begins_receive(6)(w, t);
+                ended(OTF2_COLLECTIVE_OP_BARRIER, kWorldComm, kNoRoot, 0, 0, 6)(w, t);
+              }),
+              HasSubstr("request 6 began as something else"));
+}
+
+TEST(Otf2Archive, RefusesDefinitionsThatDoNotFit) {
+  const auto problem = [](auto change) {
+    const Folder folder;
+    Written written(folder, {0, 1});
+    written.at(0, 0).call("MPI_Init").call("MPI_Send", sends(0, kOddComm, 1, 1));
+    written.at(1, 1).call("MPI_Init");
+    change(written);
+    return problem_of(written.close());
+  };
+  EXPECT_EQ(problem([](Written&) {}), "");
+  EXPECT_THAT(problem([](Written& one) { one.has_locations() = false; }),
+              HasSubstr("it has no ranks of MPI"));
+  EXPECT_THAT(problem([](Written& one) {
+                one.odd_members() = {0, 2};
+              }),
+              HasSubstr("communicator 8 has a rank 2, and there are 2"));
+  EXPECT_THAT(problem([](Written& one) { one.odd_members() = {1, 1}; }), HasSubstr("has rank 1 twice"));
+  EXPECT_THAT(problem([](Written& one) { one.odd_members() = {1}; }), HasSubstr("is not one of this rank's"));
+  EXPECT_THAT(problem([](Written& one) { one.tick(0); }), HasSubstr("clock"));
+  EXPECT_THAT(problem([](Written& one) { one.claim_events(1, 3); }),
+              HasSubstr("rank 1: 3 of its records are missing"));
+  const Folder folder;
+  Written written(folder, {0, 1, 2});
+  written.at(0, 0).call("MPI_Init");
+  written.at(1, 1).call("MPI_Init");
+  EXPECT_THAT(problem_of(written.close()), HasSubstr("there is no location 2, which is to be rank 2"));
+}
+
+/// Cut anywhere, each of its files alone.
+TEST(Otf2Archive, ThatIsCutIsAnErrorAndNoCrash) {
+  const Folder folder;
+  Written written(folder, {0, 10, 20, 30});
+  const std::string anchor = write_step(written);
+  ASSERT_EQ(problem_of(anchor), "");
+  for (const char* name : {"traces.otf2", "traces.def", "traces/20.evt", "traces/20.def"}) {
+    const std::string whole = contents_of(folder.file(name));
+    ASSERT_FALSE(whole.empty());
+    std::size_t refused = 0;
+    const std::size_t step = std::max<std::size_t>(1, whole.size() / 40);
+    for (std::size_t size = 0; size < whole.size(); size += step) {
+      folder.file(name, whole.substr(0, size));
+      refused += problem_of(anchor).empty() ? 0 : 1;
+    }
+    EXPECT_GT(refused, 0U) << name;
+    std::filesystem::remove(folder.file(name));
+    // A location need not have definitions of its own.
+    const bool is_needed = !std::string_view(name).ends_with("20.def");
+    EXPECT_EQ(!problem_of(anchor).empty(), is_needed) << name;
+    folder.file(name, whole);
+  }
+  EXPECT_EQ(problem_of(anchor), "");
+}
+
+// --- written from programs ---
+
+std::string written_from(const Program& program, const std::string& folder,
+                         std::vector<std::string>& unsaid) {
+  EXPECT_EQ(write_otf2(program, folder, unsaid), "");
+  return folder + "/traces.otf2";
+}
+
+TEST(Otf2Archive, ComesBackAsItWasWritten) {
+  const Folder folder;
+  Written written(folder, {0, 10, 20, 30});
+  const Program program = opened(write_step(written));
+  std::vector<std::string> unsaid;
+  const Program back = opened(written_from(program, folder.file("out"), unsaid));
+  EXPECT_THAT(unsaid, ElementsAre("types and functions of reductions"));
+  ASSERT_EQ(back.description.ranks, 4);
+  for (int rank = 0; rank < 4; ++rank)
+    EXPECT_THAT(communication_of(back, rank), ElementsAreArray(communication_of(program, rank)));
+  const Program again = opened(written_from(back, folder.file("again"), unsaid));
+  for (int rank = 0; rank < 4; ++rank)
+    EXPECT_THAT(communication_of(again, rank), ElementsAreArray(communication_of(program, rank)));
+}
+
+TEST(Otf2Archive, OfAPatternTakesTheSameTime) {
+  const Folder folder;
+  std::vector<std::string> unsaid;
+  int number = 0;
+  for (const char* pattern :
+       {"pattern:stencil2d:16:4KiB:3", "pattern:transpose2d:4:64KiB", "pattern:ring:5:1MiB"}) {
+    const Program program = opened(pattern);
+    const Program back = opened(written_from(program, folder.file(fmt::format("{}", number++)), unsaid));
+    EXPECT_EQ(messages_of(back), messages_of(program)) << pattern;
+    for (const char* backend : {"host", "cclo"}) {
+      const auto one = replayed(program, backend);
+      const auto other = replayed(back, backend);
+      ASSERT_TRUE(one && other) << pattern;
+      EXPECT_EQ((*one).modelled_time, (*other).modelled_time) << pattern << " " << backend;
+    }
+  }
+}
+
+TEST(Otf2Archive, OfThreadsKeepsThemApart) {
+  const Folder folder;
+  Written written(folder, {0, 1});
+  constexpr std::uint64_t kSecond = std::uint64_t{1} << 32U;
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    written.at(rank, rank)
+        .call("MPI_Init_thread")
+        .call("MPI_Send", sends(1 - rank, kWorldComm, 1, 64))
+        .compute(100);
+    written.at(kSecond + rank, rank).compute(50).call("MPI_Recv", receives(1 - rank, kWorldComm, 1, 64));
+    written.at(rank, rank).call("MPI_Finalize");
+  }
+  const Program program = opened(written.close());
+  std::vector<std::string> unsaid;
+  const Program back = opened(written_from(program, folder.file("out"), unsaid));
+  EXPECT_TRUE(back.read(0)->has_threads());
+  expect_to_end_everywhere(back);
+}
+
+TEST(Otf2Archive, DoesNotTakeThePlaceOfAnother) {
+  const Folder folder;
+  std::vector<std::string> unsaid;
+  written_from(opened("pattern:ring:2:8"), folder.file("out"), unsaid);
+  EXPECT_THAT(write_otf2(opened("pattern:ring:2:8"), folder.file("out"), unsaid),
+              HasSubstr("there is an archive already"));
+  folder.file("file", "x");
+  EXPECT_THAT(otf2_problem(folder.file("file")), HasSubstr("it is a file"));
+  EXPECT_THAT(otf2_problem(folder.file("no/out")), HasSubstr("there is no folder"));
+}
+
+/// The timeline of a replay has the modelled times, to the picosecond.
+TEST(Otf2Archive, HasTheModelledTimesOfAReplay) {
+  const Folder folder;
+  const Program program = opened("pattern:ring:4:1MiB");
+  const Registry registry(built_in_backends());
+  Result<WorldSetting> setting = world_setting(Configuration(), registry, *registry.find("cclo"), 4);
+  ASSERT_TRUE(setting) << setting.error();
+  ReplayRecords records(4, {.timeline = true});
+  ReplayOptions options;
+  options.observer = &records;
+  const ReplaySource source{.ranks = 4, .read = program.read, .has_arrival = program.has_arrival};
+  const Result<ReplayResult> result = replay(*setting, source, options);
+  ASSERT_TRUE(result) << result.error();
+  const Timeline& timeline = *records.timeline();
+  ASSERT_EQ(timeline.tracks().size(), 4U);
+  for (const Timeline::Track* track : timeline.tracks())
+    EXPECT_EQ(track->entries.back().at, (*result).ranks[static_cast<std::size_t>(track->rank)].clock);
+  ASSERT_EQ(write_otf2(timeline, "ring", folder.file("out")), "");
+  const Program back = opened(folder.file("out"));
+  EXPECT_EQ(messages_of(back), messages_of(program));
+}
+
+#endif
+
+}  // namespace
+}  // namespace offramp::trace
