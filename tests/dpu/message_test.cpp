@@ -108,7 +108,7 @@ struct Ends {
     return passage;
   }
   [[nodiscard]] Time receive(const Passage& passage) const {
-    return path.receive(transfer, passage, passage.stored, false);
+    return path.receive(transfer, passage, passage.stored, Matched::kPosted);
   }
 
   PlatformSpec spec;
