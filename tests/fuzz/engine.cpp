@@ -31,7 +31,7 @@ class Instant final : public Backend {
     passage.leaves = passage.left = passage.complete = passage.begin;
   }
   void arrive(const Transfer&, Passage& passage, const Resources&) override { passage.stored = passage.last; }
-  Time receive(const Transfer&, const Passage&, Time at, bool) override { return at; }
+  Time receive(const Transfer&, const Passage&, Time at, Matched) override { return at; }
   void confirm(const Transfer&, Passage& passage) override {
     passage.complete = later(passage.last, passage.posted);
   }
