@@ -480,7 +480,7 @@ class Forecasts(unittest.TestCase):
                               check=True).stdout
         told = [tuple(map(float, pair)) for pair in re.findall(r"(?:bound|one machine) +([\d.]+) us, world +([\d.]+) us", said)]
         listed = self.table("docs/backends/tinsel.md", "one machine:")
-        self.assertEqual(len(listed), 11)
+        self.assertEqual(len(listed), 12)
         for case, bound, world, error in listed:
             with self.subTest(case=case):
                 pair = (float(bound.removeprefix("at least ").removesuffix(" us")), float(world.removesuffix(" us")))
