@@ -77,6 +77,7 @@ class FramePool {
     Closer() {}  // not constexpr: has to run on each thread
     ~Closer() {
       closed_ = true;
+      if (lists_ == nullptr) return;  // another thread-local variable of the source has constructed this
       for (List& list : *lists_) {
         while (list.head != nullptr) {
           Block* next = list.head->next;
