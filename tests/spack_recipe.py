@@ -9,7 +9,7 @@ PACKAGES = os.path.join(ROOT, "packaging/spack/spack_repo/offramp/packages")
 # By what CMakeLists.txt looks for: Spack's name. Threads are the C library's.
 SPACK_NAMES = {
     "MPI": "mpi", "fmt": "fmt", "CLI11": "cli11", "nlohmann_json": "nlohmann-json", "tomlplusplus": "tomlplusplus",
-    "xxhash.h": "xxhash", "Threads": None, "EXPAT": "expat", "Python3": "python", "PkgConfig": "pkgconfig", "ucx": "ucx",
+    "xxhash.h": "xxhash", "Threads": None, "EXPAT": "expat", "ZLIB": "zlib-api", "Python3": "python", "PkgConfig": "pkgconfig", "ucx": "ucx",
     "hwloc": "hwloc", "libelf": "elfutils",
 }
 # Not looked for: the compilers and CMake itself; bounds for what provides mpi.
