@@ -456,6 +456,7 @@ std::vector<string> resolved_keys(const Override& override, const Registry& regi
   if (general && (owners.size() > 1 || !read_settings(*owners.front(), {{override.key, value}})))
     return {override.key};
   std::vector<string> keys;
+  keys.reserve(owners.size());
   for (const BackendDescription* owner : owners)
     keys.push_back(fmt::format("{}.{}", owner->name, override.key));
   return keys;
