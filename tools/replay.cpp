@@ -265,6 +265,7 @@ void print_all(const std::deque<Replayed>& replayed, const ReplayToolOptions& op
     replayed.front().print(setup);
   } else {
     std::vector<RunReport> reports;
+    reports.reserve(replayed.size());
     for (const Replayed& one : replayed) reports.push_back(one.report);
     print_reports(reports);
   }

@@ -47,6 +47,7 @@ std::string arrival_text(const scale::Scaling& scaling) {
 
 ComputeScalingOption::ComputeScalingOption(CLI::App& app) : name_("recorded") {
   std::vector<std::string> names;
+  names.reserve(std::size(kScalings));
   for (const auto& [name, scaling] : kScalings) names.emplace_back(name);
   app.add_option(
          "--compute-scaling", name_,
@@ -85,6 +86,7 @@ void print_scaling(const scale::Scaling& scaling, const ScaledOptions& options) 
   const auto sides = model.layout.sides(options.ranks);
   for (int rank = 0; rank < options.ranks; ++rank) ++roles[model.roles.name(model.roles.key(*sides, rank))];
   std::vector<std::string> words;
+  words.reserve(roles.size());
   for (const auto& [role, count] : roles) words.push_back(fmt::format("{} {}", count, role));
   fmt::print(
       "# scaled from {} to {} ranks on {}{}: {}\n", fmt::join(model.learned_from, ", "), options.ranks,

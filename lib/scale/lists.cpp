@@ -112,7 +112,7 @@ std::string ListRule::text() const {
 
 std::optional<ListRule> fit_list(ListSamples samples) {
   if (samples.empty()) return ListRule();
-  if (const FoundList found = fit_elements(samples)) return found;
+  if (FoundList found = fit_elements(samples)) return found;
   const auto length = fit_length(samples);
   if (!length) return std::nullopt;
   FoundList made;
