@@ -1,4 +1,4 @@
-// The library merges the threads' records by time and calls back for each (Callbacks). Records between the
+// The library merges the threads' records by time (records.hpp). Records between the
 // entry of a function of MPI and its end are a call (Call); one outside is a call by itself. At the end of a
 // call its records become items: what blocks with something else in one call, as MPI_Sendrecv does, begins
 // before either is waited for.
@@ -25,125 +25,13 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostHeld = std::size_t{1} << 22U;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50U;  // of one message, or of one rank's collective
 
-enum class What : std::uint8_t {
-  kEnter,
-  kLeave,
-  kSend,
-  kSendBegun,
-  kSendDone,
-  kReceive,
-  kReceiveBegun,
-  kReceiveDone,
-  kTested,
-  kCancelled,
-  kCollectiveBegun,
-  kCollective,
-  kCollectiveRequest,
-  kCollectiveDone,
-  kFlush,
-  kSwitched
-};
-
-std::string_view name_of(What what) {
-  switch (what) {
-    case What::kEnter:
-      return "Enter";
-    case What::kLeave:
-      return "Leave";
-    case What::kSend:
-      return "MpiSend";
-    case What::kSendBegun:
-      return "MpiIsend";
-    case What::kSendDone:
-      return "MpiIsendComplete";
-    case What::kReceive:
-      return "MpiRecv";
-    case What::kReceiveBegun:
-      return "MpiIrecvRequest";
-    case What::kReceiveDone:
-      return "MpiIrecv";
-    case What::kTested:
-      return "MpiRequestTest";
-    case What::kCancelled:
-      return "MpiRequestCancelled";
-    case What::kCollectiveBegun:
-      return "MpiCollectiveBegin";
-    case What::kCollective:
-      return "MpiCollectiveEnd";
-    case What::kCollectiveRequest:
-      return "NonBlockingCollectiveRequest";
-    case What::kCollectiveDone:
-      return "NonBlockingCollectiveComplete";
-    case What::kFlush:
-      return "BufferFlush";
-    case What::kSwitched:
-      return "MeasurementOnOff";
-  }
-  return "record";
-}
-
 /// A location has a file of its own definitions.
 bool has_definitions_of(const std::string& anchor, std::uint64_t location) {
   std::error_code error;
   return fs::exists(fs::path(anchor).replace_extension() / fmt::format("{}.def", location), error);
 }
 
-/// Nothing: it is none that moves data.
-std::optional<OperationKind> operation_of(std::uint8_t number) {
-  switch (number) {
-    case OTF2_COLLECTIVE_OP_BARRIER:
-      return OperationKind::kBarrier;
-    case OTF2_COLLECTIVE_OP_BCAST:
-      return OperationKind::kBcast;
-    case OTF2_COLLECTIVE_OP_GATHER:
-      return OperationKind::kGather;
-    case OTF2_COLLECTIVE_OP_GATHERV:
-      return OperationKind::kGatherv;
-    case OTF2_COLLECTIVE_OP_SCATTER:
-      return OperationKind::kScatter;
-    case OTF2_COLLECTIVE_OP_SCATTERV:
-      return OperationKind::kScatterv;
-    case OTF2_COLLECTIVE_OP_ALLGATHER:
-      return OperationKind::kAllgather;
-    case OTF2_COLLECTIVE_OP_ALLGATHERV:
-      return OperationKind::kAllgatherv;
-    case OTF2_COLLECTIVE_OP_ALLTOALL:
-      return OperationKind::kAlltoall;
-    case OTF2_COLLECTIVE_OP_ALLTOALLV:
-    case OTF2_COLLECTIVE_OP_ALLTOALLW:
-      return OperationKind::kAlltoallv;
-    case OTF2_COLLECTIVE_OP_ALLREDUCE:
-      return OperationKind::kAllreduce;
-    case OTF2_COLLECTIVE_OP_REDUCE:
-      return OperationKind::kReduce;
-    case OTF2_COLLECTIVE_OP_REDUCE_SCATTER:
-      return OperationKind::kReduceScatterv;
-    case OTF2_COLLECTIVE_OP_REDUCE_SCATTER_BLOCK:
-      return OperationKind::kReduceScatter;
-    case OTF2_COLLECTIVE_OP_SCAN:
-      return OperationKind::kScan;
-    case OTF2_COLLECTIVE_OP_EXSCAN:
-      return OperationKind::kExscan;
-    default:
-      return std::nullopt;
-  }
-}
-
 }  // namespace
-
-struct RankCalls::Record {
-  What what = What::kEnter;
-  std::uint64_t location = 0;
-  std::uint64_t time = 0;
-  std::uint32_t reference = 0;  // region or communicator
-  std::uint32_t peer = 0;       // or root
-  std::uint32_t tag = 0;
-  std::uint8_t operation = 0;
-  std::uint64_t bytes = 0;  // or the time at which a flush ends
-  std::uint64_t received = 0;
-  std::uint64_t request = 0;
-  std::uint64_t number = 0;  // of the rank's records
-};
 
 struct RankCalls::Call {
   const Region* region = nullptr;
@@ -164,135 +52,6 @@ struct RankCalls::Source {
   ReaderHandle reader;
   OTF2_GlobalEvtReader* events = nullptr;
   std::uint64_t expected = 0;
-};
-
-/// What the library calls, one function for each kind of record.
-struct Callbacks {
-  using Record = RankCalls::Record;
-
-  static OTF2_CallbackCode give(void* user, OTF2_LocationRef location, OTF2_TimeStamp time, Record record) {
-    auto& calls = *static_cast<RankCalls*>(user);
-    record.location = location;
-    record.time = time;
-    calls.take(record);
-    return calls.error().empty() ? OTF2_CALLBACK_SUCCESS : OTF2_CALLBACK_INTERRUPT;
-  }
-
-  static void set(OTF2_GlobalEvtReaderCallbacks* calls) {
-    using Location = OTF2_LocationRef;
-    using Time = OTF2_TimeStamp;
-    using List = OTF2_AttributeList;
-    using U32 = std::uint32_t;
-    using U64 = std::uint64_t;
-    OTF2_GlobalEvtReaderCallbacks_SetEnterCallback(calls, [](Location l, Time t, void* u, List*, U32 region) {
-      return give(u, l, t, {.what = What::kEnter, .reference = region});
-    });
-    OTF2_GlobalEvtReaderCallbacks_SetLeaveCallback(calls, [](Location l, Time t, void* u, List*, U32 region) {
-      return give(u, l, t, {.what = What::kLeave, .reference = region});
-    });
-    OTF2_GlobalEvtReaderCallbacks_SetCallingContextEnterCallback(
-        calls, [](Location l, Time t, void* u, List*, U32 context, U32) {
-          return give(u, l, t, {.what = What::kEnter, .reference = region_of(u, context)});
-        });
-    OTF2_GlobalEvtReaderCallbacks_SetCallingContextLeaveCallback(
-        calls, [](Location l, Time t, void* u, List*, U32 context) {
-          return give(u, l, t, {.what = What::kLeave, .reference = region_of(u, context)});
-        });
-    OTF2_GlobalEvtReaderCallbacks_SetMpiSendCallback(calls, [](Location l, Time t, void* u, List*, U32 peer,
-                                                               U32 communicator, U32 tag, U64 bytes) {
-      return give(u, l, t,
-                  {.what = What::kSend, .reference = communicator, .peer = peer, .tag = tag, .bytes = bytes});
-    });
-    OTF2_GlobalEvtReaderCallbacks_SetMpiIsendCallback(
-        calls,
-        [](Location l, Time t, void* u, List*, U32 peer, U32 communicator, U32 tag, U64 bytes, U64 request) {
-          return give(u, l, t,
-                      {.what = What::kSendBegun,
-                       .reference = communicator,
-                       .peer = peer,
-                       .tag = tag,
-                       .bytes = bytes,
-                       .request = request});
-        });
-    OTF2_GlobalEvtReaderCallbacks_SetMpiIsendCompleteCallback(
-        calls, [](Location l, Time t, void* u, List*, U64 request) {
-          return give(u, l, t, {.what = What::kSendDone, .request = request});
-        });
-    OTF2_GlobalEvtReaderCallbacks_SetMpiRecvCallback(
-        calls, [](Location l, Time t, void* u, List*, U32 peer, U32 communicator, U32 tag, U64 bytes) {
-          return give(
-              u, l, t,
-              {.what = What::kReceive, .reference = communicator, .peer = peer, .tag = tag, .bytes = bytes});
-        });
-    OTF2_GlobalEvtReaderCallbacks_SetMpiIrecvRequestCallback(
-        calls, [](Location l, Time t, void* u, List*, U64 request) {
-          return give(u, l, t, {.what = What::kReceiveBegun, .request = request});
-        });
-    OTF2_GlobalEvtReaderCallbacks_SetMpiIrecvCallback(
-        calls,
-        [](Location l, Time t, void* u, List*, U32 peer, U32 communicator, U32 tag, U64 bytes, U64 request) {
-          return give(u, l, t,
-                      {.what = What::kReceiveDone,
-                       .reference = communicator,
-                       .peer = peer,
-                       .tag = tag,
-                       .bytes = bytes,
-                       .request = request});
-        });
-    OTF2_GlobalEvtReaderCallbacks_SetMpiRequestTestCallback(
-        calls, [](Location l, Time t, void* u, List*, U64 request) {
-          return give(u, l, t, {.what = What::kTested, .request = request});
-        });
-    OTF2_GlobalEvtReaderCallbacks_SetMpiRequestCancelledCallback(
-        calls, [](Location l, Time t, void* u, List*, U64 request) {
-          return give(u, l, t, {.what = What::kCancelled, .request = request});
-        });
-    OTF2_GlobalEvtReaderCallbacks_SetMpiCollectiveBeginCallback(
-        calls,
-        [](Location l, Time t, void* u, List*) { return give(u, l, t, {.what = What::kCollectiveBegun}); });
-    OTF2_GlobalEvtReaderCallbacks_SetMpiCollectiveEndCallback(
-        calls, [](Location l, Time t, void* u, List*, OTF2_CollectiveOp operation, U32 communicator, U32 root,
-                  U64 sent, U64 received) {
-          return give(u, l, t,
-                      {.what = What::kCollective,
-                       .reference = communicator,
-                       .peer = root,
-                       .operation = operation,
-                       .bytes = sent,
-                       .received = received});
-        });
-    OTF2_GlobalEvtReaderCallbacks_SetNonBlockingCollectiveRequestCallback(
-        calls, [](Location l, Time t, void* u, List*, U64 request) {
-          return give(u, l, t, {.what = What::kCollectiveRequest, .request = request});
-        });
-    OTF2_GlobalEvtReaderCallbacks_SetNonBlockingCollectiveCompleteCallback(
-        calls, [](Location l, Time t, void* u, List*, OTF2_CollectiveOp operation, U32 communicator, U32 root,
-                  U64 sent, U64 received, U64 request) {
-          return give(u, l, t,
-                      {.what = What::kCollectiveDone,
-                       .reference = communicator,
-                       .peer = root,
-                       .operation = operation,
-                       .bytes = sent,
-                       .received = received,
-                       .request = request});
-        });
-    OTF2_GlobalEvtReaderCallbacks_SetBufferFlushCallback(
-        calls, [](Location l, Time t, void* u, List*, Time stop) {
-          return give(u, l, t, {.what = What::kFlush, .bytes = stop});
-        });
-    OTF2_GlobalEvtReaderCallbacks_SetMeasurementOnOffCallback(
-        calls, [](Location l, Time t, void* u, List*, OTF2_MeasurementMode mode) {
-          return give(u, l, t, {.what = What::kSwitched, .operation = mode});
-        });
-  }
-
- private:
-  static std::uint32_t region_of(void* user, std::uint32_t context) {
-    const auto& known = static_cast<RankCalls*>(user)->definitions_->regions_of_contexts;
-    const auto found = known.find(context);
-    return found == known.end() ? OTF2_UNDEFINED_REGION : found->second;
-  }
 };
 
 // --- records ---
@@ -348,10 +107,7 @@ void RankCalls::open_source() {
   if (code != OTF2_SUCCESS) return failed(code);
   source_->events = OTF2_Reader_GetGlobalEvtReader(reader);
   if (source_->events == nullptr) return failed(OTF2_ERROR_INVALID);
-  OTF2_GlobalEvtReaderCallbacks* const calls = OTF2_GlobalEvtReaderCallbacks_New();
-  Callbacks::set(calls);
-  code = OTF2_Reader_RegisterGlobalEvtCallbacks(reader, source_->events, calls, this);
-  OTF2_GlobalEvtReaderCallbacks_Delete(calls);
+  code = give_records(reader, source_->events, *this);
   if (code != OTF2_SUCCESS) failed(code);
 }
 
@@ -430,9 +186,19 @@ void RankCalls::fail(const Record& record, std::string_view what) {
                          record.number, name_of(record.what), what);
 }
 
-void RankCalls::take(const Record& given) {
+bool RankCalls::take(const Record& given) {
   Record record = given;
   record.number = ++records_;
+  add(record);
+  return error_.empty();
+}
+
+std::uint32_t RankCalls::region_of(std::uint32_t context) const {
+  const auto found = definitions_->regions_of_contexts.find(context);
+  return found == definitions_->regions_of_contexts.end() ? OTF2_UNDEFINED_REGION : found->second;
+}
+
+void RankCalls::add(const Record& record) {
   const auto found = threads_by_location_.find(record.location);
   if (found == threads_by_location_.end()) return;
   OneThread& thread = threads_[found->second];
@@ -601,6 +367,12 @@ void RankCalls::hold(const Record& record, std::vector<Item>& items, Item item) 
   items.push_back(std::move(item));
 }
 
+/// items: those of the call that is not queued yet.
+Item& RankCalls::held_by(const Open& open, std::vector<Item>& items) {
+  const std::uint64_t queued = first_ + items_.size();
+  return open.item < queued ? items_[open.item - first_] : items[open.item - queued];
+}
+
 void RankCalls::end_of_request(const Record& record, std::vector<std::uint64_t>& ended) {
   if (const auto open = closed(record.request); open && open->sends) ended.push_back(open->request);
 }
@@ -615,8 +387,7 @@ void RankCalls::end_of_receive(const Record& record, std::vector<Item>& items,
   } else if (!collective_of(record, known)) {
     known = Item();
   }
-  const std::uint64_t queued = first_ + items_.size();
-  Item& held = open->item < queued ? items_[open->item - first_] : items[open->item - queued];
+  Item& held = held_by(*open, items);
   if (known.kind != held.kind && known.kind != Item::Kind::kNative)
     return fail(record, fmt::format("request {} began as something else", record.request));
   known.blocking = false;
@@ -639,8 +410,7 @@ void RankCalls::cancelled(const Record& record, std::vector<Item>& items) {
     items.push_back(std::move(free));
     return;
   }
-  const std::uint64_t queued = first_ + items_.size();
-  Item& held = open->item < queued ? items_[open->item - first_] : items[open->item - queued];
+  Item& held = held_by(*open, items);
   held.is_held = false;
   held.kind = Item::Kind::kNative;
   notes_.insert("receives that were cancelled are left out");
@@ -696,7 +466,7 @@ Item RankCalls::message_of(const Record& record, bool sends) {
 
 /// False: it is none that moves data.
 bool RankCalls::collective_of(const Record& record, Item& item) {
-  const auto operation = operation_of(record.operation);
+  const auto operation = kind_of(record.operation);
   if (!operation) return false;
   const Communicator* const communicator = communicator_of(record);
   if (communicator == nullptr) return false;

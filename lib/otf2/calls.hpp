@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lib/otf2/definitions.hpp"
+#include "lib/otf2/records.hpp"
 
 namespace offramp::otf2 {
 
@@ -36,20 +37,17 @@ struct Item {
   std::vector<std::uint64_t> requests = {};  // of a wait
 };
 
-class RankCalls {
+class RankCalls final : private RecordSink {
  public:
   RankCalls(std::shared_ptr<const Definitions> definitions, int rank);
-  ~RankCalls();
-  RankCalls(const RankCalls&) = delete;
-  RankCalls& operator=(const RankCalls&) = delete;
+  ~RankCalls() override;
 
   /// False: there are no more, or error() says why not.
   bool next(Item& item);
   /// Names the file, the rank and the record.
   [[nodiscard]] const std::string& error() const { return error_; }
 
-  // Of what was read so far.
-  /// What is left out, a line for each kind.
+  /// What is left out of what was read so far, a line for each kind.
   [[nodiscard]] const std::set<std::string>& notes() const { return notes_; }
   /// Functions that move data or wait, and that nothing stands for.
   [[nodiscard]] const std::set<std::string>& unknown() const { return unknown_; }
@@ -57,8 +55,6 @@ class RankCalls {
   [[nodiscard]] std::size_t threads() const;
 
  private:
-  friend struct Callbacks;
-  struct Record;
   struct Call;
   struct Source;
   struct OneThread;
@@ -71,7 +67,9 @@ class RankCalls {
   void open_source();
   bool read_more();
   void at_end();
-  void take(const Record& record);
+  bool take(const Record& record) override;
+  [[nodiscard]] std::uint32_t region_of(std::uint32_t context) const override;
+  void add(const Record& record);
   void enter(OneThread& thread, const Record& record);
   void leave(OneThread& thread, const Record& record);
   void end_call(std::uint32_t number, OneThread& thread, std::uint64_t end);
@@ -81,6 +79,7 @@ class RankCalls {
   void end_of_request(const Record& record, std::vector<std::uint64_t>& ended);
   void cancelled(const Record& record, std::vector<Item>& items);
   std::optional<Open> closed(std::uint64_t id);
+  Item& held_by(const Open& open, std::vector<Item>& items);
   void hold(const Record& record, std::vector<Item>& items, Item item);
   [[nodiscard]] Item message_of(const Record& record, bool sends);
   bool collective_of(const Record& record, Item& item);

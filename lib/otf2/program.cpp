@@ -47,7 +47,7 @@ class Events final : public trace::MadeEvents {
     compute(item.computed);
     switch (item.kind) {
       case Item::Kind::kNative:
-        native(native_call(item.region));
+        native(call_of(item.region));
         break;
       case Item::Kind::kSend:
       case Item::Kind::kReceive:
@@ -66,46 +66,8 @@ class Events final : public trace::MadeEvents {
     return true;
   }
 
-  static Call native_call(const Region* region) {
-    if (region == nullptr) return Call::kOther;
-    switch (region->function.kind) {
-      case FunctionKind::kWait:
-      case FunctionKind::kWaitall:
-      case FunctionKind::kWaitany:
-      case FunctionKind::kWaitsome:
-      case FunctionKind::kTest:
-      case FunctionKind::kTestall:
-      case FunctionKind::kTestany:
-      case FunctionKind::kTestsome:
-        return wait_call(region->function.kind);
-      case FunctionKind::kProbe:
-        return Call::kProbe;
-      case FunctionKind::kSendrecv:
-      case FunctionKind::kSendrecvReplace:
-        return Call::kSendrecv;
-      default:
-        return region->function.call;
-    }
-  }
-  static Call wait_call(FunctionKind kind) {
-    switch (kind) {
-      case FunctionKind::kWait:
-        return Call::kWait;
-      case FunctionKind::kWaitany:
-        return Call::kWaitany;
-      case FunctionKind::kWaitsome:
-        return Call::kWaitsome;
-      case FunctionKind::kTest:
-      case FunctionKind::kTestall:
-      case FunctionKind::kTestany:
-      case FunctionKind::kTestsome:
-        return Call::kTest;
-      case FunctionKind::kSendrecv:
-      case FunctionKind::kSendrecvReplace:
-        return Call::kSendrecv;
-      default:
-        return Call::kWaitall;
-    }
+  static Call call_of(const Region* region) {
+    return region != nullptr ? region->function.call : Call::kOther;
   }
 
   void one_message(const Item& item) {
@@ -178,10 +140,11 @@ class Events final : public trace::MadeEvents {
     }
     const FunctionKind kind = item.region != nullptr ? item.region->function.kind : FunctionKind::kOther;
     const auto flags = static_cast<std::uint8_t>(item.continues ? recording::kContinues : 0);
-    if (requests.empty()) return native(native_call(item.region));
+    if (requests.empty()) return native(call_of(item.region));
     if (requests.size() == 1 && flags == 0 && (kind == FunctionKind::kWait || item.region == nullptr))
       return wait_for(requests.front());
-    wait_for(requests, wait_call(kind), flags);
+    const Call call = call_of(item.region);
+    wait_for(requests, call != Call::kOther ? call : Call::kWaitall, flags);
   }
 
   void free(const Item& item) {

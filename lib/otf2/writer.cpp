@@ -14,6 +14,7 @@
 #include "lib/configuration/registry.hpp"
 #include "lib/otf2/archive.hpp"
 #include "lib/otf2/library.hpp"
+#include "lib/otf2/records.hpp"
 #include "lib/replay/free_communication.hpp"
 #include "lib/report/replay_records.hpp"
 #include "lib/trace/mpi_functions.hpp"
@@ -30,48 +31,6 @@ constexpr std::uint32_t kProgram = 0;                // the region of the progra
 constexpr std::uint32_t kLocations = 0;
 constexpr std::uint32_t kSelfGroup = 1;
 constexpr std::uint32_t kFirstGroup = 2;
-
-/// Of OTF2, by OperationKind.
-OTF2_CollectiveOp operation_of(OperationKind kind) {
-  switch (kind) {
-    case OperationKind::kBarrier:
-      return OTF2_COLLECTIVE_OP_BARRIER;
-    case OperationKind::kBcast:
-      return OTF2_COLLECTIVE_OP_BCAST;
-    case OperationKind::kReduce:
-      return OTF2_COLLECTIVE_OP_REDUCE;
-    case OperationKind::kGather:
-      return OTF2_COLLECTIVE_OP_GATHER;
-    case OperationKind::kAllreduce:
-      return OTF2_COLLECTIVE_OP_ALLREDUCE;
-    case OperationKind::kScatter:
-      return OTF2_COLLECTIVE_OP_SCATTER;
-    case OperationKind::kAllgather:
-      return OTF2_COLLECTIVE_OP_ALLGATHER;
-    case OperationKind::kReduceScatter:
-      return OTF2_COLLECTIVE_OP_REDUCE_SCATTER_BLOCK;
-    case OperationKind::kAlltoall:
-      return OTF2_COLLECTIVE_OP_ALLTOALL;
-    case OperationKind::kScan:
-      return OTF2_COLLECTIVE_OP_SCAN;
-    case OperationKind::kExscan:
-      return OTF2_COLLECTIVE_OP_EXSCAN;
-    case OperationKind::kGatherv:
-      return OTF2_COLLECTIVE_OP_GATHERV;
-    case OperationKind::kScatterv:
-      return OTF2_COLLECTIVE_OP_SCATTERV;
-    case OperationKind::kAllgatherv:
-      return OTF2_COLLECTIVE_OP_ALLGATHERV;
-    case OperationKind::kReduceScatterv:
-      return OTF2_COLLECTIVE_OP_REDUCE_SCATTER;
-    case OperationKind::kAlltoallv:
-      return OTF2_COLLECTIVE_OP_ALLTOALLV;
-    case OperationKind::kSend:
-    case OperationKind::kCount:
-      break;
-  }
-  return OTF2_COLLECTIVE_OP_BARRIER;
-}
 
 OTF2_RegionRole role_of(const trace::Function& function) {
   using enum trace::FunctionKind;

@@ -1,0 +1,73 @@
+// What the library of OTF2 calls back with, as records of one form.
+#pragma once
+
+#include <otf2/otf2.h>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "offramp/model/operation.hpp"
+
+namespace offramp::otf2 {
+
+/// The kinds of records that are read; all others are passed over.
+enum class What : std::uint8_t {
+  kEnter,
+  kLeave,
+  kSend,
+  kSendBegun,
+  kSendDone,
+  kReceive,
+  kReceiveBegun,
+  kReceiveDone,
+  kTested,
+  kCancelled,
+  kCollectiveBegun,
+  kCollective,
+  kCollectiveRequest,
+  kCollectiveDone,
+  kFlush,
+  kSwitched
+};
+
+/// OTF2's name of such a record.
+std::string_view name_of(What what);
+
+struct Record {
+  What what = What::kEnter;
+  std::uint64_t location = 0;
+  std::uint64_t time = 0;
+  std::uint32_t reference = 0;  // region or communicator
+  std::uint32_t peer = 0;       // or root
+  std::uint32_t tag = 0;
+  std::uint8_t operation = 0;
+  std::uint64_t bytes = 0;  // or the time at which a flush ends
+  std::uint64_t received = 0;
+  std::uint64_t request = 0;
+  std::uint64_t number = 0;  // of the rank's records
+};
+
+/// Takes records in the order in which the library has them.
+class RecordSink {
+ public:
+  virtual ~RecordSink() = default;
+  /// False: no more are wanted.
+  virtual bool take(const Record& record) = 0;
+  /// The region that a calling context stands for, or OTF2_UNDEFINED_REGION.
+  [[nodiscard]] virtual std::uint32_t region_of(std::uint32_t context) const = 0;
+
+  RecordSink() = default;
+  RecordSink(const RecordSink&) = delete;
+  RecordSink& operator=(const RecordSink&) = delete;
+};
+
+/// Has a reader of events give them to a sink, which outlives it.
+OTF2_ErrorCode give_records(OTF2_Reader* reader, OTF2_GlobalEvtReader* events, RecordSink& sink);
+
+/// Nothing: it moves no data, or there is none of that number.
+std::optional<OperationKind> kind_of(OTF2_CollectiveOp operation);
+/// OTF2_COLLECTIVE_OP_BARRIER for what is no collective.
+OTF2_CollectiveOp operation_of(OperationKind kind);
+
+}  // namespace offramp::otf2
