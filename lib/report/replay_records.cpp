@@ -72,10 +72,7 @@ void ReplayRecords::used(int rank, std::uint64_t operation) {
 }
 
 void ReplayRecords::began(std::uint64_t operation, const OperationFacts& facts) {
-  if (traces_.empty()) return;
-  if (facts_.size() < kMostSpans) facts_.emplace(operation, facts);
-  const int rank = rank_of_operation(operation);
-  if (facts.kind == OperationKind::kSend && facts.peer == rank) of(traces_, rank).sent_to_self(operation);
+  if (!traces_.empty() && facts_.size() < kMostSpans) facts_.emplace(operation, facts);
 }
 
 void ReplayRecords::part(int rank, std::uint64_t message, std::uint64_t collective) {

@@ -161,8 +161,8 @@ std::string trace_events(const TraceRecorder& recorder, const TraceFacts& facts,
     if ((operation & kCollectiveOperation) != 0) continue;  // its messages have arrows
     const auto& [first, last] = ends;
     const bool sent_here = rank_of_operation(operation) == recorder.rank();
-    const bool received_here =
-        !sent_here || std::binary_search(recorder.to_self().begin(), recorder.to_self().end(), operation);
+    const auto known = facts.find(operation);
+    const bool received_here = !sent_here || (known != facts.end() && known->second.peer == recorder.rank());
     // A message to oneself may be one copy in memory: no way from here to there.
     if (sent_here && received_here && first.span == last.span) continue;
     if (sent_here) writer.arrow("s", *first.span, first.track);

@@ -30,21 +30,14 @@ class TraceRecorder {
       ++dropped_;
     }
   }
-  /// The rank has sent a message to itself.
-  void sent_to_self(std::uint64_t message) {
-    if (to_self_.size() < kMost) to_self_.push_back(message);
-  }
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] const std::vector<Span>& spans() const { return spans_; }
-  /// The messages that this rank has sent to itself, in the order of their numbers.
-  [[nodiscard]] const std::vector<std::uint64_t>& to_self() const { return to_self_; }
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
 
  private:
   int rank_;
   std::vector<Span> spans_;
-  std::vector<std::uint64_t> to_self_;
   std::uint64_t dropped_ = 0;
 };
 
