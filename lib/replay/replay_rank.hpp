@@ -209,7 +209,7 @@ class ReplayThread {
   RankHandle& rank_;
   recording::Reader& reader_;
   RankThreads* order_;
-  ReplayEvents* events_;  // of the observer; null: nobody is told
+  ReplayEvents* events_;  // null: the observer wants none
   Time began_;
   recording::Event event_;
   const Communicator* communicator_ = nullptr;  // of the event
