@@ -83,9 +83,7 @@ void Multicasts::take_tree(Stream& stream, const Load& load, Time at, const Reso
   const Time span = shared_.span_of(load, {}, last);
   const Time words = machine.cycles(flits * kWordsPerFlit);
   SharedUnits::Delay port = stream.worst;
-  port.add(shared_.pass(sender, SharedUnits::kPort, at, load, words,
-                        machine.cycles(std::int64_t{kMaximumFlits} * kWordsPerFlit)),
-           at, later(span, words));
+  port.add(shared_.leave(sender, at, load, words), at, later(span, words));
   stream.worst = port;
   for (const TreeHop& hop : plan.hops) {
     SharedUnits::Delay delay = port;
