@@ -50,10 +50,11 @@ void RecordFiles::write(std::string_view backend, ReplayRecords& records) {
     const std::string folder = path_of(options_.otf2, backend);
     tell(folder, trace::write_otf2(*records.timeline(), "program", folder));
   }
-  if (options_.trace.empty() || code_ != kDone) return;
+  if (options_.trace.empty() || is_trace_lost_) return;
   if (!trace_) {
     Result<TraceFile> file = TraceFile::create(options_.trace);
-    if (!file) return tell(options_.trace, file.error());
+    is_trace_lost_ = !file;
+    if (is_trace_lost_) return tell(options_.trace, file.error());
     trace_.emplace(std::move(*file));
   }
   place_.label = place_.replays > 1 ? fmt::format("{}: ", backend) : std::string();

@@ -41,6 +41,7 @@ class RecordFiles {
   const RecordOptions& options_;
   std::optional<TraceFile> trace_;
   TracePlace place_;
+  bool is_trace_lost_ = false;  // it could not be begun, which has been told
   int code_ = kDone;
 };
 
