@@ -213,10 +213,22 @@ string write_output(const string& path, std::string_view text, Readers readers) 
   return file->finish();
 }
 
-void tell_lost(std::string_view what, const string& path, const string& problem) {
+namespace {
+
+/// In one piece: other ranks write too.
+void remember_loss(const string& line) {
   loser = getpid();
-  const string line = fmt::format("offramp: cannot write the {} to {}: {}\n", what, in_quotes(path), problem);
-  (void)!::write(STDERR_FILENO, line.data(), line.size());  // in one piece: other ranks write too
+  (void)!::write(STDERR_FILENO, line.data(), line.size());
+}
+
+}  // namespace
+
+void tell_lost(std::string_view what, const string& path, const string& problem) {
+  remember_loss(fmt::format("offramp: cannot write the {} to {}: {}\n", what, in_quotes(path), problem));
+}
+
+void tell_incomplete(std::string_view what, const string& why) {
+  remember_loss(fmt::format("offramp: the {} is not whole: {}\n", what, why));
 }
 
 bool output_lost() {

@@ -68,7 +68,9 @@ std::string rewrite_output(const std::string& path, std::string_view mark,
 
 /// Says on standard error that an output is lost ("report", its name, the reason), and remembers it.
 void tell_lost(std::string_view what, const std::string& path, const std::string& problem);
-/// Whether this process has lost an output.
+/// The same of one of which a part is lost; what: what is not whole, and why, in words.
+void tell_incomplete(std::string_view what, const std::string& why);
+/// Whether this process has lost an output, or a part of one.
 bool output_lost();
 
 }  // namespace offramp

@@ -74,6 +74,16 @@ struct Part {
 /// The name of one rank's part beside a recording.
 std::string part_path(const std::string& path, int rank);
 
+/// Tells a part's file from another one of the same name: of an earlier run, or on another host.
+struct PartMark {
+  std::uint64_t bytes = 0;     // of the file
+  std::uint64_t checksum = 0;  // of its last bytes, 64 KiB of them at most
+
+  friend bool operator==(const PartMark&, const PartMark&) = default;
+};
+/// Nothing: there is no such file, or it cannot be read.
+std::optional<PartMark> mark_of_part(const std::string& path);
+
 /// A recording, all ranks. Readers share nothing but its bytes, which stay until the last of them is gone.
 class Recording {
  public:

@@ -84,8 +84,10 @@ class Recorder {
   /// Writes what there is to the file, as before a crash. Async-signal-safe if the file is open.
   void flush();
   /// Ends the recording, and returns the blocks that are in memory, or nothing where all are in the file: see
-  /// Part.
+  /// Part. Where the file could not be written to its end, they follow what is in it.
   std::string finish();
+  /// There is a file with the beginning of the recording at least.
+  [[nodiscard]] bool has_written() const { return store_.bytes_in_file() > 0; }
   /// Nothing of the program is missing.
   [[nodiscard]] bool complete() const { return !ended_; }
   /// What went wrong with the file, or empty.

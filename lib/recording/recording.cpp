@@ -171,6 +171,19 @@ std::string part_path(const std::string& path, int rank) {
   return fmt::format("{}.rank-{}", path, rank);
 }
 
+std::optional<PartMark> mark_of_part(const std::string& path) {
+  const Result<Source> source = Source::look(path);
+  if (!source) return std::nullopt;
+  constexpr std::uint64_t kLast = std::uint64_t{64} << 10U;
+  const std::uint64_t size = (*source).size();
+  const std::uint64_t last = std::min(size, kLast);
+  Buffer buffer;
+  std::string problem;
+  ByteSpan bytes = (*source).read(size - last, static_cast<std::size_t>(last), buffer, problem);
+  if (!problem.empty() || bytes.size() != last) return std::nullopt;
+  return PartMark{size, checksum_of([&] { return std::exchange(bytes, ByteSpan()); })};
+}
+
 Result<Recording> Recording::open(const std::string& path) {
   Result<Source> source = Source::open(path);
   if (source) return from_file(std::move(*source));

@@ -71,7 +71,8 @@ bool BlockStore::append(const BlockHeader& header, ByteSpan payload) {
   }
   fail("write");
   (void)!ftruncate(file_, static_cast<off_t>(begin));
-  return false;
+  close(std::exchange(file_, -1));  // what follows stays in memory
+  return append(header, payload);
 }
 
 void BlockStore::append_tail(const BlockHeader& header, ByteSpan payload, ByteSpan rest) {

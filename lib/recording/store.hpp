@@ -1,4 +1,5 @@
-// Where the finished blocks of one rank are: in memory, or beyond a limit in a file.
+// Where the finished blocks of one rank are: in memory, or beyond a limit in a file. Once that cannot be
+// written any more, what follows is in memory again.
 #pragma once
 
 #include <cstddef>
@@ -27,10 +28,12 @@ class BlockStore {
   void drop_tail();
   [[nodiscard]] bool has_tail() const { return tail_ > 0; }
 
-  /// What is in memory: nothing where there is a file.
+  /// What is in memory: nothing where all is in the file.
   std::string take();
   [[nodiscard]] bool in_file() const { return file_ >= 0; }
-  [[nodiscard]] std::uint64_t bytes() const { return in_file() ? end_ : memory_.size(); }
+  /// Of the finished blocks in the file.
+  [[nodiscard]] std::uint64_t bytes_in_file() const { return end_; }
+  [[nodiscard]] std::uint64_t bytes() const { return end_ + memory_.size(); }
   /// What went wrong with the file, or empty.
   [[nodiscard]] const std::string& problem() const { return problem_; }
 

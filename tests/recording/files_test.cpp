@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -301,6 +302,91 @@ TEST(Limits, AFullDiskEndsTheRecording) {
   const auto reader = (*recording).read(0);
   EXPECT_EQ(read_all(*reader).size(), events);
   EXPECT_TRUE(reader->cut());
+}
+
+/// Another size of files for this process, which is told by an error as a full disk is, and not by its
+/// signal.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit = {bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    (void)std::signal(SIGXFSZ, handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  void (*handler_)(int);
+  rlimit before_ = {};
+};
+
+TEST(Limits, WhatADiskHasNoRoomForStaysInMemory) {
+  const Folder folder;
+  RecorderOptions options = options_of();
+  options.limit = 10'000'000;
+  options.spill = folder.file("run.rank-0");
+  options.keep = true;
+  std::string rest;
+  {
+    const FileSizeLimit limit(300'000);
+    Recorder recorder(options);
+    Random random(1);
+    add_random(recorder, random, 100'000);
+    rest = recorder.finish();
+    EXPECT_TRUE(recorder.complete());
+    EXPECT_TRUE(recorder.has_written());
+    EXPECT_EQ(recorder.problem(), "cannot write " + options.spill + ": File too large");
+  }
+  EXPECT_GT(contents(options.spill).size(), 200'000U);
+  Recorder other(options_of());
+  Random again(1);
+  add_random(other, again, 100'000);
+  const Result<Recording> whole = one_rank(contents(options.spill) + rest),
+                          expected = one_rank(other.finish());
+  const auto reader = (*whole).read(0), expected_reader = (*expected).read(0);
+  EXPECT_EQ(read_all(*reader).size(), read_all(*expected_reader).size());
+  EXPECT_FALSE(reader->cut());
+}
+
+TEST(Limits, WhatNeitherDiskNorMemoryHasRoomForIsCut) {
+  const Folder folder;
+  RecorderOptions options = options_of();
+  options.limit = 200'000;
+  options.spill = folder.file("run.rank-0");
+  options.keep = true;
+  const FileSizeLimit limit(300'000);
+  Recorder recorder(options);
+  Random random(1);
+  add_random(recorder, random, 100'000);
+  const std::string rest = recorder.finish();
+  EXPECT_FALSE(recorder.complete());
+  const Result<Recording> recording = one_rank(contents(options.spill) + rest);
+  const auto reader = (*recording).read(0);
+  EXPECT_EQ(read_all(*reader).size(), recorder.events());
+  EXPECT_GT(recorder.events(), 10'000U);
+  EXPECT_TRUE(reader->cut());
+}
+
+TEST(Limits, APartIsKnownByItsSizeAndItsLastBytes) {
+  const Folder folder;
+  const auto write = [&](const char* name, const std::string& text) {
+    std::ofstream(folder.file(name), std::ios::binary) << text;
+    return mark_of_part(folder.file(name));
+  };
+  const std::string text(200'000, 'a');
+  const auto mark = write("a", text);
+  ASSERT_TRUE(mark);
+  EXPECT_EQ(mark->bytes, text.size());
+  EXPECT_EQ(write("b", text), mark);
+  EXPECT_NE(write("c", text + "a"), mark);
+  EXPECT_NE(write("d", text.substr(1) + "b"), mark);
+  EXPECT_TRUE(write("e", ""));
+  EXPECT_FALSE(mark_of_part(folder.file("none")));
 }
 
 TEST(Limits, AFileThatCannotBeOpenedIsTold) {

@@ -8,7 +8,8 @@ import subprocess
 import tempfile
 import time
 
-from launch import base_environment, descendants, mpi_of, run as launch
+from isolated import isolated, why_not
+from launch import base_environment, descendants, mpi_of, mpirun, run as launch
 from mpi_programs import CASE_LIMIT, cases, programs
 from replays import clocks, replay
 
@@ -213,6 +214,65 @@ def ends_untimely(arguments, tally):
         tally.record(label, ok, f"{output[-500:]}\n{str(info)[:500]}\n{str(replay)[:500]}", time.monotonic() - begun)
 
 
+def in_own_folders(here, command):
+    """Each rank in a folder of its own, as on a host with a disk of its own."""
+    script = f'rank=${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}; mkdir -p {here.path("")}$rank; cd {here.path("")}$rank; exec "$@"'
+    return ["sh", "-c", script, "sh", *command]
+
+
+def on_other_hosts(arguments, tally):
+    """Rank 0 does not see the files of the others: it copies them, and one recording comes of it."""
+    for backend in ("off", arguments.backends[0]):
+        label = f"recording/parts that rank 0 does not see are brought together {backend} 3 ranks"
+        if not tally.wants(label):
+            continue
+        with Folder(arguments) as here:
+            os.makedirs(here.path("0"))
+            # What an earlier run has left is another part.
+            with open(here.path("0/a.rec.rank-1"), "wb") as stale:
+                stale.write(b"OFFRAMPP" + bytes(1000))
+            result = mpirun(arguments.build, backend, 3, in_own_folders(here, [here.program("fixed_pattern")]), 120,
+                            {"OFFRAMP_RECORD": "a.rec", "OFFRAMP_SUMMARY": "false"})
+            other = mpirun(arguments.build, backend, 3, [here.program("fixed_pattern")], 120,
+                           {"OFFRAMP_RECORD": here.path("b.rec"), "OFFRAMP_SUMMARY": "false"})
+            infos = [here.info(here.path(name)) for name in ("0/a.rec", "b.rec")]
+            left = [name for _, _, names in os.walk(here.folder.name) for name in names]
+            ok = (result.ok and other.ok and sorted(left) == ["a.rec", "b.rec"] and infos[0].get("fingerprint") is not None
+                  and infos[0]["fingerprint"] == infos[1].get("fingerprint"))
+            tally.record(label, ok, f"{result.output}\n{other.output}\n{infos}\n{left}", result.seconds + other.seconds)
+
+
+def full_disk(arguments, tally):
+    """The disk of rank 1 is full amid the run: what does not fit stays in memory, and nothing is lost. That of rank 0 is: the
+    parts stay, and the error names host and file."""
+    label = "recording/a full disk"
+    if not tally.wants(label):
+        return
+    if problem := why_not():
+        tally.skip(label, problem)
+        return
+    for rank in (1, 0):
+        with Folder(arguments) as here:
+            folder = here.path(str(rank))
+            os.makedirs(folder)
+            soak = in_own_folders(here, [here.program("soak"), "--seconds", "5"])
+            library = os.path.join(arguments.build, "lib/libofframp.so")
+            variables = {"LD_PRELOAD": library, "OFFRAMP_BACKEND": "off", "OFFRAMP_RECORD": "a.rec"}
+            line = [*mpi_of(arguments.build).start(2, variables, ()), *soak]
+            kept = f"cp {folder}/a.rec* {here.path('')}"
+            script = f'mount -t tmpfs -o size=128k tmpfs {folder} && "$@"; echo "it ended with $?"; {kept}'
+            result = launch(isolated(["sh", "-c", script, "sh", *line]), base_environment(), 120)
+            if rank == 1:
+                info = here.info(here.path("0/a.rec"))
+                ok = "it ended with 0" in result.output and info.get("complete") is True
+            else:
+                info = here.info(here.path("a.rec"))
+                ok = (re.search(r"the recording is not whole: of rank 0, on \S+, it ends early: cannot write \S+/a\.rec\.rank-0: No space left", result.output)
+                      and "cannot write the recording to" in result.output and "it ended with 74" in result.output
+                      and info["ranks"][0]["events"] > 100 and os.path.getsize(here.path("1/a.rec.rank-1")) > 100_000)
+            tally.record(f"{label} of rank {rank}", bool(ok), f"{result.output}\n{str(info)[:1000]}", result.seconds)
+
+
 def phases(arguments, tally):
     label = "recording/MPI_Pcontrol names phases"
     if not tally.wants(label):
@@ -252,5 +312,7 @@ def run(arguments, tally):
     every_program(arguments, tally, 3)
     threads(arguments, tally)
     ends_untimely(arguments, tally)
+    on_other_hosts(arguments, tally)
+    full_disk(arguments, tally)
     phases(arguments, tally)
     refusals(arguments, tally)

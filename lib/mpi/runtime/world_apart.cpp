@@ -29,7 +29,7 @@ namespace {
 constexpr std::size_t kPiece = std::size_t{1} << 30;  // a message of MPI has no more than 2^31 - 1 elements
 }
 
-void WorldApart::send(const std::string& text) const {
+void WorldApart::send(std::string_view text) const {
   std::uint64_t size = text.size();
   native.Send(&size, 1, MPI_UINT64_T, 0, 0, comm_);
   for (std::size_t at = 0; at < text.size(); at += kPiece)
@@ -58,6 +58,18 @@ std::vector<std::string> WorldApart::gather(std::string own) const {
   return all;
 }
 
+void WorldApart::send_pieces(const std::function<std::string_view()>& next) const {
+  for (;;) {
+    const std::string_view piece = next();
+    send(piece);
+    if (piece.empty()) return;
+  }
+}
+
+void WorldApart::receive_pieces(int rank, const std::function<void(std::string_view)>& take) const {
+  for (std::string piece = receive(rank); !piece.empty(); piece = receive(rank)) take(piece);
+}
+
 std::uint64_t WorldApart::sum(std::uint64_t own) const {
   std::uint64_t total = 0;
   native.Allreduce(&own, &total, 1, MPI_UINT64_T, MPI_SUM, comm_);
@@ -67,6 +79,12 @@ std::uint64_t WorldApart::sum(std::uint64_t own) const {
 bool WorldApart::hear(bool of_rank_0) const {
   int said = of_rank_0 ? 1 : 0;
   native.Bcast(&said, 1, MPI_INT, 0, comm_);
+  return said != 0;
+}
+
+bool WorldApart::hear_own(const std::vector<int>& of_rank_0) const {
+  int said = 0;
+  native.Scatter(of_rank_0.data(), 1, MPI_INT, &said, 1, MPI_INT, 0, comm_);
   return said != 0;
 }
 

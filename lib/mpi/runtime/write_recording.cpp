@@ -4,8 +4,9 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <iterator>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,11 +19,6 @@
 
 namespace offramp {
 namespace {
-
-std::string contents_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 recording::Description describe(Session& session) {
   const RunFacts facts = facts_of(session);
@@ -47,6 +43,91 @@ recording::Description describe(Session& session) {
     if (!setting.is_default()) known.emplace_back("setting " + setting.key, setting.value);
   }
   return description;
+}
+
+/// What others know a rank's part by.
+std::string encode(const std::optional<recording::PartMark>& mark) {
+  return mark ? fmt::format("{} {}", mark->bytes, mark->checksum) : std::string();
+}
+
+/// What of a rank's part is lost, because its own file could not be written and memory had no room for it.
+/// Each host may have a disk of its own.
+std::string loss_of(const recording::Recorder& recorder, int rank, bool rest_in_memory) {
+  const bool lost = !recorder.complete() || (rank == 0 && rest_in_memory && recorder.has_written());
+  if (!lost) return {};
+  return fmt::format("of rank {}, on {}, it ends early: {}", rank, look_at_host().name, recorder.problem());
+}
+
+/// Of the first rank that has lost something, and how many more have.
+std::string first_of(const std::vector<std::string>& losses) {
+  std::string first;
+  std::uint64_t others = 0;
+  for (const std::string& loss : losses) {
+    others += static_cast<std::uint64_t>(!loss.empty() && !first.empty());
+    if (first.empty()) first = loss;
+  }
+  return others == 0 ? first : fmt::format("{} (and of {} more)", first, counted(others, "rank"));
+}
+
+/// Sends to rank 0 what it does not see of this rank's part: what is in a file, and what is in memory.
+void send_part(const WorldApart& apart, const std::string& path, std::string_view memory) {
+  std::ifstream file;
+  if (!path.empty()) file.open(path, std::ios::binary);
+  std::vector<char> buffer(std::size_t{1} << 20U);
+  apart.send_pieces([&] {
+    file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    const std::string_view piece(buffer.data(), static_cast<std::size_t>(file.gcount()));
+    return piece.empty() ? std::exchange(memory, std::string_view()) : piece;
+  });
+}
+
+/// Empty, or why this rank could not write the part of another.
+std::string receive_part(const WorldApart& apart, int rank, const std::string& path) {
+  Result<OutputFile> file = OutputFile::create(path);
+  apart.receive_pieces(rank, [&](std::string_view piece) {
+    if (file) file->write(piece);
+  });
+  return file ? file->finish() : file.error();
+}
+
+/// Of a run that records into a file: the parts stay in their files, and rank 0 gets none of them into
+/// memory. A part that it does not see whole is copied: the rank is on a host with a file system of its own,
+/// or could not write all of it.
+Result<recording::Recording> parts_of_all(Session& session, const WorldApart& apart) {
+  using Recording = Result<recording::Recording>;
+  const recording::Recorder& recorder = session.recorder()->recorder();
+  const std::string& record = session.configuration().record;
+  const auto path_of = [&](std::size_t rank) { return recording::part_path(record, static_cast<int>(rank)); };
+  const std::string own = path_of(static_cast<std::size_t>(apart.rank()));
+  const std::string memory = session.recorder()->recorder().finish();
+  const std::string loss = first_of(apart.gather(loss_of(recorder, apart.rank(), !memory.empty())));
+  if (!loss.empty()) tell_incomplete("recording", loss);
+  const bool in_file = memory.empty() || (apart.rank() == 0 && recorder.has_written());
+  const std::vector<std::string> marks =
+      apart.gather(in_file ? encode(recording::mark_of_part(own)) : std::string());
+  std::vector<int> unseen;
+  for (std::size_t rank = 0; rank < marks.size(); ++rank) {
+    const bool seen = !marks[rank].empty() && marks[rank] == encode(recording::mark_of_part(path_of(rank)));
+    unseen.push_back(seen ? 0 : 1);
+  }
+  if (apart.hear_own(unseen) && apart.rank() != 0)
+    send_part(apart, recorder.has_written() ? own : std::string(), memory);
+  if (apart.rank() != 0) return Recording::failure("it is at rank 0");
+  std::vector<recording::Part> parts(marks.size());
+  std::string problem;
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    parts[rank].path = path_of(rank);
+    if (unseen[rank] == 0) continue;
+    if (rank == 0) {
+      parts[rank] = {memory, {}};
+      continue;
+    }
+    const std::string lost = receive_part(apart, static_cast<int>(rank), parts[rank].path);
+    if (problem.empty() && !lost.empty())
+      problem = fmt::format("a copy of the part of rank {}: {}; the parts stay where they are", rank, lost);
+  }
+  if (!problem.empty()) return Recording::failure(problem);
+  return recording::Recording::from_parts(describe(session), std::move(parts));
 }
 
 }  // namespace
@@ -105,10 +186,15 @@ Recorded gather_recording(Session& session, const WorldApart& apart) {
     recorded.unsettled =
         fmt::format("{}; its recording is in {}: offramp replay settles it", too_long, recorded.path);
   }
-  std::string own = recorder.finish();
-  // It may be on another host than rank 0.
-  if (own.empty()) own = contents_of(recording::part_path(configuration.record, session.engine().rank()));
-  std::vector<std::string> parts = apart.gather(std::move(own));
+  if (!configuration.record.empty()) {
+    recorded.recording = parts_of_all(session, apart);
+    if (cut > 0)
+      recorded.unsettled =
+          fmt::format("the recording of {} ends early; offramp replay --partial {} shows what there is",
+                      counted(cut, "rank"), recorded.path);
+    return recorded;
+  }
+  std::vector<std::string> parts = apart.gather(recorder.finish());
   if (apart.rank() == 0)
     recorded.recording = recording::Recording::from_parts(describe(session), std::move(parts));
   return recorded;
@@ -119,10 +205,17 @@ void write_recording(Session& session, const WorldApart& apart, Recorded& record
   std::string problem;
   if (apart.rank() == 0) {
     problem = recorded.recording ? recorded.recording->write(recorded.path) : recorded.recording.error();
-    if (!problem.empty()) tell_lost("recording", recorded.path, problem);
+    if (!problem.empty()) {
+      tell_lost("recording", recorded.path, problem);
+    } else {  // the parts go
+      recorded.recording = recording::Recording::open(recorded.path);
+    }
   }
-  if (apart.hear(problem.empty()))
-    (void)unlink(recording::part_path(recorded.path, session.engine().rank()).c_str());
+  if (!apart.hear(problem.empty())) return;
+  // Rank 0 may have copies of parts that are on other hosts.
+  const int first = apart.rank();
+  const int end = first == 0 ? session.engine().ranks() : first + 1;
+  for (int rank = first; rank < end; ++rank) (void)unlink(recording::part_path(recorded.path, rank).c_str());
 }
 
 bool leave_recording(Session& session) {
