@@ -147,6 +147,30 @@ Result<ElfImage> read_elf(const std::string& path) {
   return image;
 }
 
+std::string build_id_of_file(const std::string& path) {
+  elf_version(EV_CURRENT);
+  const File file(path);
+  for (Elf_Scn* section = file.elf() == nullptr ? nullptr : elf_nextscn(file.elf(), nullptr);
+       section != nullptr; section = elf_nextscn(file.elf(), section)) {
+    GElf_Shdr shape;
+    if (gelf_getshdr(section, &shape) == nullptr || shape.sh_type != SHT_NOTE) continue;
+    Elf_Data* const data = elf_getdata(section, nullptr);
+    if (data == nullptr) continue;
+    GElf_Nhdr note;
+    std::size_t name = 0, content = 0;
+    for (std::size_t at = 0; (at = gelf_getnote(data, at, &note, &name, &content)) > 0;) {
+      const auto* const bytes = static_cast<const char*>(data->d_buf);
+      constexpr std::string_view kOwner("GNU", 4);
+      if (note.n_type != NT_GNU_BUILD_ID || std::string_view(bytes + name, note.n_namesz) != kOwner) continue;
+      std::string text;
+      for (const char byte : std::string_view(bytes + content, note.n_descsz))
+        text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+      return text;
+    }
+  }
+  return {};
+}
+
 std::string find_library(const std::string& name, const ElfImage& image) {
   // As ld.so does it: what is in RPATH comes before the user's folders, unless there is a RUNPATH, which
   // comes behind them and puts RPATH out of force.

@@ -19,6 +19,10 @@ struct ElfImage {
 /// Reads a file of any content; what is not a dynamic ELF file for this machine is an error in words.
 Result<ElfImage> read_elf(const std::string& path);
 
+/// The linker's mark of one build of a program or library, in hexadecimal. Empty: it has none, or the file
+/// cannot be read.
+std::string build_id_of_file(const std::string& path);
+
 /// Where the dynamic loader would find a library that an image needs. Empty: nowhere.
 std::string find_library(const std::string& name, const ElfImage& image);
 

@@ -19,6 +19,7 @@
 #include "lib/recording/event.hpp"
 #include "lib/report/words.hpp"
 #include "offramp/kernel/hash.hpp"
+#include "tools/places.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
@@ -53,14 +54,16 @@ struct RankContents {
 struct Contents {
   std::vector<RankContents> ranks;
   std::map<std::string, std::uint64_t, std::less<>> calls;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> places;  // function, and place as recorded
   std::vector<std::string> phases;  // names, in the order in which rank 0 comes to them
 };
 
-/// Of all that is the same whichever hardware carried the program. Numbers of functions and of lists are
-/// those of one recording: what they stand for counts.
+/// Of all that is the same whichever hardware carried the program, and whichever build of it ran. Numbers of
+/// functions and of lists are those of one recording: what they stand for counts.
 std::uint64_t fingerprint(const recording::Reader& reader, const Event& event, std::uint64_t before) {
   Event own = event;
   own.call = 0;
+  own.site = 0;
   own.list = own.second_list = 0;
   std::uint64_t hash = hashed(own, before);
   hash = fnv1a_64(bytes_of(reader.call(event.call)), hash);
@@ -87,7 +90,7 @@ RankContents read_rank(const trace::Program& program, int rank, Contents& all) {
   RankContents rank_contents;
   if (program.recording) rank_contents.bytes = program.recording->bytes(rank);
   const auto reader = program.read(rank);
-  std::vector<std::uint64_t> calls;
+  std::vector<std::vector<std::uint64_t>> calls;  // by function and place
   for (Event event; reader->next(event);) {
     ++rank_contents.events;
     if (rank_contents.threads.empty() || reader->has_threads())
@@ -102,14 +105,23 @@ RankContents read_rank(const trace::Program& program, int rank, Contents& all) {
     rank_contents.fingerprint = fingerprint(*reader, event, rank_contents.fingerprint);
     if ((event.flags & recording::kContinues) == 0) {
       if (event.call >= calls.size()) calls.resize(std::size_t{event.call} + 1);
-      ++calls[event.call];
+      auto& sites = calls[event.call];
+      if (event.site >= sites.size()) sites.resize(std::size_t{event.site} + 1);
+      ++sites[event.site];
     }
     if (event.kind != EventKind::kPhase || event.tag <= 0 || rank != 0) continue;
     const std::string name = phase_name(*reader, event);
     if (std::find(all.phases.begin(), all.phases.end(), name) == all.phases.end()) all.phases.push_back(name);
   }
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    if (calls[i] > 0) all.calls[std::string(reader->call(static_cast<std::uint16_t>(i)))] += calls[i];
+  for (std::size_t call = 0; call < calls.size(); ++call) {
+    const std::string function(reader->call(static_cast<std::uint16_t>(call)));
+    for (std::size_t site = 0; site < calls[call].size(); ++site) {
+      const std::uint64_t count = calls[call][site];
+      if (count == 0) continue;
+      all.calls[function] += count;
+      if (const std::string_view place = reader->site(static_cast<std::uint32_t>(site)); !place.empty())
+        all.places[{function, std::string(place)}] += count;
+    }
   }
   rank_contents.cut = reader->cut();
   rank_contents.error = reader->error();
@@ -134,6 +146,36 @@ bool is_readable(const Contents& contents) {
                      [](const RankContents& rank) { return rank.error.empty(); });
 }
 
+constexpr std::size_t kLongestPlace = 200;  // of C++ templates
+
+/// All that the recording names; complains where they have no names.
+Places names_of_places(const trace::Program& program, const Contents& contents) {
+  Places names(program.description);
+  std::vector<std::string> sites;
+  for (const auto& [place, count] : contents.places) {
+    if (std::find(sites.begin(), sites.end(), place.second) == sites.end()) sites.push_back(place.second);
+  }
+  names.look_up(sites);
+  for (const std::string& problem : names.problems()) complain("note: " + problem);
+  return names;
+}
+
+void print_places(const trace::Program& program, const Contents& contents) {
+  if (contents.places.empty()) return;
+  constexpr std::size_t kShown = 12;
+  const Places names = names_of_places(program, contents);
+  std::vector<std::pair<std::pair<std::string, std::string>, std::uint64_t>> places(contents.places.begin(),
+                                                                                    contents.places.end());
+  std::stable_sort(places.begin(), places.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  fmt::print("\n  {:<30}{:>14}  called from\n", "function", "calls");
+  for (std::size_t i = 0; i < std::min(places.size(), kShown); ++i)
+    fmt::print("  {:<30}{:>14}  {}\n", printable(places[i].first.first), places[i].second,
+               printable(names.text(places[i].first.second), kLongestPlace));
+  if (places.size() > kShown)
+    fmt::print("  and {} other places: --json has all of them\n", places.size() - kShown);
+}
+
 void print_json(const trace::Program& program, const Contents& contents) {
   Json facts = Json::object();
   for (const auto& [name, text] : program.description.facts) facts[printable(name)] = printable(text, 1000);
@@ -153,6 +195,13 @@ void print_json(const trace::Program& program, const Contents& contents) {
                      {"complete", !rank.cut && rank.error.empty()},
                      {"error", rank.error}});
   }
+  Json places = Json::array();
+  const Places names = names_of_places(program, contents);
+  for (const auto& [place, count] : contents.places)
+    places.push_back({{"function", printable(place.first)},
+                      {"place", printable(place.second)},
+                      {"name", printable(names.text(place.second), kLongestPlace)},
+                      {"calls", count}});
   Json calls = Json::object();
   for (const auto& [name, count] : contents.calls) calls[printable(name)] = count;
   const Json all = {{"version", program.description.version},  // 0 but of recordings
@@ -161,6 +210,7 @@ void print_json(const trace::Program& program, const Contents& contents) {
                     {"missing", program.missing},
                     {"fingerprint", joint_fingerprint(contents)},
                     {"calls", calls},
+                    {"places", places},
                     {"phases", contents.phases},
                     {"ranks", ranks}};
   fmt::print("{}\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
@@ -207,6 +257,7 @@ void print_text(const std::string& program_name, const trace::Program& program, 
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   fmt::print("\n  {:<30}{:>14}\n", "function", "calls");
   for (const auto& [name, count] : calls) fmt::print("  {:<30}{:>14}\n", printable(name), count);
+  print_places(program, contents);
   for (std::size_t i = 0; i < contents.ranks.size(); ++i) {
     if (contents.ranks[i].cut)
       fmt::print("rank {} is cut off after {} events\n", i, contents.ranks[i].events);
@@ -255,6 +306,8 @@ std::string event_text(recording::Reader& reader, const Event& event) {
     text += match ? fmt::format(" took {} {}", match->source, match->tag) : std::string(" took nothing");
   }
   if (!reader.choice().empty()) text += fmt::format(" chose {}", fmt::join(reader.choice(), " "));
+  if (const std::string_view site = reader.site(event.site); !site.empty())
+    text += fmt::format(" at {}", printable(site));
   return text;
 }
 

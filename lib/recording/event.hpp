@@ -60,7 +60,7 @@ struct Event {
   std::int32_t tag = 0;
   std::uint32_t list = 0;  // 0: none
   std::uint32_t second_list = 0;
-  std::uint32_t zero_too = 0;
+  std::uint32_t site = 0;  // where in the program the call is: see Reader::site(); 0: not known
   /// Of a message, its size or the room for it; of a collective Operation::bytes, or with blocks of
   /// different sizes what this rank sends.
   std::uint64_t bytes = 0;

@@ -35,6 +35,7 @@ constexpr std::array kFields = {
     Field{offsetof(Event, second_list), Width::kWord, UINT32_MAX},
     Field{offsetof(Event, operation), Width::kByte, number(OperationKind::kCount) - 1},
     Field{offsetof(Event, function), Width::kByte, number(ReduceFunction::kUser)},
+    Field{offsetof(Event, site), Width::kWord, UINT16_MAX},
 };
 
 template <typename Word>

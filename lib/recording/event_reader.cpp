@@ -17,7 +17,7 @@ void EventReader::begin(ByteSpan payload) {
   position_ = copy_left_ = distance_ = 0;
   values_.clear();
   lists_.clear();
-  calls_.clear();
+  block_names_.clear();
 }
 
 const Event* EventReader::next() {
@@ -76,8 +76,10 @@ void EventReader::add_event(std::uint64_t kind) {
   if (cursor_.problem() != nullptr) return;
   if (event.list > lists_.size() || event.second_list > lists_.size())
     return cursor_.fail("an event has a list that was not defined");
-  if (event.call >= calls_.size()) return cursor_.fail("an event has a name that was not defined");
-  event.call = calls_[event.call];
+  if (event.call >= block_names_.size() || event.site > block_names_.size())
+    return cursor_.fail("an event has a name that was not defined");
+  event.call = block_names_[event.call];
+  if (event.site != 0) event.site = block_names_[event.site - 1] + std::uint32_t{1};
   symbols_.push_back(event);
   remember(static_cast<std::uint16_t>(symbols_.size() - 1));
 }
@@ -104,7 +106,7 @@ void EventReader::add_name() {
     names_.emplace_back(name);
     found = numbers_.emplace(names_.back(), static_cast<std::uint16_t>(names_.size() - 1)).first;
   }
-  calls_.push_back(found->second);
+  block_names_.push_back(found->second);
 }
 
 std::span<const std::uint64_t> EventReader::list(std::uint32_t number) const {
@@ -112,7 +114,7 @@ std::span<const std::uint64_t> EventReader::list(std::uint32_t number) const {
   return {values_.data() + lists_[number - 1].begin, lists_[number - 1].count};
 }
 
-std::string_view EventReader::call(std::uint16_t number) const {
+std::string_view EventReader::name(std::uint32_t number) const {
   return number < names_.size() ? std::string_view(names_[number]) : std::string_view();
 }
 

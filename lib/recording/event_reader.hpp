@@ -27,8 +27,9 @@ class EventReader {
 
   /// Lists of the block begun last.
   [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const;
-  /// Event::call counts the names in the order in which the blocks used them first.
-  [[nodiscard]] std::string_view call(std::uint16_t number) const;
+  /// Event::call and Event::site count the names in the order in which the blocks used them first, the latter
+  /// from 1.
+  [[nodiscard]] std::string_view name(std::uint32_t number) const;
 
  private:
   struct List {
@@ -54,8 +55,8 @@ class EventReader {
   std::uint64_t copy_left_ = 0;
   std::uint64_t distance_ = 0;
   std::vector<std::uint64_t> values_;
-  std::vector<List> lists_;           // number - 1
-  std::vector<std::uint16_t> calls_;  // of the block: number in names_
+  std::vector<List> lists_;                 // number - 1
+  std::vector<std::uint16_t> block_names_;  // of the block: number in names_
   std::deque<std::string> names_;
   std::unordered_map<std::string_view, std::uint16_t> numbers_;
 };

@@ -77,6 +77,7 @@ void EventWriter::clear() {
   std::fill(contexts_.begin(), contexts_.end(), 0U);
   deltas_ = {};
   std::fill(written_calls_.begin(), written_calls_.end(), std::uint16_t{0});
+  std::fill(written_sites_.begin(), written_sites_.end(), std::uint16_t{0});
   names_ = 0;
   lists_.clear();
   values_.clear();
@@ -91,7 +92,7 @@ void EventWriter::predict_nothing() {
 
 bool EventWriter::full() const {
   return payload_.size() >= kPayloadTarget || symbols_ == kMostSymbols || listed_ >= kMostValues ||
-         names_ == UINT16_MAX;
+         names_ >= UINT16_MAX - 1;
 }
 
 const EventWriter::Entry* EventWriter::add(const Event& event) {
@@ -99,7 +100,6 @@ const EventWriter::Entry* EventWriter::add(const Event& event) {
   end_copy();
   Event plain = event;
   plain.zero = 0;
-  plain.zero_too = 0;
   const std::uint32_t known = symbols_;
   const std::uint16_t symbol = intern(plain);
   if (symbol == known) {
@@ -179,18 +179,31 @@ void EventWriter::grow_entries() {
 void EventWriter::put_new(const Event& event) {
   Event written = event;
   const std::size_t call = std::min<std::size_t>(event.call, calls_.size());
-  if (written_calls_[call] == 0) put_name(static_cast<std::uint16_t>(call));
-  written.call = static_cast<std::uint16_t>(written_calls_[call] - 1);
+  std::uint16_t& name = written_calls_[call];
+  if (name == 0) name = put_name(call < calls_.size() ? std::string_view(calls_[call]) : std::string_view());
+  written.call = static_cast<std::uint16_t>(name - 1);
+  if (event.site != 0) {
+    std::uint16_t& site = written_sites_[event.site - 1];
+    if (site == 0) site = put_name(sites_[event.site - 1]);
+    written.site = site;
+  }
   payload_.put(token(Token::kNew, static_cast<std::uint64_t>(event.kind)));
   deltas_.put(payload_, written);
 }
 
-void EventWriter::put_name(std::uint16_t call) {
-  const std::string_view name = call < calls_.size() ? std::string_view(calls_[call]) : std::string_view();
+/// Returns its number in the block, counted from 1.
+std::uint16_t EventWriter::put_name(std::string_view name) {
   payload_.put(token(Token::kDefine, static_cast<std::uint64_t>(Definition::kName)));
   payload_.put(name.size());
   payload_.put(byte_span(name));
-  written_calls_[call] = ++names_;
+  return ++names_;
+}
+
+std::uint32_t EventWriter::site(std::string_view name) {
+  if (sites_.size() == kMostSites) return 0;
+  sites_.emplace_back(name);
+  written_sites_.push_back(0);
+  return static_cast<std::uint32_t>(sites_.size());
 }
 
 void EventWriter::put_known(std::uint16_t symbol) {

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/recording/event_code.hpp"
@@ -45,6 +47,8 @@ class EventWriter {
   /// Takes any other event.
   const Entry* add(const Event& event);
   std::uint32_t list(std::span<const std::uint64_t> values);
+  /// For Event::site: the number of a place that was not named before, or 0: there are too many.
+  std::uint32_t site(std::string_view name);
 
   /// The block has to end here.
   [[nodiscard]] bool full() const;
@@ -92,7 +96,7 @@ class EventWriter {
     return {word(bytes, word(event.operation, event.call, 16), 32),
             word(event.communicator, static_cast<std::uint32_t>(event.peer), 32),
             word(static_cast<std::uint32_t>(event.tag), event.list, 32),
-            event.second_list,
+            word(event.second_list, event.site, 32),
             event.bytes,
             event.extra};
   }
@@ -118,7 +122,7 @@ class EventWriter {
   void grow_entries();
   void put_new(const Event& event);
   void put_known(std::uint16_t symbol);
-  void put_name(std::uint16_t call);
+  std::uint16_t put_name(std::string_view name);
   void end_copy();
   [[nodiscard]] std::size_t cost_of_known(std::uint64_t count) const;
   void find_distance();
@@ -144,6 +148,8 @@ class EventWriter {
   EventDeltas deltas_;
   std::span<const char* const> calls_;
   std::vector<std::uint16_t> written_calls_;  // number in the block, + 1
+  std::vector<std::string> sites_;            // number - 1
+  std::vector<std::uint16_t> written_sites_;  // as written_calls_
   std::uint16_t names_ = 0;
   std::vector<List> lists_;  // number - 1
   std::vector<std::uint64_t> values_;

@@ -21,13 +21,15 @@ inline constexpr std::string_view kFileMagic = "OFFRAMPR";
 inline constexpr std::string_view kPartMagic = "OFFRAMPP";
 
 /// Another number for every change after which an older reader would misread something.
-inline constexpr std::uint32_t kVersion = 4;
-/// The oldest that is read. It has no column of gaps, and version 3 none of threads.
+inline constexpr std::uint32_t kVersion = 5;
+/// The oldest that is read. It has no column of gaps, version 3 none of threads, and up to version 4 events
+/// have no sites.
 inline constexpr std::uint32_t kOldestVersion = 2;
 
 // Limits of the format: readers refuse what is beyond.
 inline constexpr std::uint32_t kMostRanks = 1U << 22U;
 inline constexpr std::uint32_t kMostThreads = 1U << 12U;           // of a rank, one after the other
+inline constexpr std::size_t kMostSites = std::size_t{1} << 14U;   // of a rank; others are not known
 inline constexpr std::size_t kMostSymbols = 8192;                  // different events of a block
 inline constexpr std::size_t kWindow = std::size_t{64} << 10U;     // events that a copy can go back
 inline constexpr std::size_t kMostValues = std::size_t{1} << 20U;  // of one list

@@ -56,7 +56,10 @@ class RankReader final : public Reader {
   [[nodiscard]] Gaps gaps() const override { return gaps_; }
   [[nodiscard]] bool has_threads() const override { return !blocks_->of(Column::kThreads).empty(); }
   [[nodiscard]] std::uint32_t thread() const override { return thread_; }
-  [[nodiscard]] std::string_view call(std::uint16_t number) const override { return reader_.call(number); }
+  [[nodiscard]] std::string_view call(std::uint16_t number) const override { return reader_.name(number); }
+  [[nodiscard]] std::string_view site(std::uint32_t number) const override {
+    return number == 0 ? std::string_view() : reader_.name(number - 1);
+  }
   [[nodiscard]] bool cut() const override { return cut_; }
   [[nodiscard]] std::optional<std::uint64_t> events() const override { return end_; }
   [[nodiscard]] const std::string& error() const override { return error_; }

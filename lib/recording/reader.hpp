@@ -57,6 +57,9 @@ class Reader {
   [[nodiscard]] virtual std::uint32_t thread() const { return 0; }
   /// The name of Event::call.
   [[nodiscard]] virtual std::string_view call(std::uint16_t number) const = 0;
+  /// The place that Event::site names: the object's file name and the offset of the call in it, as in
+  /// "jacobi+0x12a4". Empty: it is not known.
+  [[nodiscard]] virtual std::string_view site(std::uint32_t /*number*/) const { return {}; }
   /// The recording ends here because it was cut (a crash, a limit), not because the program ended.
   [[nodiscard]] virtual bool cut() const = 0;
   /// How many events there are in all, where the recording says so.

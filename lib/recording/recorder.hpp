@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/recording/event.hpp"
@@ -55,6 +56,9 @@ class Recorder {
 
   /// A list for the next event, and for no other: the numbers begin anew with each block. 0: empty.
   std::uint32_t list(std::span<const std::uint64_t> values);
+
+  /// For Event::site: a place in the program that was not named before. Its number stays.
+  std::uint32_t site(std::string_view name) { return writer_.site(name); }
 
   /// A receive, claim or probe with MPI_ANY_SOURCE or MPI_ANY_TAG is counted when it is added: the first has
   /// number 1. What the newest one took, or an earlier one.

@@ -66,6 +66,9 @@ std::span<const std::uint64_t> RankThreads::Stream::list(std::uint32_t number) c
 std::string_view RankThreads::Stream::call(std::uint16_t number) const {
   return all_.reader_->call(number);
 }
+std::string_view RankThreads::Stream::site(std::uint32_t number) const {
+  return all_.reader_->site(number);
+}
 bool RankThreads::Stream::cut() const {
   return all_.reader_->cut();
 }

@@ -74,6 +74,7 @@ class RankThreads {
     [[nodiscard]] std::uint64_t polls() const override { return dealt_.polls; }
     [[nodiscard]] recording::Gaps gaps() const override { return dealt_.gaps; }
     [[nodiscard]] std::string_view call(std::uint16_t number) const override;
+    [[nodiscard]] std::string_view site(std::uint32_t number) const override;
     [[nodiscard]] bool cut() const override;
     [[nodiscard]] const std::string& error() const override;
 

@@ -9,12 +9,16 @@ namespace offramp {
 
 struct CallSite {
   std::string object;        // a file's name without its folder; empty: no object of the process
+  std::string path;          // of the file, as the dynamic loader has it
   std::uint64_t offset = 0;  // of the call, as in the object's symbol table
   std::string symbol;        // the exported function around it; empty: none
 };
 
 /// returns_to: the address behind the call.
 CallSite call_site(const void* returns_to);
+
+/// Of an object of this process, in hexadecimal: the linker's mark of one build of it. Empty: it has none.
+std::string build_id_of(const std::string& path);
 
 /// "solve (libsolver.so+0x12a4)", "jacobi+0x12a4".
 std::string to_string(const CallSite& site);

@@ -28,6 +28,7 @@ const char* difference(const Reader& recorded, Event event, const Reader& made, 
     return "has another list";
   event.list = event.second_list = other.list = other.second_list = 0;
   event.call = other.call = 0;
+  event.site = other.site = 0;
   if (event.kind == EventKind::kCommunicator) event.extra = other.extra = 0;
   return event == other ? nullptr : "is of another kind";
 }

@@ -153,6 +153,7 @@ class RankFolder {
     }
     Node node;
     Event shape = event;
+    shape.site = 0;  // of one build of the program
     if (tags_ == Tags::kValues) shape.tag = 0;
     node.symbol = pool_.symbol(shape, reader.call(event.call));
     node.hash = mixed(0xCA11, node.symbol);

@@ -89,6 +89,7 @@ class PlannedRank final : public recording::Reader {
     return run_ != nullptr ? recording::Gaps() : inner_->gaps();
   }
   [[nodiscard]] std::string_view call(std::uint16_t number) const final { return inner_->call(number); }
+  [[nodiscard]] std::string_view site(std::uint32_t number) const final { return inner_->site(number); }
   [[nodiscard]] bool cut() const final { return inner_->cut(); }
   [[nodiscard]] const std::string& error() const final { return error_; }
 
@@ -134,6 +135,7 @@ class PlannedRank final : public recording::Reader {
       if (event.kind == EventKind::kNative) continue;
       computed_ = std::exchange(carried_, 0) + run_->computed();
       event.call = replaced_.call;
+      event.site = replaced_.site;
       if (event.kind != EventKind::kWait) {
         event.communicator = replaced_.communicator;
         event.tag += kFirstTag;

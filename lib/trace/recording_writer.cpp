@@ -40,12 +40,28 @@ class Names {
   std::unordered_map<std::string_view, std::uint16_t> numbers_;
 };
 
+/// Places in the program, as the recorder of one rank counts them.
+class Sites {
+ public:
+  std::uint32_t number(std::string_view name, Recorder& recorder) {
+    if (name.empty()) return 0;
+    const auto [place, is_new] = numbers_.try_emplace(std::string(name), 0);
+    if (is_new) place->second = recorder.site(name);
+    return place->second;
+  }
+
+ private:
+  std::unordered_map<std::string, std::uint32_t> numbers_;
+};
+
 /// One rank. Empty, or what went wrong.
 std::string record(Reader& reader, Recorder& recorder, Names& names, bool has_arrival) {
+  Sites sites;
   for (Event event; reader.next(event);) {
     const auto name = names.number(reader.call(event.call));
     if (!name) return "there are more functions than a recording can name";
     event.call = *name;
+    event.site = sites.number(reader.site(event.site), recorder);
     recorder.switch_to(reader.thread());
     for (std::uint64_t i = reader.polls(); i > 0; --i) recorder.polled(event.call);
     recorder.asked_between(reader.gaps());

@@ -217,7 +217,7 @@ TEST_F(SmallFile, NewerVersionsAndOtherFilesAreRefused) {
   std::string newer = bytes_;
   newer[8] = static_cast<char>(kVersion + 1);
   EXPECT_EQ(Recording::from_bytes(newer, "newer").error(),
-            "cannot read newer: it has version 5 of the format, and this Offramp reads versions 2 to 4");
+            "cannot read newer: it has version 6 of the format, and this Offramp reads versions 2 to 5");
   EXPECT_EQ(Recording::from_bytes("#!/bin/sh\n", "script").error(), "cannot read script: it is no recording");
   EXPECT_EQ(Recording::open(folder_.file("none")).error(),
             "cannot read " + folder_.file("none") + ": No such file or directory");

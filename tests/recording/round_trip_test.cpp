@@ -224,6 +224,33 @@ TEST(RoundTrip, NamesAreTheSameInEveryBlock) {
                                             testing::Pair("MPI_Allreduce", 2)));
 }
 
+TEST(RoundTrip, PlacesAreTheSameInEveryBlock) {
+  Recorder recorder(options_of());
+  EXPECT_EQ(recorder.site("app+0x10"), 1U);
+  EXPECT_EQ(recorder.site("app+0x20"), 2U);
+  for (std::uint64_t i = 0; i < 20'000; ++i) {
+    Event event = message(EventKind::kSend, 1, i);
+    event.site = static_cast<std::uint32_t>(i % 3);
+    recorder.add(event);
+  }
+  const Result<Recording> recording = one_rank(recorder.finish());
+  const auto reader = (*recording).read(0);
+  std::uint64_t events = 0;
+  for (Event event; reader->next(event); ++events) {
+    constexpr std::array<std::string_view, 3> kPlaces = {"", "app+0x10", "app+0x20"};
+    ASSERT_EQ(reader->site(event.site), kPlaces[events % 3]);
+    ASSERT_EQ(reader->call(event.call), "MPI_Isend");
+  }
+  EXPECT_EQ(reader->error(), "");
+  EXPECT_EQ(events, 20'000U);
+}
+
+TEST(RoundTrip, MorePlacesThanThereMayBeAreNotKnown) {
+  Recorder recorder(options_of());
+  for (std::size_t i = 0; i < kMostSites; ++i) ASSERT_EQ(recorder.site("a"), i + 1);
+  EXPECT_EQ(recorder.site("b"), 0U);
+}
+
 TEST(RoundTrip, WildcardsTakeInAnyOrder) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     Random random(seed);

@@ -13,6 +13,8 @@ from launch import base_environment, descendants, mpi_of, mpirun, run as launch
 from mpi_programs import CASE_LIMIT, cases, programs
 from replays import clocks, replay
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
 # Nothing in them depends on the order of arrival, or on when a question is asked.
 SAME = ["fixed_pattern", "communicators", "send_recv_modes", "derived_types", "reduce_user", "gather", "cancel", "proc_null",
         "intercomm", "topologies", "windows_beside", "persistent_collectives", "self_messages", "bsend_buffers", "sendrecv"]
@@ -273,6 +275,33 @@ def full_disk(arguments, tally):
             tally.record(f"{label} of rank {rank}", bool(ok), f"{result.output}\n{str(info)[:1000]}", result.seconds)
 
 
+def places(arguments, tally):
+    """Where calls come from: function and line of the program that ran, offsets once there is another one in its place."""
+    label = "recording/calls have the places that they come from"
+    if not tally.wants(label):
+        return
+    with Folder(arguments) as here:
+        source, app, file = os.path.join(ROOT, "examples/programs/halo.c"), here.path("halo"), here.path("a.rec")
+        build = launch([mpi_of(arguments.build).compiler, "-g", "-O1", source, "-o", app, "-lm"], base_environment(), 60)
+        recorded = here.offramp("record", "-n", "2", "-o", file, "--", app)
+        with open(source, encoding="utf-8") as text:
+            lines = {number: line for number, line in enumerate(text, 1) if "MPI_" in line}
+        named = here.info(file)
+        with open(app, "ab") as changed:
+            changed.write(b"\0")
+        same = here.info(file)
+        launch([mpi_of(arguments.build).compiler, "-O2", source, "-o", app, "-lm"], base_environment(), 60)
+        other = here.offramp("info", file)
+        good = []
+        for place in named.get("places", []):
+            found = re.fullmatch(r"(\w+), halo\.c:(\d+)", place["name"])
+            good.append(found is not None and place["function"] in lines.get(int(found[2]), "")
+                        and re.fullmatch(r"halo\+0x[0-9a-f]+", place["place"]) is not None)
+        ok = (build.ok and recorded.ok and len(good) >= 8 and all(good) and same["places"] == named["places"]
+              and "is not there as it was recorded" in other.output and re.search(r"MPI_Allreduce +\d+  halo\+0x", other.output))
+        tally.record(label, bool(ok), f"{build.output}{recorded.output}\n{named}\n{other.output}", recorded.seconds)
+
+
 def phases(arguments, tally):
     label = "recording/MPI_Pcontrol names phases"
     if not tally.wants(label):
@@ -314,5 +343,6 @@ def run(arguments, tally):
     ends_untimely(arguments, tally)
     on_other_hosts(arguments, tally)
     full_disk(arguments, tally)
+    places(arguments, tally)
     phases(arguments, tally)
     refusals(arguments, tally)

@@ -14,7 +14,10 @@
 #include <x86intrin.h>
 #endif
 
+#include <fmt/format.h>
+
 #include "lib/mpi/marshal/point.hpp"
+#include "lib/report/call_sites.hpp"
 
 namespace offramp {
 namespace {
@@ -183,7 +186,7 @@ void ProgramRecorder::end_time() {
 
 void ProgramRecorder::close() {
   switch_to_this_thread();
-  enter(Function::kFinalize);
+  enter(Function::kFinalize, nullptr);
   leave(Function::kFinalize);
 }
 
@@ -204,7 +207,24 @@ ProgramRecorder::Event ProgramRecorder::event(EventKind kind, Function function,
   event.flags |= static_cast<std::uint8_t>(watch_.silent ? 0 : recording::kContinues);
   calls_ += watch_.silent && !is_question(static_cast<Function>(event.call)) ? 1 : 0;
   watch_.silent = false;
+  event.site = number_of(watch_.site);
   return recorder_.add(event);
+}
+
+std::uint32_t ProgramRecorder::number_of_other(const void* site) {
+  const auto [place, is_new] = sites_.try_emplace(site, 0);
+  if (is_new) {
+    static const std::string own = call_site(reinterpret_cast<const void*>(&call_names)).path;
+    const CallSite found = call_site(site);
+    // Fortran calls the MPI library's own layer for it, and that calls here: the place says nothing. A call
+    // from Offramp itself is a part of it that is not inlined into the function of the interface.
+    if (!found.object.empty() && !found.object.starts_with("libmpi") && found.path != own) {
+      place->second = recorder_.site(fmt::format("{}+{:#x}", found.object, found.offset));
+      objects_.insert(found.path);
+    }
+  }
+  known_sites_[reinterpret_cast<std::uintptr_t>(site) >> 2U & (kKnownSites - 1)] = {site, place->second};
+  return place->second;
 }
 
 void ProgramRecorder::add_native(Function function) {

@@ -6,9 +6,14 @@
 
 #include <mpi.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
+#include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -50,9 +55,10 @@ struct CallWatch {
   std::uint64_t outside = 0;  // spent between calls, and not recorded yet
   std::uint64_t cpu = 0;      // CPU time in nanoseconds, and when it was read
   std::uint64_t cpu_read = 0;
-  bool silent = false;  // no event in this call yet
-  int depth = 0;        // calls that this thread is in: the library makes some within others
-  int hidden = 0;       // not 0: what is called now is the library's affair
+  const void* site = nullptr;  // of the call
+  bool silent = false;         // no event in this call yet
+  int depth = 0;               // calls that this thread is in: the library makes some within others
+  int hidden = 0;              // not 0: what is called now is the library's affair
   // Questions that find nothing, one after the other, are read as a run: the clock at the 1st, 2nd, 4th, 8th,
   // and then every 8th of them.
   bool asks = false;               // the last call was one
@@ -93,9 +99,11 @@ class ProgramRecorder {
   };
 
   // The CPU time between calls: what passes from leave() to enter() of one thread.
-  [[gnu::always_inline]] void enter(Function function) {
+  /// site: the address to which the call returns.
+  [[gnu::always_inline]] void enter(Function function, const void* site) {
     if (watch_.depth++ > 0) return;
     watch_.silent = true;
+    watch_.site = site;
     if (!times_) return;
     if (is_question(function) && watch_.to_skip > 0) {
       --watch_.to_skip;
@@ -113,6 +121,8 @@ class ProgramRecorder {
     if (!times_ || std::exchange(watch_.unread, false)) return;
     end_time();
   }
+  /// Paths of the objects that this rank's calls are in.
+  [[nodiscard]] const std::set<std::string>& objects() const { return objects_; }
   /// In MPI_Finalize, which is the last event.
   void close();
   /// After MPI_Init: what the program has done before is not counted.
@@ -196,6 +206,12 @@ class ProgramRecorder {
   static Event event(EventKind kind, Function function, std::uint8_t flags);
   std::uint32_t add(Event event);
   void add_native(Function function);
+  /// What Event::site counts.
+  [[gnu::always_inline]] std::uint32_t number_of(const void* site) {
+    const KnownSite& known = known_sites_[reinterpret_cast<std::uintptr_t>(site) >> 2U & (kKnownSites - 1)];
+    return known.site == site ? known.number : number_of_other(site);
+  }
+  std::uint32_t number_of_other(const void* site);
   void begin_time(bool asks_again);
   void end_time();
   void end_run(std::uint64_t now, std::uint64_t gaps, bool asks_again);
@@ -209,7 +225,16 @@ class ProgramRecorder {
   void read_cpu_time(std::uint64_t now);
   void measure_ticks();
 
+  struct KnownSite {
+    const void* site = nullptr;
+    std::uint32_t number = 0;
+  };
+  static constexpr std::size_t kKnownSites = 64;  // at hand; a power of two
+
   recording::Recorder recorder_;
+  std::array<KnownSite, kKnownSites> known_sites_;
+  std::unordered_map<const void*, std::uint32_t> sites_;
+  std::set<std::string> objects_;  // that they are in
   bool is_shared_;
   std::uint32_t threads_ = 0;  // that have recorded anything
   bool times_;

@@ -288,7 +288,8 @@ class Session {
 /// A call that the MPI library carries while a backend is on: counted, and seen by the hang report.
 class NativeCall {
  public:
-  explicit NativeCall(Function function);
+  /// site: as for Call.
+  explicit NativeCall(Function function, const void* site = __builtin_return_address(0));
   ~NativeCall();
   NativeCall(const NativeCall&) = delete;
   NativeCall& operator=(const NativeCall&) = delete;
@@ -312,7 +313,7 @@ class Call {
     session.add_compute_time();
     if (engine.clock() != nullptr) began_ = engine.clock()->now;
     session.entered(function);
-    if (session.recorder() != nullptr) session.recorder()->enter(function);
+    if (session.recorder() != nullptr) session.recorder()->enter(function, site);
     engine.enter(static_cast<std::uint16_t>(function), site);
     ++session.counter(function).count;
   }
