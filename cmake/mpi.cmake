@@ -80,7 +80,10 @@ function(offramp_add_interposer target family generated includes libraries)
   file(GLOB face CONFIGURE_DEPENDS lib/mpi/*/*.cpp)
   file(GLOB native CONFIGURE_DEPENDS lib/native/${family}*.c lib/native/${family}*.cpp)
   list(APPEND native lib/native/table.cpp lib/native/type_recipe.cpp lib/native/world_comm.cpp)
-  add_library(${target} SHARED ${face} ${native} ${entries} ${table})
+  # The path of messages on one node; the module for UCX is a library of its own.
+  set(fabric lib/fabric/node_fabric.cpp lib/fabric/node_rings.cpp)
+  set_source_files_properties(${fabric} PROPERTIES COMPILE_OPTIONS "${OFFRAMP_PREFETCH_TO_WRITE}")
+  add_library(${target} SHARED ${face} ${native} ${fabric} ${entries} ${table})
   # An entry point jumps, so that the function behind it returns to the program, in debug builds too.
   set_source_files_properties(${entries} PROPERTIES COMPILE_OPTIONS "-O2;-foptimize-sibling-calls")
   target_include_directories(${target} PRIVATE ${generated})

@@ -68,6 +68,40 @@ class MemoryQueue {
   std::size_t count_ = 0;
 };
 
+/// The path of a rank to itself, in a fabric that has other ones to others. Its handles are told from theirs
+/// by their lowest bit: those of others are pointers with an alignment of at least 2.
+class SelfPath {
+ public:
+  explicit SelfPath(int rank) : rank_(rank), queue_(kEagerLimit) {}
+
+  Fabric::State send(std::span<const std::byte> header, std::span<const std::byte> payload,
+                     FabricWaiter& waiter) {
+    return queue_.push(rank_, header, payload, waiter, finished_) ? Fabric::State::kDone
+                                                                  : Fabric::State::kPending;
+  }
+  Fabric::State offer(std::span<const std::byte> header, std::span<const std::byte> payload,
+                      FabricWaiter& waiter) {
+    queue_.push(rank_, header, payload, waiter, finished_, true);
+    return Fabric::State::kPending;
+  }
+
+  static bool owns(void* remote) { return (reinterpret_cast<std::uintptr_t>(remote) & 1U) != 0; }
+  static void pull(void* remote, std::span<std::byte> into) { MemoryQueue::pull(untag(remote), into); }
+  static void drop(void* remote) { MemoryQueue::drop(untag(remote)); }
+
+  /// Senders learn first that they are done. Returns the number of things done.
+  int progress(Fabric::Sink& sink);
+
+ private:
+  static constexpr std::size_t kEagerLimit = 8192;
+  class Marking;
+  static void* untag(void* remote) { return static_cast<std::byte*>(remote) - 1; }
+
+  int rank_;
+  MemoryQueue queue_;
+  FinishedSends finished_;
+};
+
 /// The ranks of one process. A seed shuffles the order of delivery between sources (never within one);
 /// progress() then delivers one message at a time, so that the ranks' turns mix. The hub outlives whoever
 /// uses its fabrics.

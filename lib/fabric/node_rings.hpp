@@ -15,6 +15,9 @@
 
 namespace offramp {
 
+/// A payload up to this size goes through a ring, if there is one.
+inline constexpr std::size_t kLargestInRing = 8192;
+
 class NodeRings {
  public:
   NodeRings() = default;

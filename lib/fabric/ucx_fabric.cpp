@@ -24,11 +24,8 @@ namespace {
 // Of active messages: from a rank of another node, or kFromNeighbour and its index on this one.
 constexpr unsigned kFromAfar = 0;
 constexpr unsigned kFromNeighbour = 1;
-// A payload up to this size goes through a ring, if there is one.
-constexpr std::size_t kLargestInRing = 8192;
 // How often the rings are looked at before UCX is, where nothing is known to come from there.
 constexpr unsigned kTurnsWithoutUcx = 8;
-constexpr std::size_t kSelfEagerLimit = 8192;
 // Above 8 KiB and a header, a message is better copied once by the kernel than twice through a buffer:
 // measured, at 32 KiB in half the time. UCX by itself changes over at 60 KiB.
 constexpr const char* kCrossMemoryThreshold = "8400";
@@ -72,12 +69,12 @@ std::string failure(const char* what, ucs_status_t status) {
   return std::string(what) + ": " + ucs_status_string(status);
 }
 
-class UcxFabric final : public UcxFabricBase {
+class UcxFabric final : public ProcessFabric {
  public:
   explicit UcxFabric(const UcxOptions& options)
       : rank_(options.rank),
         endpoints_(static_cast<std::size_t>(options.ranks), nullptr),
-        self_(kSelfEagerLimit),
+        self_(options.rank),
         neighbours_of_(endpoints_.size(), nullptr) {}
   UcxFabric(const UcxFabric&) = delete;
   UcxFabric& operator=(const UcxFabric&) = delete;
@@ -112,8 +109,7 @@ class UcxFabric final : public UcxFabricBase {
 
   State send(int peer, std::span<const std::byte> header, std::span<const std::byte> payload,
              FabricWaiter& waiter) override {
-    if (peer == rank_)
-      return self_.push(rank_, header, payload, waiter, self_finished_) ? State::kDone : State::kPending;
+    if (peer == rank_) return self_.send(header, payload, waiter);
     if (Neighbour* const neighbour = neighbours_of_[static_cast<std::size_t>(peer)];
         neighbour != nullptr && write_to_ring(*neighbour, header, payload))
       return State::kDone;
@@ -124,10 +120,7 @@ class UcxFabric final : public UcxFabricBase {
 
   State offer(int peer, std::span<const std::byte> header, std::span<const std::byte> payload,
               FabricWaiter& waiter) override {
-    if (peer == rank_) {
-      self_.push(rank_, header, payload, waiter, self_finished_, true);
-      return State::kPending;
-    }
+    if (peer == rank_) return self_.offer(header, payload, waiter);
     ucp_request_param_t param;
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
     param.flags = UCP_AM_SEND_FLAG_RNDV;
@@ -135,8 +128,8 @@ class UcxFabric final : public UcxFabricBase {
   }
 
   State pull(void* remote, std::span<std::byte> into, FabricWaiter& waiter) override {
-    if (is_own(remote)) {
-      MemoryQueue::pull(untag(remote), into);
+    if (SelfPath::owns(remote)) {
+      SelfPath::pull(remote, into);
       return State::kDone;
     }
     ucp_request_param_t param;
@@ -149,7 +142,7 @@ class UcxFabric final : public UcxFabricBase {
   }
 
   void drop(void* remote) override {
-    if (is_own(remote)) return MemoryQueue::drop(untag(remote));
+    if (SelfPath::owns(remote)) return SelfPath::drop(remote);
     if (closed_) return;          // the sender may be gone
     if (remote == delivering_) {  // UCX lets go of it itself when the callback has returned
       delivering_ = nullptr;
@@ -160,14 +153,10 @@ class UcxFabric final : public UcxFabricBase {
 
   int progress(Sink& sink) override {
     sink_ = &sink;
-    int events = self_finished_.notify();
+    int events = 0;
     rings_.for_each_sender([&](std::size_t index) { events += read_ring(*neighbours_[index]) ? 1 : 0; });
     if (is_turn_of_ucx()) events += static_cast<int>(ucp_worker_progress(worker_));
-    if (!self_.empty()) {
-      SelfSink self(sink);
-      while (self_.deliver_one(self, 0)) ++events;
-    }
-    return events;
+    return events + self_.progress(sink);
   }
 
   [[nodiscard]] std::string version() const override { return ucp_get_version_string(); }
@@ -192,24 +181,6 @@ class UcxFabric final : public UcxFabricBase {
   }
 
  private:
-  /// Marks the payload handles of a rank's messages to itself, so that pull() and drop() know them.
-  class SelfSink final : public Sink {
-   public:
-    explicit SelfSink(Sink& sink) : sink_(sink) {}
-    void deliver(const Inbound& message) override {
-      Inbound marked = message;
-      if (marked.remote != nullptr) marked.remote = tag(marked.remote);
-      sink_.deliver(marked);
-    }
-
-   private:
-    Sink& sink_;
-  };
-  // Handles are pointers to objects with an alignment of at least 2.
-  static void* tag(void* remote) { return static_cast<std::byte*>(remote) + 1; }
-  static void* untag(void* remote) { return static_cast<std::byte*>(remote) - 1; }
-  static bool is_own(void* remote) { return (reinterpret_cast<std::uintptr_t>(remote) & 1U) != 0; }
-
   /// A rank of this node, and what has gone to and fro through UCX beside its rings.
   struct Neighbour {
     UcxFabric* fabric = nullptr;
@@ -435,8 +406,7 @@ class UcxFabric final : public UcxFabricBase {
   ucp_worker_h worker_ = nullptr;
   std::vector<ucp_ep_h> endpoints_;
   std::vector<std::string> addresses_;
-  MemoryQueue self_;
-  FinishedSends self_finished_;
+  SelfPath self_;
   NodeRings rings_;
   std::vector<std::unique_ptr<Neighbour>> neighbours_;  // by index on the node
   std::vector<Neighbour*> neighbours_of_;               // by rank; null: there is no ring
@@ -452,7 +422,7 @@ class UcxFabric final : public UcxFabricBase {
 }  // namespace
 }  // namespace offramp
 
-extern "C" __attribute__((visibility("default"))) offramp::UcxFabricBase* offramp_ucx_fabric_create(
+extern "C" __attribute__((visibility("default"))) offramp::ProcessFabric* offramp_ucx_fabric_create(
     const offramp::UcxOptions& options, std::string& error) {
   auto fabric = std::make_unique<offramp::UcxFabric>(options);
   error = fabric->open(options);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/fabric/fabric.hpp"
+#include "lib/fabric/process_fabric.hpp"
 
 namespace offramp {
 
@@ -46,19 +46,9 @@ struct UcxOptions {
   std::function<std::vector<std::string>(const std::string& own)> exchange;
 };
 
-/// Two phases, since destroying a worker that a peer still writes to is an error there: close() lets out what
-/// is queued (then the ranks synchronise), the destructor destroys the worker. Nobody is notified of anything
-/// after close(): sends that nobody pulled stay unfinished, and handles may still be dropped.
-class UcxFabricBase : public Fabric {
- public:
-  virtual void close(Sink& sink) = 0;
-  /// Of the UCX library: "1.13.1".
-  [[nodiscard]] virtual std::string version() const = 0;
-};
-
 /// Exported by the module. On failure returns null and sets error, on every rank if on one. The caller owns
 /// the fabric.
-using UcxFabricCreate = UcxFabricBase* (*)(const UcxOptions& options, std::string& error);
+using UcxFabricCreate = ProcessFabric* (*)(const UcxOptions& options, std::string& error);
 inline constexpr const char* kUcxFabricCreate = "offramp_ucx_fabric_create";
 
 }  // namespace offramp

@@ -159,6 +159,7 @@ class FabricNames {
  public:
   template <typename World>
   static std::string GetName(int) {
+    if (std::is_same_v<World, test::NodeWorld>) return "Node";
     if (std::is_same_v<World, test::MemoryWorld>) return "Memory";
     if (std::is_same_v<World, test::ShuffledMemoryWorld>) return "ShuffledMemory";
     if (std::is_same_v<World, test::UcxThroughSharedMemory>) return "UcxThroughSharedMemory";
@@ -169,9 +170,9 @@ class FabricNames {
     return "UcxAcrossNodes";
   }
 };
-using Worlds = testing::Types<test::MemoryWorld, test::ShuffledMemoryWorld, test::UcxThroughSharedMemory,
-                              test::UcxWithCrossMemory, test::UcxOverTheNetwork, test::UcxBesideRings,
-                              test::UcxAcrossNodesBesideRings, test::UcxAcrossNodes>;
+using Worlds = testing::Types<test::NodeWorld, test::MemoryWorld, test::ShuffledMemoryWorld,
+                              test::UcxThroughSharedMemory, test::UcxWithCrossMemory, test::UcxOverTheNetwork,
+                              test::UcxBesideRings, test::UcxAcrossNodesBesideRings, test::UcxAcrossNodes>;
 TYPED_TEST_SUITE(EveryFabric, Worlds, FabricNames);
 
 TYPED_TEST(EveryFabric, KnowsItsRanks) {

@@ -30,8 +30,8 @@ struct Sent : FabricWaiter {
 
 template <typename World>
 class HostilePeer : public testing::Test {};
-using Worlds = testing::Types<test::MemoryWorld, test::UcxThroughSharedMemory, test::UcxWithCrossMemory,
-                              test::UcxBesideRings>;
+using Worlds = testing::Types<test::NodeWorld, test::MemoryWorld, test::UcxThroughSharedMemory,
+                              test::UcxWithCrossMemory, test::UcxBesideRings>;
 TYPED_TEST_SUITE(HostilePeer, Worlds);
 
 TYPED_TEST(HostilePeer, SendsGarbageThatIsDroppedAndCounted) {

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "lib/fabric/memory_fabric.hpp"
+#include "lib/fabric/node_fabric.hpp"
 #include "lib/fabric/ucx_fabric.hpp"
 
 namespace offramp::test {
@@ -90,7 +91,37 @@ class UcxWorld {
   static bool available() { return ucx_fabric_create() != nullptr; }
 
  private:
-  std::vector<std::unique_ptr<UcxFabricBase>> fabrics_;
+  std::vector<std::unique_ptr<ProcessFabric>> fabrics_;
+};
+
+/// The ranks meet in the exchange, as above.
+class NodeWorld {
+ public:
+  explicit NodeWorld(int ranks) : fabrics_(static_cast<std::size_t>(ranks)) {
+    std::barrier<> met(ranks);
+    std::vector<std::string> told(fabrics_.size());
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < ranks; ++rank) {
+      threads.emplace_back([&, rank] {
+        fabrics_[static_cast<std::size_t>(rank)] =
+            open_node_fabric(rank, ranks, 4 << 20, [&, rank](const std::string& own) {
+              told[static_cast<std::size_t>(rank)] = own;
+              met.arrive_and_wait();
+              std::vector<std::string> all = told;
+              met.arrive_and_wait();
+              return all;
+            });
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    if (fabrics_.front() == nullptr) std::abort();
+  }
+  Fabric& at(int rank) { return *fabrics_[static_cast<std::size_t>(rank)]; }
+  void close(int rank, Fabric::Sink& sink) { fabrics_[static_cast<std::size_t>(rank)]->close(sink); }
+  static bool available() { return true; }
+
+ private:
+  std::vector<std::unique_ptr<ProcessFabric>> fabrics_;
 };
 
 using UcxThroughSharedMemory = UcxWorld<true, false, SharedMemory::kWide>;

@@ -68,7 +68,8 @@ def one_result(arguments, backend, ranks):
             os.unlink(path)
     kept = [{key: report[key] for key in ("settled", "each_rank", "calls", "certificate", "wire", "critical_path")} for report in found]
     hosts = [len(report["hosts"]) for report in found]
-    return kept[0] == kept[1] and kept[0]["settled"] and hosts == [1, 2], Result(result.ok, f"{hosts}\n{kept}", result.seconds)
+    over_ucx = found[1]["ucx"].count(".") == 2
+    return kept[0] == kept[1] and kept[0]["settled"] and hosts == [1, 2] and over_ucx, Result(result.ok, f"{hosts}\n{kept}", result.seconds)
 
 
 def outage(arguments, backend, ranks):

@@ -18,7 +18,9 @@
 #include <utility>
 #include <vector>
 
+#include "lib/fabric/node_fabric.hpp"
 #include "lib/fabric/transports.hpp"
+#include "lib/fabric/ucx_fabric.hpp"
 #include "lib/mpi/runtime/program.hpp"
 #include "lib/native/pmpi.hpp"
 #include "lib/native/world_comm.hpp"
@@ -132,7 +134,7 @@ class UcxVariables {
   std::vector<const char*> set_;
 };
 
-class NoFabric final : public UcxFabricBase {
+class NoFabric final : public ProcessFabric {
  public:
   NoFabric(int rank, int ranks) : rank_(rank), ranks_(ranks) {}
   [[nodiscard]] int rank() const override { return rank_; }
@@ -147,7 +149,6 @@ class NoFabric final : public UcxFabricBase {
   void drop(void*) override {}
   int progress(Sink&) override { return 0; }
   void close(Sink&) override {}
-  [[nodiscard]] std::string version() const override { return {}; }
 
  private:
   int rank_;
@@ -166,22 +167,32 @@ Result<UcxFabricCreate> load_module() {
   return create;
 }
 
+/// Without UCX, where that does: null on all ranks otherwise. A user who says how UCX is to move messages
+/// gets UCX.
+std::unique_ptr<ProcessFabric> fabric_of_node(const UcxOptions& options) {
+  const bool suits = options.one_node && options.cross_memory && std::getenv("UCX_TLS") == nullptr &&
+                     static_cast<std::size_t>(options.ranks) <= kMostRanksOfNodeFabric;
+  if (largest_of_all(suits ? 0 : 1) != 0) return nullptr;
+  return open_node_fabric(options.rank, options.ranks, ring_memory(SharedMemory::kNarrow), exchange_strings);
+}
+
 }  // namespace
 
-std::unique_ptr<UcxFabricBase> no_fabric(int rank, int ranks) {
+std::unique_ptr<ProcessFabric> no_fabric(int rank, int ranks) {
   return std::make_unique<NoFabric>(rank, ranks);
 }
 
-Result<std::unique_ptr<UcxFabricBase>> open_fabric() {
+Result<std::unique_ptr<ProcessFabric>> open_fabric() {
   const std::vector<int> node = ranks_of_node();
   UcxOptions options;
   options.rank = world_rank();
   options.ranks = world_size();
   options.one_node = largest_of_all(node.size() == static_cast<std::size_t>(world_size()) ? 0 : 1) == 0;
+  options.cross_memory = cross_memory_works(node);
+  if (std::unique_ptr<ProcessFabric> fabric = fabric_of_node(options)) return fabric;
   const UcxVariables variables(options.one_node);
   const Result<UcxFabricCreate> create = load_module();
   agree(create.error());
-  options.cross_memory = cross_memory_works(node);
   options.node = node;
   options.exchange = exchange_strings;
   const SharedMemory most = most_shared_memory(options.one_node && options.cross_memory);
@@ -190,9 +201,9 @@ Result<std::unique_ptr<UcxFabricBase>> open_fabric() {
     options.shared_memory = static_cast<SharedMemory>(way);
     options.ring_memory = ring_memory(options.shared_memory);
     std::string error;
-    std::unique_ptr<UcxFabricBase> fabric((*create)(options, error));
+    std::unique_ptr<ProcessFabric> fabric((*create)(options, error));
     if (fabric == nullptr && options.shared_memory != SharedMemory::kNone) continue;
-    if (fabric == nullptr) return Result<std::unique_ptr<UcxFabricBase>>::failure(error);
+    if (fabric == nullptr) return Result<std::unique_ptr<ProcessFabric>>::failure(error);
     if (options.shared_memory == SharedMemory::kNone && options.rank == 0 &&
         std::getenv("UCX_TLS") == nullptr) {
       (void)std::fprintf(

@@ -3,15 +3,15 @@
 
 #include <memory>
 
-#include "lib/fabric/ucx_fabric.hpp"
+#include "lib/fabric/process_fabric.hpp"
 #include "offramp/kernel/result.hpp"
 
 namespace offramp {
 
 /// Of a run in which the MPI library carries everything.
-std::unique_ptr<UcxFabricBase> no_fabric(int rank, int ranks);
+std::unique_ptr<ProcessFabric> no_fabric(int rank, int ranks);
 
 /// Collective over MPI_COMM_WORLD. Fails on every rank alike, or on this one alone.
-Result<std::unique_ptr<UcxFabricBase>> open_fabric();
+Result<std::unique_ptr<ProcessFabric>> open_fabric();
 
 }  // namespace offramp

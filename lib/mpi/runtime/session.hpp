@@ -24,7 +24,7 @@
 #include "lib/configuration/configuration.hpp"
 #include "lib/engine/collective.hpp"
 #include "lib/engine/engine.hpp"
-#include "lib/fabric/ucx_fabric.hpp"
+#include "lib/fabric/process_fabric.hpp"
 #include "lib/mpi/marshal/marshal_context.hpp"
 #include "lib/mpi/runtime/background_progress.hpp"
 #include "lib/mpi/runtime/bsend.hpp"
@@ -46,7 +46,7 @@ struct BlockingRecords {
 
 /// What a session is made of, besides its configuration.
 struct SessionParts {
-  std::unique_ptr<UcxFabricBase> fabric;
+  std::unique_ptr<ProcessFabric> fabric;
   std::unique_ptr<Lane> lane;
   std::unique_ptr<ModelClock> clock;          // null: data is only moved
   std::unique_ptr<ProgramRecorder> recorder;  // null: nothing is recorded
@@ -64,7 +64,7 @@ class Session {
   Session(Configuration configuration, const Registry& registry, SessionParts parts);
 
   [[nodiscard]] const Configuration& configuration() const { return configuration_; }
-  [[nodiscard]] UcxFabricBase& fabric() { return *fabric_; }
+  [[nodiscard]] ProcessFabric& fabric() { return *fabric_; }
   [[nodiscard]] const Registry& registry() const { return registry_; }
   [[nodiscard]] const std::vector<SettingInForce>& settings() const { return settings_; }
   /// The one that called MPI_Init; its forked children have the session too, and nothing to do with it.
@@ -243,7 +243,7 @@ class Session {
   void make_records();
   void print_hang_report(const char* why);
 
-  std::unique_ptr<UcxFabricBase> fabric_;  // outlives the engine, which lets go of messages at its end
+  std::unique_ptr<ProcessFabric> fabric_;  // outlives the engine, which lets go of messages at its end
   Engine engine_;
   std::unique_ptr<ProgramRecorder> recorder_;
   std::optional<SettledClock> settled_clock_;

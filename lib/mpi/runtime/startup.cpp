@@ -134,7 +134,7 @@ std::unique_ptr<Session> make_session(bool threads) {
   agree(problem_of_outputs(*configuration, world_rank()));
   if (!configuration->fault_record.empty()) record_faults(*configuration);
 
-  Result<std::unique_ptr<UcxFabricBase>> fabric =
+  Result<std::unique_ptr<ProcessFabric>> fabric =
       carries ? open_fabric() : no_fabric(world_rank(), world_size());
   agree(fabric.error());
   Result<std::unique_ptr<Lane>> lane = make_lane(
