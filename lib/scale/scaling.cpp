@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "lib/replay/pattern.hpp"
@@ -240,40 +241,57 @@ std::string Scaling::doubt() const {
       counted(total.all(), "call"), model->learned_from.back());
 }
 
-Result<Scaling> scale(const std::vector<NamedProgram>& recorded, int ranks, ComputeScaling compute) {
+Result<LearnedProgram> LearnedProgram::learn(const std::vector<NamedProgram>& recorded,
+                                             ComputeScaling compute) {
+  using Refused = Result<LearnedProgram>;
   std::vector<const NamedProgram*> order;
   if (std::string problem = in_order(recorded, order); !problem.empty())
-    return Failure::failure(std::move(problem));
+    return Refused::failure(std::move(problem));
   if (std::string problem = alone(order, compute); !problem.empty())
-    return Failure::failure(std::move(problem));
+    return Refused::failure(std::move(problem));
   Result<Lesson> lesson = learn_all(order, Tags::kValues);
-  if (!lesson) return Failure::failure(lesson.error());
+  if (!lesson) return Refused::failure(lesson.error());
   if (lesson->learned.models.empty()) {
     Result<Lesson> other = learn_all(order, Tags::kShape);
-    if (!other) return Failure::failure(other.error());
-    if (other->learned.models.empty()) return Failure::failure(refusal(lesson->learned, order.size()));
+    if (!other) return Refused::failure(other.error());
+    if (other->learned.models.empty()) return Refused::failure(refusal(lesson->learned, order.size()));
     lesson = std::move(other);
   }
+  LearnedProgram learned;
+  learned.compute_ = compute;
   std::vector<Model>& models = lesson->learned.models;
-  Scaling scaling;
-  scaling.model = std::make_shared<const Model>(std::move(models.front()));
-  Result<trace::Program> made = at_ranks(scaling.model, ranks, compute);
-  if (!made) return Failure::failure(made.error());
-  const trace::Program& largest = order.back()->program;
+  Scaling& tested = learned.tested_;
+  tested.model = std::make_shared<const Model>(std::move(models.front()));
   if (order.size() > 1) {
-    std::string problem = ambiguity(scaling.model, std::span(models).subspan(1), ranks);
-    if (problem.empty()) problem = test_with_largest(*lesson, largest, scaling);
-    if (!problem.empty()) return Failure::failure(std::move(problem));
+    learned.others_.assign(std::make_move_iterator(models.begin() + 1),
+                           std::make_move_iterator(models.end()));
+    std::string problem = test_with_largest(*lesson, order.back()->program, tested);
+    if (!problem.empty()) return Refused::failure(std::move(problem));
   }
   for (const FoldedRank& rank : lesson->folded.back().each) {
-    scaling.wildcards += rank.wildcards;
-    scaling.choices += rank.choices;
-    scaling.questions += rank.questions;
+    tested.wildcards += rank.wildcards;
+    tested.choices += rank.choices;
+    tested.questions += rank.questions;
   }
-  scaling.notes = differences(order);
+  tested.notes = differences(order);
+  learned.facts_ = facts_of(tested, order.back()->program);
+  return learned;
+}
+
+Result<Scaling> LearnedProgram::at(int ranks) const {
+  Result<trace::Program> made = at_ranks(tested_.model, ranks, compute_);
+  if (!made) return Failure::failure(made.error());
+  if (std::string problem = ambiguity(tested_.model, others_, ranks); !problem.empty())
+    return Failure::failure(std::move(problem));
+  Scaling scaling = tested_;
   scaling.program = std::move(*made);
-  scaling.program.description.facts = facts_of(scaling, largest);
+  scaling.program.description.facts = facts_;
   return scaling;
+}
+
+Result<Scaling> scale(const std::vector<NamedProgram>& recorded, int ranks, ComputeScaling compute) {
+  Result<LearnedProgram> learned = LearnedProgram::learn(recorded, compute);
+  return learned ? learned->at(ranks) : Failure::failure(learned.error());
 }
 
 }  // namespace offramp::scale
