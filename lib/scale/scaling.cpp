@@ -120,11 +120,12 @@ std::vector<std::string> differences(const std::vector<const NamedProgram*>& ord
   return notes;
 }
 
-std::string refusal(const Learned& learned, std::size_t recordings) {
+/// without: what can be done where fewer recordings are of one program; may be empty.
+std::string refusal(const Learned& learned, std::size_t recordings, const std::string& without) {
   std::vector<Misfit> misfits = learned.misfits;
   std::ranges::stable_sort(misfits, std::greater<>(), &Misfit::calls);
   std::string text = "it is no program whose calls follow from the number of ranks:";
-  std::string advice;
+  std::string advice = without;
   std::size_t told = 0;
   for (const Misfit& one : misfits) {
     if (advice.empty()) advice = one.advice;
@@ -174,6 +175,19 @@ Result<Lesson> learn_all(const std::vector<const NamedProgram*>& order, Tags tag
   lesson.learned =
       learn(lesson.programs, lesson.pool, order.size() < kEnough ? Proof::kByPattern : Proof::kByCounts);
   return lesson;
+}
+
+/// Programs do other things on few ranks: where a side of their grid is one or two, or an algorithm has a least
+/// number of ranks. Empty, or which of the smallest recordings to leave out so that the others can be scaled.
+std::string advice_to_leave_out(std::span<const NamedProgram* const> order) {
+  for (std::size_t first = 1; first + kEnough <= order.size(); ++first) {
+    const Result<Lesson> lesson = learn_all({order.begin() + static_cast<std::ptrdiff_t>(first), order.end()}, Tags::kValues);
+    if (!lesson) return {};
+    if ((*lesson).learned.models.empty()) continue;
+    return fmt::format("leave out the recordings of fewer than {}, where it does other things: those of more can be scaled",
+                       counted(static_cast<std::uint64_t>(order[first]->program.description.ranks), "rank"));
+  }
+  return {};
 }
 
 /// What the smaller recordings foretell of the largest. Empty, or why it cannot be read.
@@ -254,7 +268,7 @@ Result<LearnedProgram> LearnedProgram::learn(const std::vector<NamedProgram>& re
   if (lesson->learned.models.empty()) {
     Result<Lesson> other = learn_all(order, Tags::kShape);
     if (!other) return Refused::failure(other.error());
-    if (other->learned.models.empty()) return Refused::failure(refusal(lesson->learned, order.size()));
+    if (other->learned.models.empty()) return Refused::failure(refusal(lesson->learned, order.size(), advice_to_leave_out(order)));
     lesson = std::move(other);
   }
   LearnedProgram learned;
