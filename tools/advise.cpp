@@ -1,8 +1,11 @@
 // offramp advise: which hardware suits a program, how sure that is, and what to do.
 
+#include "tools/advise.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -19,25 +22,31 @@
 #include "tools/options.hpp"
 #include "tools/progress.hpp"
 #include "tools/replay_output.hpp"
+#include "tools/scaled_program.hpp"
 #include "tools/setup.hpp"
+#include "tools/sweep.hpp"
 #include "tools/tool.hpp"
 
 namespace offramp::tool {
-namespace {
 
-struct AdviseOptions {
-  std::vector<std::string> files;     // whatever replay takes; of several, an answer each
-  std::vector<std::string> backends;  // empty: all
-  double seconds = 60;                // for the search; what is known then is printed
-  bool partial = false;
-  bool json = false;
-  std::string routes;  // paths of files to write; empty: not wanted
-  std::string tuning;
-  std::string report;
-  std::string html;
-  bool quick = false;  // no searches
-  std::vector<Override> overrides;
-};
+std::string name_of_program(const std::string& file) {
+  return printable(file.starts_with(kPatternPrefix) ? file : std::filesystem::path(file).filename().string());
+}
+
+Advisor::Options options_for(const AdviseOptions& options, const Setup& setup, const ProgressLine& progress) {
+  Advisor::Options how;
+  how.backends = setup.backends;
+  how.replay.partial = options.partial;
+  how.until = Advisor::Clock::now() + std::chrono::duration_cast<Advisor::Clock::duration>(
+                                          std::chrono::duration<double>(options.seconds));
+  how.progress = [&progress](const std::string& what) {
+    if (!what.empty()) progress.say("{}", what);
+    return !is_interrupted();
+  };
+  return how;
+}
+
+namespace {
 
 constexpr std::size_t kShownFunctions = 4;
 constexpr std::size_t kShownAlgorithms = 10;
@@ -314,25 +323,6 @@ int write_report(const AdviseOptions& options, Advisor& advisor, std::vector<std
   return write_reports(options.report, options.html, {report});
 }
 
-/// As it is named in an answer.
-std::string name_of_program(const std::string& file) {
-  return printable(file.starts_with(kPatternPrefix) ? file : std::filesystem::path(file).filename().string());
-}
-
-/// How an advisor is to go about it.
-Advisor::Options options_for(const AdviseOptions& options, const Setup& setup, const ProgressLine& progress) {
-  Advisor::Options how;
-  how.backends = setup.backends;
-  how.replay.partial = options.partial;
-  how.until = Advisor::Clock::now() + std::chrono::duration_cast<Advisor::Clock::duration>(
-                                          std::chrono::duration<double>(options.seconds));
-  how.progress = [&progress](const std::string& what) {
-    if (!what.empty()) progress.say("{}", what);
-    return !is_interrupted();
-  };
-  return how;
-}
-
 /// Throws Misuse where there is nothing to answer with.
 void check_results(const Advisor& advisor, const std::string& file, const AdviseOptions& options) {
   const std::vector<Candidate>& all = advisor.candidates();
@@ -372,18 +362,37 @@ int answer_each(const AdviseOptions& options, const Setup& setup) {
   return code;
 }
 
+/// Opens the program, or makes it at more ranks. is_doubtful: whether nothing confirms what is made.
+Played played_of(const AdviseOptions& options, bool& is_doubtful) {
+  const std::string& file = options.files.front();
+  if (options.scaled.ranks == 0) return {file, options.partial};
+  scale::Scaling scaling = scaled_program(options.scaled);
+  is_doubtful = !scaling.doubt().empty();
+  if (!options.json) print_scaling(scaling, options.scaled);
+  return {std::move(scaling.program), file};
+}
+
 int advise(const AdviseOptions& options) try {
   std::vector<std::string> names = options.backends;
   if (names.empty()) names = {"all"};
   if (std::find(names.begin(), names.end(), "host") == names.end() && names.front() != "all")
     names.insert(names.begin(), "host");
   const Setup setup(options.overrides, names, Setup::Wanted::kCompared);
+  if (options.rank_counts.size() > 1) {
+    if (const std::string problem = options.svg.empty() ? "" : option_problem("--svg", options.svg);
+        !problem.empty())
+      throw Misuse{problem};
+    setup.tell_sources();
+    watch_for_interrupt();
+    return advise_over_ranks(options, setup);
+  }
   if (options.files.size() > 1) {
     setup.tell_sources();
     watch_for_interrupt();
     return answer_each(options, setup);
   }
-  const Played played(options.files.front(), options.partial);
+  bool is_doubtful = false;
+  const Played played = played_of(options, is_doubtful);
   for (const auto& [option, path] : {std::pair("--routes", &options.routes),
                                      {"--tuning", &options.tuning},
                                      {"--report", &options.report},
@@ -423,7 +432,8 @@ int advise(const AdviseOptions& options) try {
   int code = write_files(options, advisor);
   if (code == kDone && (!options.report.empty() || !options.html.empty()))
     code = write_report(options, advisor, advice_of(advisor, program, options), facts, setup);
-  return code == kDone && is_interrupted() ? kInterrupted : code;
+  if (code == kDone && is_interrupted()) return kInterrupted;
+  return code == kDone && is_doubtful ? kFoundFailures : code;
 } catch (const Misuse& misuse) {
   complain(misuse.text);
   return kUsage;
@@ -431,16 +441,20 @@ int advise(const AdviseOptions& options) try {
 
 class AdviseCommand final : public Command {
  public:
-  explicit AdviseCommand(CLI::App& app) : Command(app), keys_(app, kWorldKeys) {
+  explicit AdviseCommand(CLI::App& app) : Command(app), keys_(app, kWorldKeys), compute_scaling_(app) {
     app.add_option("files", options_.files,
                    "what offramp record or run --record has written, or a pattern; of several, the answer "
-                   "for each alone")
+                   "for each alone, or with --ranks for what is scaled from all, see offramp scale")
         ->type_name("FILE|PATTERN")
         ->required();
     app.add_option("--backend", options_.backends, "only these, and the host; with commas between them")
         ->type_name("BACKEND")
         ->delimiter(',')
         ->allow_extra_args(false);
+    app.add_option("-n,--ranks", ranks_,
+                   "number of ranks to scale to; several, as 64,96 or 32:65536:x4: from how many on which "
+                   "hardware pays")
+        ->type_name("N[,N|,FROM:TO]");
     app.add_option("--seconds", options_.seconds, "for the search; what is known by then is printed")
         ->type_name("SECONDS")
         ->check(CLI::Range(0.1, 1e6))
@@ -457,6 +471,7 @@ class AdviseCommand final : public Command {
                    "write a report in JSON, as a replay does, with the advice at its head")
         ->type_name("FILE");
     add_html(app, options_.html);
+    add_svg(app, options_.svg);
     add_partial(app, options_.partial);
     add_json(app, options_.json);
   }
@@ -464,14 +479,39 @@ class AdviseCommand final : public Command {
     std::string problem = keys_.collect(options_.backends, options_.overrides);
     const bool of_one = options_.json || !options_.routes.empty() || !options_.tuning.empty() ||
                         !options_.report.empty() || !options_.html.empty();
-    if (options_.files.size() > 1 && of_one)
+    if (ranks_.empty() && options_.files.size() > 1 && of_one)
       problem = "--json, --routes, --tuning, --report and --html are of one program";
+    if (ranks_.empty()) {
+      if (is_given("--compute-scaling")) problem = "--compute-scaling needs --ranks N";
+      if (!options_.svg.empty()) problem = "--svg is of several numbers of ranks, see --ranks";
+      return problem.empty() ? advise(options_) : refuse(problem);
+    }
+    if (const std::string misfit = take_ranks(of_one); !misfit.empty()) problem = misfit;
     return problem.empty() ? advise(options_) : refuse(problem);
   }
 
  private:
+  /// What --ranks makes of the options. Empty, or what does not go with it.
+  std::string take_ranks(bool of_one) try {
+    options_.rank_counts = rank_counts(ranks_);
+    const bool is_curve = options_.rank_counts.size() > 1;
+    options_.scaled.compute = compute_scaling_.value();
+    options_.scaled.files =
+        std::exchange(options_.files, {fmt::format("{}", fmt::join(options_.files, ","))});
+    if (!is_curve) options_.scaled.ranks = options_.rank_counts.front();
+    if (options_.partial) return "--ranks scales recordings that are whole";
+    if (!is_curve && !options_.svg.empty()) return "--svg is of several numbers of ranks, see --ranks";
+    if (is_curve && ((of_one && !options_.json) || options_.quick))
+      return "--quick, --routes, --tuning, --report and --html are of one number of ranks";
+    return {};
+  } catch (const Misuse& misuse) {
+    return misuse.text;
+  }
+
   AdviseOptions options_;
   KeyOptions keys_;
+  ComputeScalingOption compute_scaling_;
+  std::string ranks_;
 };
 
 const Registered<AdviseCommand> advise_command(
@@ -479,6 +519,9 @@ const Registered<AdviseCommand> advise_command(
      .place = 65,
      .summary = "say which hardware suits a program, how sure that is, and what to do",
      .exits = {{kUsage, "the command line or the configuration is wrong, or nothing could be replayed"},
+               {kFoundFailures,
+                "with --ranks: the answer is there, but the other recordings foretell no call of the largest "
+                "one, so that nothing confirms what is scaled"},
                {kNotWritten},
                {kInterrupted, "interrupted; what was known by then is printed"}}});
 

@@ -22,25 +22,25 @@ constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 constexpr int kMostRanks = 4096;  // whose collectives are modelled
 constexpr double kMostValue = 1e12;
 
-enum class Kind : std::uint8_t { kLatency, kBandwidth, kRate, kCollective };
+enum class BenchmarkKind : std::uint8_t { kLatency, kBandwidth, kRate, kCollective };
 
 struct Benchmark {
   std::string_view program;  // as tables name it
   std::string_view title;    // of its output, behind "OSU MPI"
-  Kind kind;
+  BenchmarkKind kind;
   std::string_view operation = {};
 };
 constexpr std::array kBenchmarks = {
-    Benchmark{"osu_latency", "Latency Test", Kind::kLatency},
-    Benchmark{"osu_bw", "Bandwidth Test", Kind::kBandwidth},
-    Benchmark{"osu_mbw_mr", "Multiple Bandwidth / Message Rate Test", Kind::kRate},
-    Benchmark{"osu_bcast", "Broadcast Latency Test", Kind::kCollective, "bcast"},
-    Benchmark{"osu_reduce", "Reduce Latency Test", Kind::kCollective, "reduce"},
-    Benchmark{"osu_gather", "Gather Latency Test", Kind::kCollective, "gather"},
-    Benchmark{"osu_scatter", "Scatter Latency Test", Kind::kCollective, "scatter"},
-    Benchmark{"osu_allreduce", "Allreduce Latency Test", Kind::kCollective, "allreduce"},
-    Benchmark{"osu_allgather", "Allgather Latency Test", Kind::kCollective, "allgather"},
-    Benchmark{"osu_alltoall", "All-to-All Personalized Exchange Latency Test", Kind::kCollective,
+    Benchmark{"osu_latency", "Latency Test", BenchmarkKind::kLatency},
+    Benchmark{"osu_bw", "Bandwidth Test", BenchmarkKind::kBandwidth},
+    Benchmark{"osu_mbw_mr", "Multiple Bandwidth / Message Rate Test", BenchmarkKind::kRate},
+    Benchmark{"osu_bcast", "Broadcast Latency Test", BenchmarkKind::kCollective, "bcast"},
+    Benchmark{"osu_reduce", "Reduce Latency Test", BenchmarkKind::kCollective, "reduce"},
+    Benchmark{"osu_gather", "Gather Latency Test", BenchmarkKind::kCollective, "gather"},
+    Benchmark{"osu_scatter", "Scatter Latency Test", BenchmarkKind::kCollective, "scatter"},
+    Benchmark{"osu_allreduce", "Allreduce Latency Test", BenchmarkKind::kCollective, "allreduce"},
+    Benchmark{"osu_allgather", "Allgather Latency Test", BenchmarkKind::kCollective, "allgather"},
+    Benchmark{"osu_alltoall", "All-to-All Personalized Exchange Latency Test", BenchmarkKind::kCollective,
               "alltoall"}};
 
 template <typename Number>
@@ -123,7 +123,7 @@ class OsuFile {
           fmt::format("{}:{}: the figures of {} are not used", path_, line_, in_quotes(name)));
       return {};
     }
-    if (benchmark_->kind == Kind::kCollective && placement_.ranks == 0)
+    if (benchmark_->kind == BenchmarkKind::kCollective && placement_.ranks == 0)
       return "the output of a collective does not say on how many ranks: give --ranks and --ranks-per-node";
     return {};
   }
@@ -134,7 +134,7 @@ class OsuFile {
     const auto bytes = number_in<std::size_t>(words.front());
     if (!bytes || benchmark_ == nullptr) return {};
     if (words.size() < 2) return "there is no figure behind the size";
-    if (benchmark_->kind == Kind::kCollective)
+    if (benchmark_->kind == BenchmarkKind::kCollective)
       return add(*benchmark_, *bytes, words[1], placement_.ranks, placement_.ranks_per_node);
     return add(*benchmark_, *bytes, words[1], 2, placement_.within_node ? 2 : 1);
   }
@@ -175,14 +175,14 @@ class OsuFile {
     constexpr double kMega = 1e6;
     const double each = static_cast<double>(bytes) / (*value * kMega);
     switch (benchmark.kind) {
-      case Kind::kLatency:
+      case BenchmarkKind::kLatency:
         return pair(ranks, {place, "message", bytes, *value * kMicro});
-      case Kind::kBandwidth:
+      case BenchmarkKind::kBandwidth:
         return pair(ranks, {place, "window", bytes, each});
-      case Kind::kRate:
+      case BenchmarkKind::kRate:
         measurement_.figures.push_back({place, "rate", bytes, each});
         return {};
-      case Kind::kCollective:
+      case BenchmarkKind::kCollective:
         measurement_.figures.push_back(
             {"all", std::string(benchmark.operation), bytes, *value * kMicro, ranks, ranks_per_node, true});
         return {};

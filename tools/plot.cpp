@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <limits>
 #include <string_view>
@@ -84,6 +85,77 @@ std::vector<std::size_t> colours_of(const std::vector<std::string>& backends) {
 
 std::string colour_text(std::size_t number) {
   return number == kHostColour ? kGrey : kColours.at(number % kColours.size());
+}
+
+namespace {
+
+/// A letter for each line: the first of its name that no other has, or else a digit.
+std::string marks_of(const std::vector<TextPlot::Line>& lines) {
+  std::string marks;
+  for (const TextPlot::Line& line : lines) {
+    const auto is_free = [&](char mark) {
+      return std::isalnum(static_cast<unsigned char>(mark)) != 0 && marks.find(mark) == std::string::npos;
+    };
+    std::string wanted = line.name + "0123456789";
+    const auto mark = std::find_if(wanted.begin(), wanted.end(), is_free);
+    marks += mark == wanted.end() ? '?' : *mark;
+  }
+  return marks;
+}
+
+}  // namespace
+
+std::string text_plot(const TextPlot& plot) {
+  constexpr int kRows = 13;
+  double low = std::log(plot.level);
+  double high = low;
+  bool has_any = false;
+  const auto is_shown = [](const std::optional<double>& value) {
+    return value && *value > 0 && std::isfinite(*value);
+  };
+  for (const TextPlot::Line& line : plot.lines) {
+    for (const auto& value : line.values) {
+      if (!is_shown(value)) continue;
+      has_any = true;
+      low = std::min(low, std::log(*value));
+      high = std::max(high, std::log(*value));
+    }
+  }
+  if (!has_any) return {};
+  const double reach = std::max(high - low, 0.02);
+  const auto row_of = [&](double value) {
+    return static_cast<std::size_t>(
+        std::clamp<long>(std::lround((high - std::log(value)) / reach * (kRows - 1)), 0, kRows - 1));
+  };
+  std::size_t width = 4;
+  for (const std::string& column : plot.columns) width = std::max(width, column.size() + 2);
+  std::vector<std::string> rows(kRows, std::string(width * plot.columns.size(), ' '));
+  rows[row_of(plot.level)].assign(width * plot.columns.size(), '-');
+  const std::string marks = marks_of(plot.lines);
+  for (std::size_t i = 0; i < plot.lines.size(); ++i) {
+    const auto& values = plot.lines[i].values;
+    for (std::size_t column = 0; column < std::min(values.size(), plot.columns.size()); ++column) {
+      if (!is_shown(values[column])) continue;
+      char& place = rows[row_of(*values[column])][column * width + width - 1];
+      place = place == ' ' || place == '-' ? marks[i] : '*';
+    }
+  }
+  std::string text;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const bool is_end = row == 0 || row + 1 == rows.size();
+    const double value = std::exp(high - reach * static_cast<double>(row) / (kRows - 1));
+    std::string label;
+    if (is_end) label = fmt::format("{:.3g}", value);
+    if (row == row_of(plot.level)) label = fmt::format("{:g}", plot.level);
+    rows[row].erase(rows[row].find_last_not_of(' ') + 1);
+    text += fmt::format("{:>8} |{}\n", label, rows[row]);
+  }
+  text += fmt::format("{:>8}  ", "");
+  for (const std::string& column : plot.columns) text += fmt::format("{:>{}}", column, width);
+  text += fmt::format("\n{:>8}  ", "");
+  for (std::size_t i = 0; i < plot.lines.size(); ++i)
+    text += fmt::format("{}{}: {}", i == 0 ? "" : ", ", marks[i], plot.lines[i].name);
+  return text + "; *: several\n";
 }
 
 std::string svg(const Plot& plot) {

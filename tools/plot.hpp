@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,20 @@ inline constexpr std::size_t kHostColour = static_cast<std::size_t>(-1);  // gre
 inline constexpr std::size_t kLineColours = 7;                            // the others, from 0 on
 /// Such a colour in a plot that is no part of a page.
 std::string colour_text(std::size_t number);
+
+/// A plot of characters for terminals, with one column for each point of the first axis.
+struct TextPlot {
+  struct Line {
+    std::string name;
+    std::vector<std::optional<double>> values;  // one for each column; nothing: it has none there
+  };
+  std::vector<std::string> columns;  // what stands below them
+  std::vector<Line> lines;
+  double level = 1;  // is drawn across, and always part of the plot
+};
+/// The logarithm of the values from the bottom to the top, each line by a letter of its name; `*` is where
+/// several are. Ends in a legend. Empty: there is no value that is positive.
+std::string text_plot(const TextPlot& plot);
 
 /// A whole document. Colours follow the reader's light or dark preference.
 std::string svg(const Plot& plot);

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <csignal>
 
+#include "lib/advice/advice.hpp"
 #include "lib/configuration/names.hpp"
 #include "lib/report/accounts.hpp"
 #include "lib/report/link_loads.hpp"
@@ -154,14 +155,7 @@ CarriedTime carried_time(const Counters& counters) {
 }
 
 std::string why_not_carried(const Settled& replayed) {
-  struct Decline {
-    std::uint64_t count;
-    std::string reason;
-  };
-  const Counters counters = replayed.result->total();
-  std::vector<Decline> declines;
-  for (const auto& [what, count] : counters.declines) declines.push_back({count, printable(what.second)});
-  return not_carried_text(replayed.backend, carried_time(counters), declines);
+  return offramp::why_not_carried(replayed.backend, replayed.result->total());
 }
 
 double microseconds(Time time) {

@@ -24,7 +24,7 @@ std::string compute_text(const ScaledOptions& options, std::int64_t largest) {
   switch (options.compute) {
     case ComputeScaling::kStrong:
       return fmt::format("CPU times: as recorded at {} ranks, times {}/{} (strong scaling)", largest, largest,
-                         options.ranks);
+                         options.ranks > 0 ? fmt::to_string(options.ranks) : "ranks");
     case ComputeScaling::kWeak:
       return fmt::format("CPU times: as recorded at {} ranks (weak scaling)", largest);
     case ComputeScaling::kRecorded:
@@ -41,6 +41,25 @@ std::string arrival_text(const scale::Scaling& scaling) {
   if (scaling.questions > 0) parts.push_back(counted(scaling.questions, "question") + " that found nothing");
   if (parts.empty()) return {};
   return fmt::format("left to the replay, for the order of arrival decides it: {}", fmt::join(parts, ", "));
+}
+
+/// How many ranks have which role.
+void print_ranks(const scale::Model& model, int ranks) {
+  std::map<std::string, int> roles;
+  const auto sides = model.layout.sides(ranks);
+  for (int rank = 0; rank < ranks; ++rank) ++roles[model.roles.name(model.roles.key(*sides, rank))];
+  std::vector<std::string> words;
+  words.reserve(roles.size());
+  for (const auto& [role, count] : roles) words.push_back(fmt::format("{} {}", count, role));
+  fmt::print(
+      "# scaled from {} to {} ranks on {}{}: {}\n", fmt::join(model.learned_from, ", "), ranks,
+      model.layout.text(),
+      model.layout.dimensions == 1
+          ? ""
+          : fmt::format(
+                " ({})",
+                fmt::join(std::span(*sides).first(static_cast<std::size_t>(model.layout.dimensions)), " x ")),
+      fmt::join(words, ", "));
 }
 
 }  // namespace
@@ -65,7 +84,7 @@ ComputeScaling ComputeScalingOption::value() const {
   return ComputeScaling::kRecorded;
 }
 
-scale::Scaling scaled_program(const ScaledOptions& options) {
+scale::LearnedProgram learned_program(const ScaledOptions& options) {
   std::vector<scale::NamedProgram> recorded;
   for (const std::string& file : options.files) {
     Result<trace::Program> program = trace::open_program(file);
@@ -73,30 +92,33 @@ scale::Scaling scaled_program(const ScaledOptions& options) {
     tell_notes(file, *program);
     recorded.push_back({file, std::move(*program)});
   }
-  Result<scale::Scaling> scaling = scale::scale(recorded, options.ranks, options.compute);
+  Result<scale::LearnedProgram> learned = scale::LearnedProgram::learn(recorded, options.compute);
+  if (!learned)
+    throw Misuse{options.ranks > 0
+                     ? fmt::format("cannot scale to {} ranks: {}", options.ranks, learned.error())
+                     : fmt::format("cannot scale to other numbers of ranks: {}", learned.error())};
+  return std::move(*learned);
+}
+
+void tell_notes(const scale::Scaling& scaling) {
+  for (const std::string& note : scaling.notes) complain("note: " + note);
+  if (const std::string doubt = scaling.doubt(); !doubt.empty()) complain(doubt);
+}
+
+scale::Scaling scaled_program(const ScaledOptions& options) {
+  Result<scale::Scaling> scaling = learned_program(options).at(options.ranks);
   if (!scaling) throw Misuse{fmt::format("cannot scale to {} ranks: {}", options.ranks, scaling.error())};
-  for (const std::string& note : (*scaling).notes) complain("note: " + note);
-  if (const std::string doubt = (*scaling).doubt(); !doubt.empty()) complain(doubt);
+  tell_notes(*scaling);
   return std::move(*scaling);
 }
 
 void print_scaling(const scale::Scaling& scaling, const ScaledOptions& options) {
   const scale::Model& model = *scaling.model;
-  std::map<std::string, int> roles;
-  const auto sides = model.layout.sides(options.ranks);
-  for (int rank = 0; rank < options.ranks; ++rank) ++roles[model.roles.name(model.roles.key(*sides, rank))];
-  std::vector<std::string> words;
-  words.reserve(roles.size());
-  for (const auto& [role, count] : roles) words.push_back(fmt::format("{} {}", count, role));
-  fmt::print(
-      "# scaled from {} to {} ranks on {}{}: {}\n", fmt::join(model.learned_from, ", "), options.ranks,
-      model.layout.text(),
-      model.layout.dimensions == 1
-          ? ""
-          : fmt::format(
-                " ({})",
-                fmt::join(std::span(*sides).first(static_cast<std::size_t>(model.layout.dimensions)), " x ")),
-      fmt::join(words, ", "));
+  if (options.ranks > 0) {
+    print_ranks(model, options.ranks);
+  } else {
+    fmt::print("# scaled from {} ranks on {}\n", fmt::join(model.learned_from, ", "), model.layout.text());
+  }
   fmt::print("# {}\n", compute_text(options, model.learned_from.back()));
   if (const std::string text = arrival_text(scaling); !text.empty()) fmt::print("# {}\n", text);
   const scale::Share total = scaling.held_out.total();

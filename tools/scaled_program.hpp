@@ -20,10 +20,15 @@ class ComputeScalingOption {
   std::string name_;
 };
 
-/// Throws Misuse with all that does not fit.
+/// Opens the files and learns from them. Throws Misuse with all that does not fit.
+scale::LearnedProgram learned_program(const ScaledOptions& options);
+/// The same at options.ranks, with what is to be said of it on standard error.
 scale::Scaling scaled_program(const ScaledOptions& options);
+/// What is to be said of it on standard error.
+void tell_notes(const scale::Scaling& scaling);
 
-/// What was learned, from what, and how much of the largest recording the others foretell.
+/// What was learned, from what, and how much of the largest recording the others foretell. Without
+/// options.ranks: for any number of them.
 void print_scaling(const scale::Scaling& scaling, const ScaledOptions& options);
 /// By function and role. what: "exact"
 void print_shares(const scale::Comparison& comparison);

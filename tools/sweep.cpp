@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "lib/configuration/names.hpp"
@@ -97,6 +99,36 @@ SweepAxis sweep_axis(const std::string& text, double behind_zero) {
     axis.values.push_back(fmt::format("{}{:.10g}{}", first->before, value, unit));
   }
   return axis;
+}
+
+std::vector<int> rank_counts(const std::string& text) {
+  constexpr int kMost = 1 << 20;
+  std::set<int> counts;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string part = text.substr(at, end - at);
+    at = end + 1;
+    std::vector<std::string> values = {part};
+    if (part.find(':') != std::string::npos) {
+      try {
+        values = sweep_axis("ranks=" + part).values;
+      } catch (const Misuse&) {
+        values = {""};
+      }
+    }
+    for (const std::string& value : values) {
+      double number = 0;
+      const auto [last, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+      const double whole = part.find(':') == std::string::npos ? number : std::round(number);
+      if (error != std::errc() || last != value.data() + value.size() || whole < 1 || whole > kMost ||
+          whole != std::floor(whole))
+        throw Misuse{fmt::format(
+            "--ranks {} is not N or FROM:TO, with :xFACTOR if not doubled or :+STEP, up to {} ranks",
+            in_quotes(part), kMost)};
+      counts.insert(static_cast<int>(whole));
+    }
+  }
+  return {counts.begin(), counts.end()};
 }
 
 std::string crossover_text(std::string_view other, std::string_view base,

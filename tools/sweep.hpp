@@ -25,6 +25,10 @@ struct SweepAxis {
 /// Throws Misuse, also of more than kMostSweepPoints values.
 SweepAxis sweep_axis(const std::string& text, double behind_zero = 0);
 
+/// Numbers of ranks in a text: N, or FROM:TO with :xFACTOR if not doubled or :+STEP, several with commas
+/// between them. In order, each once. Throws Misuse.
+std::vector<int> rank_counts(const std::string& text);
+
 /// What two kinds of hardware take at one point of a sweep. Nothing: it has no time there.
 struct SweepPoint {
   std::string text;  // "64 ranks"

@@ -44,17 +44,6 @@ bool is_shared(std::string_view parameter) {
   return std::find(std::begin(kShared), std::end(kShared), parameter) != std::end(kShared);
 }
 
-struct Decline {
-  std::uint64_t count;
-  std::string reason;
-};
-
-std::vector<Decline> declines_of(const Counters& counters) {
-  std::vector<Decline> declines;
-  for (const auto& [what, count] : counters.declines) declines.push_back({count, printable(what.second)});
-  return declines;
-}
-
 std::optional<OperationKind> kind_of(const Event& event) {
   if (event.kind == EventKind::kSend) return OperationKind::kSend;
   if (event.kind == EventKind::kCollective) return event.operation;
@@ -78,6 +67,18 @@ Operation operation_of(const Event& event, int ranks, std::string_view call) {
 }
 
 }  // namespace
+
+std::string why_not_carried(std::string_view backend, const Counters& counters) {
+  const CarriedTime carried{counters.times};
+  if (carried.carries_program()) return {};
+  struct Decline {
+    std::uint64_t count;
+    std::string reason;
+  };
+  std::vector<Decline> declines;
+  for (const auto& [what, count] : counters.declines) declines.push_back({count, printable(what.second)});
+  return not_carried_text(backend, carried, declines);
+}
 
 bool is_open(std::string_view source) {
   return source.find("assumed") != std::string_view::npos ||
@@ -192,8 +193,7 @@ void Advisor::rank_backends() {
       candidate.result = std::move(*result);
       const Counters counters = candidate.result.total();
       candidate.carried = CarriedTime{counters.times};
-      if (!candidate.carried.carries_program())
-        candidate.why_not = not_carried_text(backend->name, candidate.carried, declines_of(counters));
+      candidate.why_not = why_not_carried(backend->name, counters);
       candidate.run = runs.of(*setting, source_, options_.replay, candidate.result);
     }
     candidates_.push_back(std::move(candidate));

@@ -43,6 +43,9 @@ struct Candidate {
   [[nodiscard]] bool counts() const { return refused.empty() && why_not.empty(); }
 };
 
+/// Of a replay over the backend. Empty: it carries the program.
+std::string why_not_carried(std::string_view backend, const Counters& counters);
+
 /// One parameter with other values than its own: the time of the best hardware over that of the host.
 struct Influence {
   std::string key;  // "cclo.link"

@@ -2,10 +2,35 @@
 
 #include <algorithm>
 
+#include "lib/recording/all_ranks.hpp"
+
 namespace offramp::recording {
 namespace {
 
 constexpr std::size_t kFirstHistory = 256;
+constexpr std::size_t kFewRanks = 64;  // up to here lists of all ranks are as any others
+
+/// The length of the list that comes next, if it is of more than a few ranks and has all of them in order.
+/// Then the cursor stands behind it; else, with 0, where it was.
+std::size_t take_all_ranks(Cursor& cursor) {
+  Cursor ahead = cursor;
+  const std::uint64_t count = ahead.number(kMostOfAllRanks, "more than all ranks");
+  std::uint64_t next = 0;  // of the list, and its value
+  while (next < count && ahead.problem() == nullptr) {
+    const std::uint64_t head = ahead.number();
+    const std::uint64_t group = head >> 1U;
+    if (group == 0 || group > count - next) return 0;
+    const bool is_run = (head & 1U) != 0;
+    for (std::uint64_t i = 0; i < (is_run ? 1 : group); ++i) {
+      if (unzigzag(ahead.number()) != (next + i == 0 ? 0U : 1U)) return 0;
+    }
+    if (is_run && next == 0 && group > 1) return 0;  // zeros
+    next += group;
+  }
+  if (ahead.problem() != nullptr || count <= kFewRanks) return 0;
+  cursor = ahead;
+  return static_cast<std::size_t>(count);
+}
 
 }  // namespace
 
@@ -91,6 +116,8 @@ void EventReader::define(std::uint64_t what) {
 }
 
 void EventReader::add_list() {
+  if (const std::size_t count = take_all_ranks(cursor_); count > 0)
+    return lists_.push_back({List::kAllRanks, count});
   const std::size_t begin = values_.size();
   get_list(cursor_, values_);
   if (values_.size() > kMostBlockValues) cursor_.fail("its lists are too long");
@@ -111,7 +138,9 @@ void EventReader::add_name() {
 
 std::span<const std::uint64_t> EventReader::list(std::uint32_t number) const {
   if (number == 0 || number > lists_.size()) return {};
-  return {values_.data() + lists_[number - 1].begin, lists_[number - 1].count};
+  const List& list = lists_[number - 1];
+  if (list.begin == List::kAllRanks) return all_ranks(list.count);
+  return {values_.data() + list.begin, list.count};
 }
 
 std::string_view EventReader::name(std::uint32_t number) const {

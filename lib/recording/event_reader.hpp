@@ -33,7 +33,8 @@ class EventReader {
 
  private:
   struct List {
-    std::size_t begin = 0;
+    static constexpr std::size_t kAllRanks = SIZE_MAX;
+    std::size_t begin = 0;  // in values_; kAllRanks: it is all_ranks()
     std::size_t count = 0;
   };
   void remember(std::uint16_t symbol);

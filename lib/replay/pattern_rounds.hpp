@@ -106,7 +106,10 @@ class PatternScript : public PatternRounds {
 
  private:
   [[nodiscard]] std::size_t count() const final { return events_.size(); }
-  [[nodiscard]] recording::Event event(std::size_t number, int) final { return events_[number]; }
+  [[nodiscard]] recording::Event event(std::size_t number, int round) final {
+    if (number == 0 && round == 0) events_.shrink_to_fit();  // large worlds have many of them
+    return events_[number];
+  }
 
   std::vector<recording::Event> events_;
   std::size_t begun_ = 0;

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/recording/all_ranks.hpp"
 #include "lib/replay/replay_rank.hpp"
 #include "offramp/kernel/event_queue.hpp"
 
@@ -102,13 +103,17 @@ std::size_t ReplayRun::Hash::operator()(const std::vector<int>& members) const {
 const ReplayRun::Members* ReplayRun::last_members(std::span<const std::uint64_t> listed,
                                                   const ReplayJob& job) const {
   if (last_members_ == nullptr || first_of_last_ != job.first) return nullptr;
+  if (last_is_all_ && recording::is_all_ranks(listed) && listed.size() == last_members_->first.size())
+    return last_members_;
   const auto is_same = [first = static_cast<std::uint64_t>(job.first)](std::uint64_t rank, int member) {
     return rank + first == static_cast<std::uint64_t>(member);
   };
   return std::ranges::equal(listed, last_members_->first, is_same) ? last_members_ : nullptr;
 }
 
-const ReplayRun::Members& ReplayRun::members_of(const std::vector<int>& members, const ReplayJob& job) {
+const ReplayRun::Members& ReplayRun::members_of(const std::vector<int>& members, const ReplayJob& job,
+                                                bool all) {
+  last_is_all_ = all;
   first_of_last_ = job.first;
   last_members_ = &*lists_.try_emplace(members, static_cast<std::uint32_t>(lists_.size())).first;
   return *last_members_;

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include "lib/recording/all_ranks.hpp"
 #include "lib/replay/replay_rank.hpp"
+#include "simulators/model/members.hpp"
 
 namespace offramp {
 
@@ -139,7 +141,7 @@ void ReplayThread::make_communicator() {
     from_ = to_;
     if (!std::is_sorted(from_.begin(), from_.end())) std::sort(from_.begin(), from_.end());
     if (std::adjacent_find(from_.begin(), from_.end()) != from_.end()) return refuse_members();
-    members = &run_.members_of(to_, own_.job);
+    members = &run_.members_of(to_, own_.job, recording::is_all_ranks(reader_.list(event_.list)));
     // As long as the world is large, at each of its ranks: their memory would grow with the square.
     constexpr std::size_t kMostKept = 256;
     if (to_.size() > kMostKept) {
@@ -147,7 +149,7 @@ void ReplayThread::make_communicator() {
       std::vector<int>().swap(from_);
     }
   }
-  if (std::ranges::find(members->first, rank_.rank()) == members->first.end()) return refuse_members();
+  if (place_in(members->first, rank_.rank()) == members->first.size()) return refuse_members();
   const std::uint32_t number = run_.number_of(*members, event_.extra);
   const std::uint64_t id = std::uint64_t{own_.made[number]++} << 32 | number;
   const std::size_t place = order_ != nullptr ? stream().dealt().made : own_.communicators.size();

@@ -69,8 +69,9 @@ class ReplayRun final : public Choices {
   /// make one of all ranks. Null: they are others.
   [[nodiscard]] const Members* last_members(std::span<const std::uint64_t> listed,
                                             const ReplayJob& job) const;
-  /// Those of a communicator, which stay where they are. members: ranks of the world, checked.
-  const Members& members_of(const std::vector<int>& members, const ReplayJob& job);
+  /// Those of a communicator, which stay where they are. members: ranks of the world, checked. all: they were
+  /// listed as recording::all_ranks().
+  const Members& members_of(const std::vector<int>& members, const ReplayJob& job, bool all);
   /// Of the communicators with these members that ranks know by this id.
   std::uint32_t number_of(const Members& members, std::uint64_t id);
   std::size_t phase(std::int64_t level, const std::string& name);
@@ -94,7 +95,8 @@ class ReplayRun final : public Choices {
 
   std::unordered_map<std::vector<int>, std::uint32_t, Hash> lists_;  // of members
   const Members* last_members_ = nullptr;
-  int first_of_last_ = 0;  // the first rank of their job
+  int first_of_last_ = 0;     // the first rank of their job
+  bool last_is_all_ = false;  // they were listed as recording::all_ranks()
   std::unordered_map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t, Hash> known_;  // by id and list
   std::unordered_map<std::pair<std::uint64_t, std::uint32_t>, Agreed, Hash> agreed_;
   std::map<std::pair<std::int64_t, std::string>, std::size_t> phases_;

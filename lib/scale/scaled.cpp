@@ -6,11 +6,11 @@
 #include <array>
 #include <bit>
 #include <map>
-#include <numeric>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "lib/recording/all_ranks.hpp"
 #include "lib/recording/unrecorded_reader.hpp"
 #include "lib/scale/comparison.hpp"
 #include "lib/scale/samples.hpp"
@@ -27,15 +27,11 @@ struct Shared {
   std::int64_t ranks = 0;
   Sides sides = {1, 1, 1};
   ComputeScaling scaling = ComputeScaling::kRecorded;
-  std::vector<std::uint64_t> all = {};  // numbers of all ranks: a list that each of them may have
 };
 
 std::shared_ptr<const Shared> shared_of(std::shared_ptr<const Model> model, std::int64_t ranks,
                                         const Sides& sides, ComputeScaling scaling) {
-  Shared shared{std::move(model), ranks, sides, scaling};
-  shared.all.resize(static_cast<std::size_t>(ranks));
-  std::iota(shared.all.begin(), shared.all.end(), 0);
-  return std::make_shared<const Shared>(std::move(shared));
+  return std::make_shared<const Shared>(Shared{std::move(model), ranks, sides, scaling});
 }
 
 class ScaledRank final : public recording::UnrecordedReader {
@@ -75,7 +71,7 @@ class ScaledRank final : public recording::UnrecordedReader {
   }
   [[nodiscard]] std::uint64_t computed() const override { return computed_; }
   [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const override {
-    if (number == kAllRanks) return shared_->all;
+    if (number == kAllRanks) return recording::all_ranks(static_cast<std::size_t>(shared_->ranks));
     if (number == 0 || number > lists_.size()) return {};
     return lists_[number - 1];
   }

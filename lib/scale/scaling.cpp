@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "lib/replay/pattern.hpp"
@@ -119,11 +120,12 @@ std::vector<std::string> differences(const std::vector<const NamedProgram*>& ord
   return notes;
 }
 
-std::string refusal(const Learned& learned, std::size_t recordings) {
+/// without: what can be done where fewer recordings are of one program; may be empty.
+std::string refusal(const Learned& learned, std::size_t recordings, const std::string& without) {
   std::vector<Misfit> misfits = learned.misfits;
   std::ranges::stable_sort(misfits, std::greater<>(), &Misfit::calls);
   std::string text = "it is no program whose calls follow from the number of ranks:";
-  std::string advice;
+  std::string advice = without;
   std::size_t told = 0;
   for (const Misfit& one : misfits) {
     if (advice.empty()) advice = one.advice;
@@ -173,6 +175,19 @@ Result<Lesson> learn_all(const std::vector<const NamedProgram*>& order, Tags tag
   lesson.learned =
       learn(lesson.programs, lesson.pool, order.size() < kEnough ? Proof::kByPattern : Proof::kByCounts);
   return lesson;
+}
+
+/// Programs do other things on few ranks: where a side of their grid is one or two, or an algorithm has a least
+/// number of ranks. Empty, or which of the smallest recordings to leave out so that the others can be scaled.
+std::string advice_to_leave_out(std::span<const NamedProgram* const> order) {
+  for (std::size_t first = 1; first + kEnough <= order.size(); ++first) {
+    const Result<Lesson> lesson = learn_all({order.begin() + static_cast<std::ptrdiff_t>(first), order.end()}, Tags::kValues);
+    if (!lesson) return {};
+    if ((*lesson).learned.models.empty()) continue;
+    return fmt::format("leave out the recordings of fewer than {}, where it does other things: those of more can be scaled",
+                       counted(static_cast<std::uint64_t>(order[first]->program.description.ranks), "rank"));
+  }
+  return {};
 }
 
 /// What the smaller recordings foretell of the largest. Empty, or why it cannot be read.
@@ -240,40 +255,57 @@ std::string Scaling::doubt() const {
       counted(total.all(), "call"), model->learned_from.back());
 }
 
-Result<Scaling> scale(const std::vector<NamedProgram>& recorded, int ranks, ComputeScaling compute) {
+Result<LearnedProgram> LearnedProgram::learn(const std::vector<NamedProgram>& recorded,
+                                             ComputeScaling compute) {
+  using Refused = Result<LearnedProgram>;
   std::vector<const NamedProgram*> order;
   if (std::string problem = in_order(recorded, order); !problem.empty())
-    return Failure::failure(std::move(problem));
+    return Refused::failure(std::move(problem));
   if (std::string problem = alone(order, compute); !problem.empty())
-    return Failure::failure(std::move(problem));
+    return Refused::failure(std::move(problem));
   Result<Lesson> lesson = learn_all(order, Tags::kValues);
-  if (!lesson) return Failure::failure(lesson.error());
+  if (!lesson) return Refused::failure(lesson.error());
   if (lesson->learned.models.empty()) {
     Result<Lesson> other = learn_all(order, Tags::kShape);
-    if (!other) return Failure::failure(other.error());
-    if (other->learned.models.empty()) return Failure::failure(refusal(lesson->learned, order.size()));
+    if (!other) return Refused::failure(other.error());
+    if (other->learned.models.empty()) return Refused::failure(refusal(lesson->learned, order.size(), advice_to_leave_out(order)));
     lesson = std::move(other);
   }
+  LearnedProgram learned;
+  learned.compute_ = compute;
   std::vector<Model>& models = lesson->learned.models;
-  Scaling scaling;
-  scaling.model = std::make_shared<const Model>(std::move(models.front()));
-  Result<trace::Program> made = at_ranks(scaling.model, ranks, compute);
-  if (!made) return Failure::failure(made.error());
-  const trace::Program& largest = order.back()->program;
+  Scaling& tested = learned.tested_;
+  tested.model = std::make_shared<const Model>(std::move(models.front()));
   if (order.size() > 1) {
-    std::string problem = ambiguity(scaling.model, std::span(models).subspan(1), ranks);
-    if (problem.empty()) problem = test_with_largest(*lesson, largest, scaling);
-    if (!problem.empty()) return Failure::failure(std::move(problem));
+    learned.others_.assign(std::make_move_iterator(models.begin() + 1),
+                           std::make_move_iterator(models.end()));
+    std::string problem = test_with_largest(*lesson, order.back()->program, tested);
+    if (!problem.empty()) return Refused::failure(std::move(problem));
   }
   for (const FoldedRank& rank : lesson->folded.back().each) {
-    scaling.wildcards += rank.wildcards;
-    scaling.choices += rank.choices;
-    scaling.questions += rank.questions;
+    tested.wildcards += rank.wildcards;
+    tested.choices += rank.choices;
+    tested.questions += rank.questions;
   }
-  scaling.notes = differences(order);
+  tested.notes = differences(order);
+  learned.facts_ = facts_of(tested, order.back()->program);
+  return learned;
+}
+
+Result<Scaling> LearnedProgram::at(int ranks) const {
+  Result<trace::Program> made = at_ranks(tested_.model, ranks, compute_);
+  if (!made) return Failure::failure(made.error());
+  if (std::string problem = ambiguity(tested_.model, others_, ranks); !problem.empty())
+    return Failure::failure(std::move(problem));
+  Scaling scaling = tested_;
   scaling.program = std::move(*made);
-  scaling.program.description.facts = facts_of(scaling, largest);
+  scaling.program.description.facts = facts_;
   return scaling;
+}
+
+Result<Scaling> scale(const std::vector<NamedProgram>& recorded, int ranks, ComputeScaling compute) {
+  Result<LearnedProgram> learned = LearnedProgram::learn(recorded, compute);
+  return learned ? learned->at(ranks) : Failure::failure(learned.error());
 }
 
 }  // namespace offramp::scale

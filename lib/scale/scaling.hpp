@@ -33,7 +33,23 @@ struct Scaling {
   [[nodiscard]] std::string doubt() const;
 };
 
-/// A failure names all that does not fit, and what can be done.
+/// What recordings of one program say of it at any number of ranks: learned and tested once.
+class LearnedProgram {
+ public:
+  /// A failure names all that does not fit, and what can be done.
+  static Result<LearnedProgram> learn(const std::vector<NamedProgram>& recorded, ComputeScaling compute);
+
+  /// A failure says what is not known at so many ranks.
+  [[nodiscard]] Result<Scaling> at(int ranks) const;
+
+ private:
+  ComputeScaling compute_ = ComputeScaling::kRecorded;
+  std::vector<Model> others_;                               // that explain all recordings, too
+  Scaling tested_;                                          // without a program
+  std::vector<std::pair<std::string, std::string>> facts_;  // of the program
+};
+
+/// The same for one number of ranks.
 Result<Scaling> scale(const std::vector<NamedProgram>& recorded, int ranks, ComputeScaling scaling);
 
 /// "99.9 %"; "-" of none.

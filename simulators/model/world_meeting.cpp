@@ -3,6 +3,7 @@
 #include <cassert>
 #include <tuple>
 
+#include "simulators/model/members.hpp"
 #include "simulators/model/world_rank.hpp"
 
 namespace offramp::world {
@@ -53,7 +54,7 @@ Communicator Core::join(std::span<const int> members, std::uint64_t id, int rank
   Communicator joined;
   joined.group_ = named;
   joined.local_ = std::make_shared<Communicator::Local>();
-  joined.rank_ = static_cast<int>(std::find(members.begin(), members.end(), rank) - members.begin());
+  joined.rank_ = static_cast<int>(place_in(members, rank));
   return joined;
 }
 

@@ -13,6 +13,7 @@ from cli_test import CliTest
 
 PROGRAMS = pathlib.Path(__file__).resolve().parents[2] / "examples/programs"
 HALO = PROGRAMS / "halo-16.rec"
+SCALED = PROGRAMS.parents[1] / "tests/data/scale"
 HPCC = PROGRAMS.parent / "hpcc/hpcc.rec"
 BROADCASTS = """
 #include <mpi.h>
@@ -97,6 +98,49 @@ class Advise(CliTest):
     def test_that_is_out_of_time_says_so(self):
         text = self.offramp("advise", str(HALO), "--seconds", "0.5").stdout
         self.assertIn("# the search was cut short after 0.5 s (--seconds)", text)
+
+    def test_over_several_numbers_of_ranks_says_from_which_on_hardware_pays(self):
+        """The times are those of replays at each number, and sentences, table and plot say the same of them."""
+        files = [str(SCALED / f"halo-{ranks}.rec") for ranks in (2, 4, 8, 9, 12, 16, 18)]
+        words = ("advise", *files, "--ranks", "64,128", "--backend", "aie")
+        curve = json.loads(self.offramp(*words, "--json").stdout)
+        self.assertEqual([point["ranks"] for point in curve["points"]], [64, 128])
+        for point in curve["points"]:
+            replayed = json.loads(self.offramp("replay", *files, "--ranks", str(point["ranks"]), "--backend", "host,aie", "--json").stdout)
+            times = {one["backend"]: one["whole_run"]["modelled_time_ns"] for one in replayed["results"]}
+            self.assertEqual({one["backend"]: one["time_ns"] for one in point["hardware"]}, times)
+        pays, = curve["pays"]
+        faster = [point["ranks"] for point in curve["points"] if point["hardware"][1]["ratio"] < 1]
+        self.assertEqual(faster, [128])
+        self.assertEqual(pays["ranges"], [{"from": 128, "to": 128, "to_the_end": True}])
+        text = self.offramp(*words, "--svg", "curve.svg").stdout
+        self.assertIn(curve["verdict"], text)
+        self.assertRegex(text, r"# aie pays from 128 ranks on, not yet at 64 \(1\.\d+\)")
+        self.assertRegex(text, r"(?m)^       1 \|.*-a")
+        self.assertIn("<svg", (self.folder / "curve.svg").read_text())
+
+    def test_over_ranks_says_where_there_is_no_program_or_no_hardware(self):
+        files = [str(SCALED / f"halo-{ranks}.rec") for ranks in (2, 4, 8, 9, 12, 16, 18)]
+        text = self.offramp("advise", *files, "--ranks", "7,16,512", "--backend", "aie").stdout
+        self.assertRegex(text, r"# not at 7 ranks: .+")
+        self.assertRegex(text, r"# aie has no time that counts at 512 ranks: .*the array has 400 tiles")
+        self.refused("advise", *files, "--ranks", "7,11")
+        self.refused("advise", *files, "--ranks", "16:64", "--quick")
+        self.refused("advise", *files, "--ranks", "many")
+        self.refused("advise", *files, "--ranks", "64", "--svg", "curve.svg")
+        self.refused("advise", *files, "--compute-scaling", "strong")
+
+    def test_over_ranks_that_is_out_of_time_says_what_is_whole(self):
+        text = self.offramp("advise", "pattern:stencil2d:16:4KiB:3", "--ranks", "16,65536", "--seconds", "1").stdout
+        self.assertRegex(text, r"(?m)^16 +[\d.]+ ")
+        self.assertIn("# the search was cut short after 1 s (--seconds): what is above stands, 1 of 2 numbers of ranks are whole", text)
+
+    def test_at_one_number_of_ranks_answers_as_of_a_recording_of_it(self):
+        files = [str(SCALED / f"halo-{ranks}.rec") for ranks in (2, 4, 8, 9, 12, 16, 18)]
+        scaled = json.loads(self.offramp("advise", *files, "--ranks", "32", "--quick", "--json").stdout)
+        recorded = self.advice(SCALED / "halo-32.rec", "--quick")
+        communication = [{one["backend"]: one["communication_ns"] for one in advice["candidates"]} for advice in (scaled, recorded)]
+        self.assertEqual(communication[0], communication[1])
 
     def test_of_nothing_is_refused(self):
         self.refused("advise", "pattern:nothing:4")

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "lib/advice/rank_curve.hpp"
 #include "lib/advice/words.hpp"
 #include "lib/replay/forecast.hpp"
 #include "lib/report/words.hpp"
@@ -218,6 +219,110 @@ TEST(ModelErrors, AreOfFiguresThatNothingIsFittedTo) {
   EXPECT_NEAR(error->median, 0.3, 1e-9);
   EXPECT_NEAR(error->largest, 0.3, 1e-9);
   EXPECT_FALSE(model_error(BackendDescription{})) << "no published figures";
+}
+
+/// A sum of one number over all ranks, a few times.
+std::vector<test::Tape> sums(int ranks, std::uint64_t computing) {
+  Operation sum;
+  sum.kind = OperationKind::kAllreduce;
+  sum.element = ElementType::kFloat64;
+  sum.function = ReduceFunction::kSum;
+  sum.bytes = 8;
+  sum.elements = 1;
+  sum.ranks = ranks;
+  std::vector<test::Tape> tapes(static_cast<std::size_t>(ranks));
+  for (test::Tape& tape : tapes) {
+    for (int i = 0; i < 5; ++i) {
+      if (computing > 0) tape.compute(computing);
+      tape.add(tape.collective(sum));
+    }
+  }
+  return tapes;
+}
+
+class ACurve : public testing::Test {
+ protected:
+  RankCurve curve(std::initializer_list<const char*> backends) {
+    for (const char* name : backends) options_.backends.push_back(registry_.find(name));
+    return {configuration_, registry_, options_};
+  }
+  [[nodiscard]] Time end(const char* backend, int ranks, std::uint64_t computing) const {
+    const std::vector<test::Tape> tapes = sums(ranks, computing);
+    ReplayOptions options;
+    if (computing > 0) options.compute.kind = Compute::Kind::kMeasured;
+    const auto setting = world_setting(configuration_, registry_, *registry_.find(backend), ranks);
+    auto result = replay(*setting, test::source_of(tapes), options);
+    EXPECT_TRUE(result) << result.error();
+    return result->modelled_time;
+  }
+
+  Registry registry_{built_in_backends()};
+  Configuration configuration_;
+  Advisor::Options options_;
+};
+
+TEST_F(ACurve, HasTheTimesOfReplays) {
+  for (const std::uint64_t computing : {0U, 20'000U}) {
+    options_.backends.clear();
+    RankCurve found = curve({"host", "aie"});
+    for (const int ranks : {2, 16}) {
+      const std::vector<test::Tape> tapes = sums(ranks, computing);
+      EXPECT_TRUE(found.add(test::source_of(tapes)));
+    }
+    EXPECT_EQ(found.with_computing(), computing > 0);
+    ASSERT_EQ(found.points().size(), 2U);
+    for (const CurvePoint& point : found.points()) {
+      for (const CurveCell& cell : point.cells)
+        EXPECT_EQ(*cell.end, end(cell.backend->name.data(), point.ranks, computing)) << cell.backend->name;
+    }
+  }
+}
+
+TEST_F(ACurve, SaysFromHowManyRanksOnHardwarePaysAndUpToWhere) {
+  RankCurve found = curve({"host", "aie", "dpu"});
+  for (const int ranks : {2, 16, 64, 512}) {
+    const std::vector<test::Tape> tapes = sums(ranks, 0);
+    EXPECT_TRUE(found.add(test::source_of(tapes)));
+  }
+  const auto ranges = paying_ranges(found, "aie");
+  ASSERT_EQ(ranges.size(), 1U);
+  EXPECT_EQ(ranges[0].from, 16);
+  EXPECT_EQ(ranges[0].to, 64);  // the array has no room for 512
+  EXPECT_FALSE(ranges[0].to_the_end);
+  EXPECT_THAT(paying_text(found, "aie"),
+              testing::StartsWith("aie pays from 16 to 64 ranks, not yet at 2 (1."));
+  EXPECT_THAT(paying_text(found, "aie"), HasSubstr(", has no time at 512"));
+  EXPECT_THAT(lacking_text(found, "aie"), HasSubstr("aie has no time that counts at 512 ranks: "));
+  EXPECT_THAT(lacking_text(found, "aie"), HasSubstr("the array has 400 tiles"));
+  EXPECT_THAT(paying_text(found, "dpu"), HasSubstr("dpu pays nowhere: "));
+  EXPECT_THAT(verdict_text(found, "sums"), testing::StartsWith("sums: aie pays from 16 to 64 ranks. At "));
+  EXPECT_EQ(lacking_text(found, "host"), "");
+}
+
+TEST_F(ACurve, OfHardwareThatPaysNowhereSaysWhichComesClosest) {
+  RankCurve found = curve({"host", "dpu", "tinsel"});
+  found.refuse(3, "there is no such grid");
+  for (const int ranks : {2, 4}) {
+    const std::vector<test::Tape> tapes = sums(ranks, 0);
+    EXPECT_TRUE(found.add(test::source_of(tapes)));
+  }
+  EXPECT_THAT(verdict_text(found, "sums"), testing::StartsWith("sums: no hardware pays up to 4 ranks; "));
+  EXPECT_TRUE(paying_ranges(found, "tinsel").empty());
+}
+
+TEST_F(ACurve, ThatIsCutShortKeepsWhatIsKnown) {
+  int asked = 0;
+  options_.progress = [&asked](const std::string& what) { return what.empty() || ++asked <= 3; };
+  RankCurve found = curve({"host", "aie"});
+  const std::vector<test::Tape> few = sums(2, 0);
+  const std::vector<test::Tape> more = sums(16, 0);
+  EXPECT_TRUE(found.add(test::source_of(few)));
+  EXPECT_FALSE(found.add(test::source_of(more)));  // the host alone
+  EXPECT_TRUE(found.cut_short());
+  ASSERT_EQ(found.points().size(), 2U);
+  EXPECT_EQ(found.points()[1].cells.size(), 1U);
+  EXPECT_THAT(paying_text(found, "aie"), HasSubstr("at 2 ranks is the least"));
+  EXPECT_THAT(verdict_text(found, "sums"), testing::StartsWith("sums: no hardware pays up to 2 ranks; "));
 }
 
 }  // namespace

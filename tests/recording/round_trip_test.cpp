@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "lib/recording/all_ranks.hpp"
 #include "tests/recording/recorded.hpp"
 
 namespace offramp::recording {
@@ -121,6 +122,29 @@ TEST(RoundTrip, ListsOfNoneOneAndManyValues) {
   expect_read(steps, record(steps));
   const std::vector<Step> one = {{wait_all(), counting}};
   EXPECT_LT(record(one).size(), 200U);
+}
+
+TEST(RoundTrip, ListsOfAllRanksShareTheirMemory) {
+  std::vector<std::uint64_t> all(5000);
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<std::uint64_t> other = all;
+  std::swap(other[4000], other[4001]);
+  const std::string part = record({{wait_all(), all, other}, {wait_all(), {1, 2}, all}});
+  const Result<Recording> recording = one_rank(part);
+  ASSERT_TRUE(recording) << recording.error();
+  const auto one = (*recording).read(0);
+  const auto another = (*recording).read(0);
+  Event event;
+  ASSERT_TRUE(one->next(event));
+  EXPECT_TRUE(is_all_ranks(one->list(event.list)));
+  EXPECT_FALSE(is_all_ranks(one->list(event.second_list)));
+  ASSERT_TRUE(another->next(event));
+  EXPECT_EQ(one->list(event.list).data(), another->list(event.list).data());
+  EXPECT_NE(one->list(event.second_list).data(), another->list(event.second_list).data());
+  ASSERT_TRUE(one->next(event));
+  EXPECT_TRUE(is_all_ranks(one->list(event.second_list)));
+  EXPECT_FALSE(is_all_ranks({}));
+  EXPECT_FALSE(is_all_ranks(all));
 }
 
 TEST(RoundTrip, AListThatIsTooLongEndsTheRecording) {

@@ -319,6 +319,19 @@ TEST(Scaling, PeersWithoutARuleAreNamed) {
   EXPECT_THAT(found.problem, HasSubstr("its peer follows no rule that is known"));
 }
 
+TEST(Scaling, RecordingsOfFewerRanksThatDoOtherThingsAreToBeLeftOut) {
+  const auto ring_of_many = [](Tape& tape, int rank, int ranks) {
+    if (ranks < 8) tape.isend((rank + 1) % ranks, 8);
+    ring(tape, rank, ranks);
+  };
+  const Outcome found = outcome(ring_of_many, {2, 4, 8, 16, 32}, 64);
+  EXPECT_THAT(found.problem,
+              HasSubstr("what can be done: leave out the recordings of fewer than 8 ranks, where it does other things"));
+  expect_exact(ring_of_many, {8, 16, 32}, 64);
+  // Those that are left have to be enough.
+  EXPECT_THAT(outcome(ring_of_many, {2, 4, 8, 16}, 64).problem, Not(HasSubstr("leave out")));
+}
+
 TEST(Scaling, DifferentProgramsAndEqualCountsAreRefused) {
   std::vector<NamedProgram> programs = {{"a", written(ring, 4)}, {"b", written(ring, 4)}};
   EXPECT_THAT(scale(programs, 8, ComputeScaling::kRecorded).error(), HasSubstr("both have 4 ranks"));

@@ -69,6 +69,31 @@ TEST(ACrossover, IsWhereTheOrderChanges) {
   EXPECT_EQ(crossover_text("dpu", "host", {at("2", -1, 8)}), "");
 }
 
+TEST(RankCounts, AreListedOrMultipliedOrAdded) {
+  EXPECT_EQ(rank_counts("64"), (std::vector{64}));
+  EXPECT_EQ(rank_counts("96,8:32,16"), (std::vector{8, 16, 32, 96}));
+  EXPECT_EQ(rank_counts("32:512:x4"), (std::vector{32, 128, 512}));
+  EXPECT_EQ(rank_counts("8:20:+4"), (std::vector{8, 12, 16, 20}));
+  for (const char* wrong : {"", "0", "8,", "1.5", "x4", "8:4", "2:4:x1", "2000000", "many"})
+    EXPECT_THROW(rank_counts(wrong), Misuse) << wrong;
+}
+
+TEST(ATextPlot, HasALetterForEachLineAtItsHeight) {
+  const std::string text = text_plot({.columns = {"2", "4"},
+                                      .lines = {{"aie", {2.0, 0.5}}, {"again", {1.0, {}}}, {"b", {2.0, 1.0}}},
+                                      .level = 1});
+  std::vector<std::string> rows;
+  for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)
+    rows.push_back(text.substr(at, text.find('\n', at) - at));
+  ASSERT_EQ(rows.size(), 15U);
+  EXPECT_EQ(rows[0], "       2 |   *");
+  EXPECT_EQ(rows[6], "       1 |---g---b");
+  EXPECT_EQ(rows[12], "     0.5 |       a");
+  EXPECT_EQ(rows[13], "             2   4");
+  EXPECT_EQ(rows[14], "          a: aie, g: again, b: b; *: several");
+  EXPECT_EQ(text_plot({.columns = {"2"}, .lines = {{"aie", {{}}}}}), "");
+}
+
 TEST(Colours, AreTheHardwaresOwnWhateverItsPlace) {
   const std::vector<const char*> built_in = test::built_in_names();
   const std::vector<std::string> names(built_in.begin(), built_in.end());
