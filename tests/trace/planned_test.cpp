@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "lib/trace/msccl.hpp"
+#include "lib/trace/algorithm.hpp"
 #include "tests/recording/recorded.hpp"
 #include "tests/trace/replayed.hpp"
 
@@ -24,7 +24,7 @@ std::string lines_of(int ranks, const std::string& line) {
 }
 
 Program planned(Program program) {
-  Result<Program> made = with_plan(std::move(program), data("msccl/ring.xml"));
+  Result<Program> made = with_algorithm(std::move(program), data("msccl/ring.xml"));
   EXPECT_TRUE(made) << made.error();
   return made ? std::move(*made) : Program();
 }
@@ -83,11 +83,11 @@ TEST(PlannedCollective, StandsForNoOther) {
   EXPECT_EQ(collectives("{0} allreduce 64 0 5\n{0} reduce 64 0 0 5\n", 4), 1U);
   EXPECT_EQ(collectives("{0} iallreduce 64 0 5\n{0} waitall\n", 4), 1U);
   EXPECT_EQ(collectives("{0} allreduce 64 0 5\n", 5), 1U);
-  EXPECT_THAT(with_plan(opened("pattern:ring:3:8"), data("msccl/ring.xml")).error(),
+  EXPECT_THAT(with_algorithm(opened("pattern:ring:3:8"), data("msccl/ring.xml")).error(),
               HasSubstr("is for 4 ranks, and the program has 3"));
   const std::string plan =
       "<algo ngpus=\"1\" nchunksperloop=\"1\" coll=\"custom\">\n<gpu id=\"0\"/>\n</algo>\n";
-  EXPECT_THAT(with_plan(opened("pattern:ring:3:8"), folder.file("a.xml", plan)).error(),
+  EXPECT_THAT(with_algorithm(opened("pattern:ring:3:8"), folder.file("a.xml", plan)).error(),
               HasSubstr("a.xml:1: coll custom is no collective that an algorithm can stand for"));
 }
 
@@ -107,7 +107,7 @@ TEST(PlannedCollective, EndsWhereReceivesStandBehindSendsOfOtherBlocks) {
   for (const int bytes : {8, 1 << 20}) {
     const std::string program =
         folder.file("t", lines_of(2, fmt::format("{{0}} alltoall {0} {0} 6 6\n", bytes)));
-    Result<Program> made = with_plan(opened(program), path);
+    Result<Program> made = with_algorithm(opened(program), path);
     ASSERT_TRUE(made) << made.error();
     expect_to_fit_and_end(*made);
     expect_to_fit_and_end(opened(fmt::format("{}:{}B", path, 2 * bytes)));
@@ -125,7 +125,7 @@ TEST(PlannedCollective, IsOfRanksWithOneThread) {
   auto recording = recording::Recording::from_parts({}, std::vector{part(0), part(1), part(2), part(3)});
   ASSERT_TRUE(recording) << recording.error();
   ASSERT_EQ((*recording).write(folder.file("r.rec")), "");
-  EXPECT_THAT(with_plan(opened(folder.file("r.rec")), data("msccl/ring.xml")).error(),
+  EXPECT_THAT(with_algorithm(opened(folder.file("r.rec")), data("msccl/ring.xml")).error(),
               HasSubstr("rank 2 of the program has several threads"));
 }
 
