@@ -113,9 +113,8 @@ void set(OTF2_GlobalEvtReaderCallbacks* calls) {
       calls, [](Place l, Time t, void* u, List*, U64 request) {
         return give(u, l, t, {.what = What::kCancelled, .request = request});
       });
-  OTF2_GlobalEvtReaderCallbacks_SetMpiCollectiveBeginCallback(calls, [](Place l, Time t, void* u, List*) {
-    return give(u, l, t, {.what = What::kCollectiveBegun});
-  });
+  OTF2_GlobalEvtReaderCallbacks_SetMpiCollectiveBeginCallback(
+      calls, [](Place l, Time t, void* u, List*) { return give(u, l, t, {.what = What::kCollectiveBegun}); });
   OTF2_GlobalEvtReaderCallbacks_SetMpiCollectiveEndCallback(
       calls, [](Place l, Time t, void* u, List*, OTF2_CollectiveOp operation, U32 communicator, U32 root,
                 U64 sent, U64 received) {
@@ -143,10 +142,9 @@ void set(OTF2_GlobalEvtReaderCallbacks* calls) {
                      .received = received,
                      .request = request});
       });
-  OTF2_GlobalEvtReaderCallbacks_SetBufferFlushCallback(
-      calls, [](Place l, Time t, void* u, List*, Time stop) {
-        return give(u, l, t, {.what = What::kFlush, .bytes = stop});
-      });
+  OTF2_GlobalEvtReaderCallbacks_SetBufferFlushCallback(calls, [](Place l, Time t, void* u, List*, Time stop) {
+    return give(u, l, t, {.what = What::kFlush, .bytes = stop});
+  });
   OTF2_GlobalEvtReaderCallbacks_SetMeasurementOnOffCallback(
       calls, [](Place l, Time t, void* u, List*, OTF2_MeasurementMode mode) {
         return give(u, l, t, {.what = What::kSwitched, .operation = mode});

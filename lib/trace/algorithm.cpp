@@ -64,9 +64,10 @@ class ScheduleCheck {
     for (const auto& [name, open] : open_) {
       if (open == 0) continue;
       const auto& [from, to, tag] = name;
-      return fmt::format("rank {} sends {} messages {} to rank {} with tag {} than that receives: they would be "
-                         "those of the next collective",
-                         from, open > 0 ? open : -open, open > 0 ? "more" : "fewer", to, tag);
+      return fmt::format(
+          "rank {} sends {} messages {} to rank {} with tag {} than that receives: they would be "
+          "those of the next collective",
+          from, open > 0 ? open : -open, open > 0 ? "more" : "fewer", to, tag);
     }
     return {};
   }
@@ -81,9 +82,10 @@ class ScheduleCheck {
   std::string note(int rank, const Graph::Node& node) {
     if (node.kind == Graph::Kind::kCompute) return {};
     if (node.peer == kAnySource || node.tag == kAnyTag)
-      return fmt::format("rank {} receives from any rank, or with any tag: that would take what is not the "
-                         "collective's",
-                         rank);
+      return fmt::format(
+          "rank {} receives from any rank, or with any tag: that would take what is not the "
+          "collective's",
+          rank);
     const bool sends = node.kind == Graph::Kind::kSend;
     open_[{sends ? rank : node.peer, sends ? node.peer : rank, node.tag}] += sends ? 1 : -1;
     tags_.insert(node.tag);
@@ -108,18 +110,20 @@ Result<std::optional<Algorithm>> read_goal_algorithm(const NamedAlgorithm& named
   if (!opened) return Read::failure(opened.error());
   if (!(*opened).kind.starts_with("GOAL schedule")) return std::optional<Algorithm>();
   if (named.collective.empty())
-    return Read::failure(fmt::format("{} is a GOAL schedule, which does not say of which collective: name it, "
-                                     "allreduce={}, or with the size that it is written for, allreduce:1MiB={}",
-                                     printable(named.file), printable(named.file), printable(named.file)));
+    return Read::failure(
+        fmt::format("{} is a GOAL schedule, which does not say of which collective: name it, "
+                    "allreduce={}, or with the size that it is written for, allreduce:1MiB={}",
+                    printable(named.file), printable(named.file), printable(named.file)));
   ScheduleCheck check(*opened);
   if (const std::string wrong = check.problem(); !wrong.empty())
-    return Read::failure(wrong.starts_with(named.file) ? wrong : fmt::format("{}: {}", printable(named.file), wrong));
+    return Read::failure(wrong.starts_with(named.file) ? wrong
+                                                       : fmt::format("{}: {}", printable(named.file), wrong));
   Algorithm algorithm;
   algorithm.ranks = (*opened).description.ranks;
   algorithm.collective = named.collective;
   algorithm.place = printable(named.file) + ":";
-  algorithm.graph = [read = (*opened).graph, numbers = check.tags(), of = named.bytes](
-                        int rank, std::uint64_t bytes) {
+  algorithm.graph = [read = (*opened).graph, numbers = check.tags(), of = named.bytes](int rank,
+                                                                                       std::uint64_t bytes) {
     Result<Graph> graph = read(rank);
     if (!graph) return graph;
     for (Graph::Node& node : (*graph).nodes) {
@@ -132,9 +136,10 @@ Result<std::optional<Algorithm>> read_goal_algorithm(const NamedAlgorithm& named
   algorithm.notes.emplace_back(
       "a GOAL schedule has sizes and no data: whether it computes the collective cannot be told");
   algorithm.notes.emplace_back(
-      named.bytes == 0 ? "messages and computing of a schedule are as they are written, whatever the collective's "
-                         "size; COLLECTIVE:BYTES=FILE scales them"
-                       : "messages and computing of a schedule are scaled by the collective's size");
+      named.bytes == 0
+          ? "messages and computing of a schedule are as they are written, whatever the collective's "
+            "size; COLLECTIVE:BYTES=FILE scales them"
+          : "messages and computing of a schedule are scaled by the collective's size");
   return std::optional(std::move(algorithm));
 }
 
@@ -179,16 +184,15 @@ Result<Algorithm> read_algorithm(const std::string& named) {
     if (!found) return Failure::failure(found.error());
     if (!(*found).has_value()) continue;
     if (!(*split).collective.empty())
-      return Failure::failure(
-          fmt::format("{} says itself of which collective it is: {}", printable(file),
-                      printable((**found).collective)));
+      return Failure::failure(fmt::format("{} says itself of which collective it is: {}", printable(file),
+                                          printable((**found).collective)));
     return std::move(**found);
   }
   Result<std::optional<Algorithm>> found = read_goal_algorithm(*split);
   if (!found) return Failure::failure(found.error());
   if ((*found).has_value()) return std::move(**found);
-  return Failure::failure(fmt::format("{} is no algorithm: MSCCL's XML, plans of MSCCL++ and GOAL schedules are",
-                                      printable(file)));
+  return Failure::failure(fmt::format(
+      "{} is no algorithm: MSCCL's XML, plans of MSCCL++ and GOAL schedules are", printable(file)));
 }
 
 }  // namespace offramp::trace

@@ -26,8 +26,8 @@ struct Algorithm {
   std::vector<std::string> notes;
 };
 
-/// What `--algorithm` names, "FILE" or "COLLECTIVE[:BYTES]=FILE", whatever the format: an error names file and
-/// place.
+/// What `--algorithm` names, "FILE" or "COLLECTIVE[:BYTES]=FILE", whatever the format: an error names file
+/// and place.
 Result<Algorithm> read_algorithm(const std::string& named);
 
 /// The program with the algorithm in place of its collectives of that kind, where they block, are on as many
@@ -40,8 +40,8 @@ Result<Program> with_algorithm(Program program, const std::string& named);
 Result<std::optional<Algorithm>> read_msccl_algorithm(const std::string& path, std::string_view begin);
 Result<std::optional<Algorithm>> read_mscclpp_algorithm(const std::string& path, std::string_view begin);
 
-/// What "FILE:BYTES" names, where the file begins as it should: an algorithm as a program. Nothing: it is none.
-/// is_one: tells it by the first bytes.
+/// What "FILE:BYTES" names, where the file begins as it should: an algorithm as a program. Nothing: it is
+/// none. is_one: tells it by the first bytes.
 struct SizedFile {
   std::string path;
   std::uint64_t bytes = 0;

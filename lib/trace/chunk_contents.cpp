@@ -38,8 +38,8 @@ std::string wrong_shape(const ChunkShape& shape) {
   if (name == "allgather") in *= shape.ranks;
   if (name == "reducescatter") out *= shape.ranks;
   if (in != out || (name == "alltoall" && in % (shape.ranks * shape.parts) != 0))
-    return fmt::format("{} chunks of input and {} of output are no {} of {} ranks",
-                       shape.input / shape.parts, shape.output / shape.parts, name, shape.ranks);
+    return fmt::format("{} chunks of input and {} of output are no {} of {} ranks", shape.input / shape.parts,
+                       shape.output / shape.parts, name, shape.ranks);
   return {};
 }
 
@@ -60,8 +60,7 @@ ChunkContent expected_content(const ChunkShape& shape, std::uint64_t rank, std::
 
 std::string wrong_content(const ChunkShape& shape, std::uint64_t rank, std::uint64_t position,
                           const ChunkContent& found) {
-  const std::string where =
-      fmt::format("chunk {} of the output of rank {}", position / shape.parts, rank);
+  const std::string where = fmt::format("chunk {} of the output of rank {}", position / shape.parts, rank);
   const std::uint32_t count = expected_content(shape, rank, position).count;
   if (found.count == count) return fmt::format("{} holds parts of other inputs than it should", where);
   if (found.count == 0) return fmt::format("nothing comes to {}", where);

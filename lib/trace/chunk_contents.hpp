@@ -9,8 +9,8 @@
 
 namespace offramp::trace {
 
-/// What is combined in a part of a chunk, whatever the order: a sum of numbers that stand for the parts of all
-/// inputs. Two that differ have the same sum once in 2^64 times.
+/// What is combined in a part of a chunk, whatever the order: a sum of numbers that stand for the parts of
+/// all inputs. Two that differ have the same sum once in 2^64 times.
 struct ChunkContent {
   std::uint64_t sum = 0;
   std::uint32_t count = 0;

@@ -1,8 +1,8 @@
 // After the main loop of LogGOPSim (src/LogGOPSim/LogGOPSim.cpp of spcl/LogGOPSim, as of December 2023, with
 // STRICT_ORDER and LIST_MATCH as there): T. Hoefler, T. Schneider, A. Lumsdaine: LogGOPSim - Simulating
-// Large-Scale Applications in the LogGOPS Model. One queue holds what may go on, by time and then by the order
-// in which it was first put there; what finds a processor or a NIC busy goes back for the time at which that
-// is free, with its first number. Sizes of 0 wrap around in (s - 1) G, as they do there.
+// Large-Scale Applications in the LogGOPS Model. One queue holds what may go on, by time and then by the
+// order in which it was first put there; what finds a processor or a NIC busy goes back for the time at which
+// that is free, with its first number. Sizes of 0 wrap around in (s - 1) G, as they do there.
 #include "lib/trace/loggops.hpp"
 
 #include <fmt/format.h>
@@ -98,7 +98,8 @@ class LogGopsRun {
   void insert_free(std::uint32_t rank) {
     Host& host = hosts_[rank];
     std::vector<std::uint32_t> nodes = std::exchange(host.free, {});
-    std::stable_sort(nodes.begin(), nodes.end(), [&](std::uint32_t a, std::uint32_t b) {
+    // Not a stable sort: there it is this one, too, by the same order, and gives the same.
+    std::sort(nodes.begin(), nodes.end(), [&](std::uint32_t a, std::uint32_t b) {
       return host.graph.nodes[a].kind < host.graph.nodes[b].kind;
     });
     for (const std::uint32_t number : nodes) {
@@ -214,9 +215,9 @@ class LogGopsRun {
 
   static void tell_left(std::uint32_t rank, const Host& host, std::vector<std::string>& left) {
     if (!host.posted.empty())
-      left.push_back(fmt::format("rank {}: nothing comes for {} receives", rank, host.posted.size()));
+      left.push_back(fmt::format("rank {}: {} of its receives get nothing", rank, host.posted.size()));
     if (!host.unexpected.empty())
-      left.push_back(fmt::format("rank {}: nobody receives {} messages", rank, host.unexpected.size()));
+      left.push_back(fmt::format("rank {}: {} messages are not received", rank, host.unexpected.size()));
     if (host.begun < host.graph.nodes.size())
       left.push_back(
           fmt::format("rank {}: {} operations never begin", rank, host.graph.nodes.size() - host.begun));
@@ -246,12 +247,11 @@ Result<LogGopsParameters> parse_loggops(std::string_view text) {
                               : name == "O" ? &parameters.overhead_per_byte
                               : name == "S" ? &parameters.eager_limit
                                             : nullptr;
-    const auto value = part.size() > name.size() ? number_in<std::uint32_t>(part.substr(name.size() + 1))
-                                                 : std::nullopt;
+    const auto value =
+        part.size() > name.size() ? number_in<std::uint32_t>(part.substr(name.size() + 1)) : std::nullopt;
     if (to == nullptr || !value || *value > INT32_MAX)
-      return Failure::failure(
-          fmt::format("{} is none of L, o, g, G, O and S with a whole number below 2^31: o=1500",
-                      in_quotes(part)));
+      return Failure::failure(fmt::format(
+          "{} is none of L, o, g, G, O and S with a whole number below 2^31: o=1500", in_quotes(part)));
     *to = *value;
   }
   return parameters;

@@ -65,9 +65,10 @@ Result<std::shared_ptr<const SharedPlan>> read_shared_plan(const std::string& pa
 }
 
 std::vector<std::string> notes_of_plan() {
-  return {"reductions and copies on a GPU take no time",
-          "what GPUs write, read and signal over channels of memory and ports are messages of the backend alike: "
-          "a signal has 8 bytes, packets have their flags, and a read is asked for"};
+  return {
+      "reductions and copies on a GPU take no time",
+      "what GPUs write, read and signal over channels of memory and ports are messages of the backend alike: "
+      "a signal has 8 bytes, packets have their flags, and a read is asked for"};
 }
 
 Result<std::optional<Program>> open_one_sided(const Candidate& candidate) {

@@ -467,7 +467,8 @@ class GpuReader {
       }
     }
     const bool combines = known.shape == Shape::kCombine;
-    for (std::size_t i = 0; i < from.size(); ++i) from[i].packets = known.takes_packets && (!combines || i > 0);
+    for (std::size_t i = 0; i < from.size(); ++i)
+      from[i].packets = known.takes_packets && (!combines || i > 0);
     for (std::size_t i = 0; i < to.size(); ++i) {
       const bool is_remote = to[i].gpu != own_;
       to[i].packets = (known.makes_packets && (is_remote || known.shape == Shape::kCopy)) ||

@@ -1,7 +1,7 @@
 // Algorithms of collectives as MSCCL++ has them in JSON: what each thread block of each GPU writes into the
-// memory of others, reads out of it, signals and waits for. Both forms of the file become the same operations:
-// that of the language in MSCCL++ (from August 2025 on: "input_chunks", "src_buff"), and that of msccl-tools
-// before it ("inputChunks", "i_cids").
+// memory of others, reads out of it, signals and waits for. Both forms of the file become the same
+// operations: that of the language in MSCCL++ (from August 2025 on: "input_chunks", "src_buff"), and that of
+// msccl-tools before it ("inputChunks", "i_cids").
 #pragma once
 
 #include <algorithm>

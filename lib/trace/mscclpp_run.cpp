@@ -37,8 +37,8 @@ struct Before {
   bool begun = false;
 };
 using Order = std::vector<Before>;
-/// Nodes of each GPU that have ended once a thread block goes on: what came to that GPU from it, or is known to
-/// it to have come.
+/// Nodes of each GPU that have ended once a thread block goes on: what came to that GPU from it, or is known
+/// to it to have come.
 using Arrived = std::map<int, std::vector<std::uint32_t>>;
 
 void merge(Arrived& into, const Arrived& other) {
@@ -56,7 +56,11 @@ void merge(Order& into, const Order& other) {
 class PlanRun {
  public:
   PlanRun(const OneSidedPlan& plan, std::uint64_t whole, bool forward)
-      : plan_(plan), whole_(whole), forward_(forward), builders_(plan.gpus.size()), memories_(plan.gpus.size()) {
+      : plan_(plan),
+        whole_(whole),
+        forward_(forward),
+        builders_(plan.gpus.size()),
+        memories_(plan.gpus.size()) {
     for (std::size_t gpu = 0; gpu < plan.gpus.size(); ++gpu) {
       for (std::size_t block = 0; block < plan.gpus[gpu].blocks.size(); ++block) {
         for (const Operation& one : plan.gpus[gpu].blocks[block]) count_parts(one);
@@ -192,7 +196,8 @@ class PlanRun {
     return plan_.gpus[block.gpu].blocks[block.number];
   }
   std::uint64_t passes_of(const Operation& pipeline) const {
-    const std::uint64_t chunk = (whole_ / plan_.alignment + plan_.chunks() - 1) / plan_.chunks() * plan_.alignment;
+    const std::uint64_t chunk =
+        (whole_ / plan_.alignment + plan_.chunks() - 1) / plan_.chunks() * plan_.alignment;
     return (pipeline.chunks * chunk + pipeline.unit - 1) / pipeline.unit;
   }
 
@@ -201,8 +206,8 @@ class PlanRun {
     const std::vector<Operation>& operations = operations_of(block);
     if (block.at >= operations.size()) return false;
     if (++steps_ > kMostOperations) {
-      problem_ = fmt::format("{}: for {} bytes it has more than {} operations", plan_.file, whole_,
-                             kMostOperations);
+      problem_ =
+          fmt::format("{}: for {} bytes it has more than {} operations", plan_.file, whole_, kMostOperations);
       return false;
     }
     const Operation& operation = operations[block.at];
@@ -216,7 +221,8 @@ class PlanRun {
       ++block.at;
       return true;
     }
-    if (!perform(block, operation.inner[block.inner], block.passes * operation.unit, operation.unit)) return false;
+    if (!perform(block, operation.inner[block.inner], block.passes * operation.unit, operation.unit))
+      return false;
     if (++block.inner == operation.inner.size()) {
       block.inner = 0;
       ++block.passes;
@@ -361,9 +367,10 @@ class PlanRun {
   void release(Block& block, std::uint32_t number) {
     Semaphore& semaphore = semaphores_[{block.gpu, number}];
     if (semaphore.releaser.value_or(block.number) != block.number)
-      problem_ = fmt::format("{}: {} releases semaphore {}, and so does thread block {}: whose comes first is "
-                             "not in the plan",
-                             plan_.file, place(block), number, *semaphore.releaser);
+      problem_ = fmt::format(
+          "{}: {} releases semaphore {}, and so does thread block {}: whose comes first is "
+          "not in the plan",
+          plan_.file, place(block), number, *semaphore.releaser);
     semaphore.releaser = block.number;
     semaphore.releases.emplace_back(block.before, block.known);
   }
@@ -372,9 +379,10 @@ class PlanRun {
     for (const std::uint32_t number : operation.semaphores) {
       Semaphore& semaphore = semaphores_[{block.gpu, number}];
       if (semaphore.acquirer.value_or(block.number) != block.number)
-        problem_ = fmt::format("{}: {} acquires semaphore {}, and so does thread block {}: who comes first is "
-                               "not in the plan",
-                               plan_.file, place(block), number, *semaphore.acquirer);
+        problem_ = fmt::format(
+            "{}: {} acquires semaphore {}, and so does thread block {}: who comes first is "
+            "not in the plan",
+            plan_.file, place(block), number, *semaphore.acquirer);
       semaphore.acquirer = block.number;
       if (semaphore.acquired >= initial(number) + static_cast<std::int64_t>(semaphore.releases.size()))
         return false;
@@ -408,7 +416,8 @@ class PlanRun {
         plan_.offset(std::uint64_t{chunks.index} + chunks.size, whole_) - plan_.offset(chunks.index, whole_);
     const std::uint64_t elements = all / plan_.alignment;
     const auto begin = [&](std::uint64_t part) {
-      return (part * (elements / operation.parts) + std::min(part, elements % operation.parts)) * plan_.alignment;
+      return (part * (elements / operation.parts) + std::min(part, elements % operation.parts)) *
+             plan_.alignment;
     };
     const std::uint64_t size = begin(operation.part + 1) - begin(operation.part);
     return size <= skipped ? 0 : std::min(size - skipped, most);
@@ -430,12 +439,14 @@ class PlanRun {
   template <typename Call>
   void each_part(const Operation& operation, const Chunks& chunks, Call call) {
     const auto [begin, end] = parts_of(operation, chunks);
-    for (std::size_t at = begin; at < end; ++at) call(memories_[static_cast<std::size_t>(chunks.gpu)].data[at], at - begin);
+    for (std::size_t at = begin; at < end; ++at)
+      call(memories_[static_cast<std::size_t>(chunks.gpu)].data[at], at - begin);
   }
   bool packets_are_there(const Operation& operation) {
     bool there = true;
     for (const Chunks& one : operation.sources) {
-      if (one.packets) each_part(operation, one, [&](const Part& part, std::size_t) { there = there && part.is_packet; });
+      if (one.packets)
+        each_part(operation, one, [&](const Part& part, std::size_t) { there = there && part.is_packet; });
     }
     return there;
   }
@@ -444,7 +455,8 @@ class PlanRun {
     for (const Chunks& one : operation.sources) {
       if (!one.packets) continue;
       each_part(operation, one, [&](const Part& part, std::size_t) {
-        if (part.packet != kNoNode && (nodes.empty() || nodes.back() != part.packet)) nodes.push_back(part.packet);
+        if (part.packet != kNoNode && (nodes.empty() || nodes.back() != part.packet))
+          nodes.push_back(part.packet);
       });
     }
     if (nodes.empty()) return;

@@ -1,5 +1,5 @@
-// Runs a plan of MSCCL++, operation by operation, without times: which thread blocks wait for what, what their
-// chunks hold in the end, and the messages that all of it is.
+// Runs a plan of MSCCL++, operation by operation, without times: which thread blocks wait for what, what
+// their chunks hold in the end, and the messages that all of it is.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 
 namespace offramp::trace {
 
-/// Empty, or what is wrong whatever the size: thread blocks that wait for ever, or chunks that do not hold what
-/// the collective leaves in them. It runs twice, with the blocks that could go on in one order and in the other
-/// one, so that what no operation waits for is found where it matters.
+/// Empty, or what is wrong whatever the size: thread blocks that wait for ever, or chunks that do not hold
+/// what the collective leaves in them. It runs twice, with the blocks that could go on in one order and in
+/// the other one, so that what no operation waits for is found where it matters.
 std::string problem_of_plan(const OneSidedPlan& plan);
 
 /// What each GPU does for a buffer of so many bytes, which the plan does not refuse: data that is written to

@@ -134,7 +134,10 @@ class PlannedRank final : public recording::Reader {
 
   bool from_run(Event& event) {
     while (run_->next(event)) {
-      if (event.kind == EventKind::kNative) continue;
+      if (event.kind == EventKind::kNative) {
+        carried_ += run_->computed();
+        continue;
+      }
       computed_ = std::exchange(carried_, 0) + run_->computed();
       event.call = replaced_.call;
       if (event.kind != EventKind::kWait) {

@@ -21,8 +21,8 @@ struct TwoGpus {
   int output = 2;
   int scratch = 2;
   bool in_place = true;
-  std::string more = "";      // of the plan
-  std::string of_gpu = "";    // of each GPU
+  std::string more = "";    // of the plan
+  std::string of_gpu = "";  // of each GPU
   std::vector<std::string> blocks;
 
   [[nodiscard]] std::string text() const {
@@ -49,7 +49,8 @@ struct TwoGpus {
           gpu == 0 ? "" : ",\n", gpu, input, output, scratch, of_gpu, all, ends, ends, remote);
     }
     return fmt::format(
-        "{{\"name\": \"a\", \"collective\": \"{}\", \"protocol\": \"Simple\", \"inplace\": {}, {}\n\"gpus\": [{}]}}\n",
+        "{{\"name\": \"a\", \"collective\": \"{}\", \"protocol\": \"Simple\", \"inplace\": {}, {}\n\"gpus\": "
+        "[{}]}}\n",
         collective, in_place, more, gpus);
   }
 };
@@ -62,8 +63,8 @@ std::string at(const std::string& buffer, const std::string& index, int size = 1
 std::string moves(const std::string& name, const std::string& from, const std::string& to,
                   const std::string& type = "memory", const std::string& more = "") {
   return fmt::format(
-      "{{{{\"name\": \"{}\", \"src_buff\": [{}], \"dst_buff\": [{}], \"channel_type\": \"{}\"{}}}}}", name, from,
-      to, type, more);
+      "{{{{\"name\": \"{}\", \"src_buff\": [{}], \"dst_buff\": [{}], \"channel_type\": \"{}\"{}}}}}", name,
+      from, to, type, more);
 }
 std::string over(const std::string& name, const std::string& type = "memory") {
   return fmt::format("{{{{\"name\": \"{}\", \"channel_ids\": [0], \"channel_type\": \"{}\"}}}}", name, type);
@@ -80,15 +81,17 @@ std::string block(const std::vector<std::string>& operations) {
 
 /// Each GPU combines the chunk of its number, and writes it to the other one.
 std::vector<std::string> all_pairs() {
-  return {block({over("rlxsignal"), over("rlxwait"),
-                 moves("rres", at("i", "{0}") + ", " + at("0", "{0}"), at("i", "{0}") + ", " + at("0", "{0}")),
-                 over("signal"), over("wait")})};
+  return {
+      block({over("rlxsignal"), over("rlxwait"),
+             moves("rres", at("i", "{0}") + ", " + at("0", "{0}"), at("i", "{0}") + ", " + at("0", "{0}")),
+             over("signal"), over("wait")})};
 }
 
 std::string problem_in(const Folder& folder, const TwoGpus& plan, const std::string& size = "1KiB") {
   return problem_of(folder.file("a.json", plan.text()) + ":" + size);
 }
-std::vector<std::uint64_t> sent_in(const Folder& folder, const TwoGpus& plan, const std::string& size = "1KiB") {
+std::vector<std::uint64_t> sent_in(const Folder& folder, const TwoGpus& plan,
+                                   const std::string& size = "1KiB") {
   const Program program = opened(folder.file("a.json", plan.text()) + ":" + size);
   expect_to_fit_and_end(program);
   return messages_of(program)[{0, 1}];
@@ -125,9 +128,9 @@ TEST(MscclppPlan, ReadsAndSignalsAreMessages) {
 TEST(MscclppPlan, PacketsHaveTheirFlagsAndNeedNoSignal) {
   const Folder folder;
   // Both send both chunks, as packets, and combine what comes.
-  const TwoGpus plan{.blocks = {block({moves("ppkt", at("i", "0", 2), at("2", "0", 2)),
-                                       moves("repkt", at("i", "0", 2) + ", " + at("s", "0", 2),
-                                             at("i", "0", 2))})}};
+  const TwoGpus plan{
+      .blocks = {block({moves("ppkt", at("i", "0", 2), at("2", "0", 2)),
+                        moves("repkt", at("i", "0", 2) + ", " + at("s", "0", 2), at("i", "0", 2))})}};
   EXPECT_THAT(sent_in(folder, plan), ElementsAre(2048));
 }
 
@@ -138,13 +141,14 @@ TEST(MscclppPlan, PortsFlushBarriersAndSemaphoresWait) {
       .input = 1,
       .output = 2,
       .of_gpu = "\"semaphores\": [{\"init_value\": 0}],",
-      .blocks = {block({moves("put", at("i", "0"), at("1", "{0}"), "port", ", \"channel_ids\": [0]"),
-                        over("flush", "port"), barrier(2), semaphore("sem_acquire", 0), over("wait", "port")}),
-                 block({barrier(2), over("signal", "memory"), over("wait", "memory"),
-                        semaphore("sem_release", 0)}),
-                 block({})}};
+      .blocks = {
+          block({moves("put", at("i", "0"), at("1", "{0}"), "port", ", \"channel_ids\": [0]"),
+                 over("flush", "port"), barrier(2), semaphore("sem_acquire", 0), over("wait", "port")}),
+          block({barrier(2), over("signal", "memory"), over("wait", "memory"), semaphore("sem_release", 0)}),
+          block({})}};
   // The port of block 0 gets no signal.
-  EXPECT_THAT(problem_in(folder, plan), HasSubstr("wait for ever: gpu 0, thread block 0, operation 4 (wait)"));
+  EXPECT_THAT(problem_in(folder, plan),
+              HasSubstr("wait for ever: gpu 0, thread block 0, operation 4 (wait)"));
   TwoGpus whole = plan;
   whole.blocks[0] = block({moves("pwsf", at("i", "0"), at("1", "{0}"), "port", ", \"channel_ids\": [0]"),
                            barrier(2), semaphore("sem_acquire", 0), over("wait", "port")});
@@ -154,13 +158,13 @@ TEST(MscclppPlan, PortsFlushBarriersAndSemaphoresWait) {
 /// A pipeline moves a unit in each pass.
 TEST(MscclppPlan, PipelinesPassByPass) {
   const Folder folder;
-  const TwoGpus plan{
-      .collective = "allgather",
-      .input = 1,
-      .output = 2,
-      .blocks = {fmt::format(
-          "{{{{\"name\": \"pipeline\", \"iter_context\": {{{{\"unit_size\": 1024, \"num_chunks\": 1}}}}, \"ops\": [{}]}}}}",
-          block({moves("put", at("i", "0"), at("1", "{0}")), over("signal"), over("wait")}))}};
+  const TwoGpus plan{.collective = "allgather",
+                     .input = 1,
+                     .output = 2,
+                     .blocks = {fmt::format(
+                         "{{{{\"name\": \"pipeline\", \"iter_context\": {{{{\"unit_size\": 1024, "
+                         "\"num_chunks\": 1}}}}, \"ops\": [{}]}}}}",
+                         block({moves("put", at("i", "0"), at("1", "{0}")), over("signal"), over("wait")}))}};
   EXPECT_THAT(sent_in(folder, plan, "5KiB"), ElementsAre(1024, 8, 1024, 8, 512, 8));
 }
 
@@ -171,11 +175,11 @@ TEST(MscclppPlan, ThreadBlocksShareData) {
     return moves("put", at("i", "0"), at("1", "{0}"), "memory",
                  fmt::format(", \"tbg_info\": {{{{\"tb_id\": {}, \"tbg_size\": 2}}}}", number));
   };
-  TwoGpus plan{.collective = "allgather",
-               .input = 1,
-               .output = 2,
-               .blocks = {block({part(0), barrier(2), over("signal"), over("wait")}),
-                          block({part(1), barrier(2)})}};
+  TwoGpus plan{
+      .collective = "allgather",
+      .input = 1,
+      .output = 2,
+      .blocks = {block({part(0), barrier(2), over("signal"), over("wait")}), block({part(1), barrier(2)})}};
   EXPECT_THAT(sent_in(folder, plan, "96B"), ElementsAre(32, 16, 8));
   plan.blocks[1] = block({part(0), barrier(2)});
   EXPECT_THAT(problem_in(folder, plan),
@@ -186,16 +190,21 @@ TEST(MscclppPlan, SaysWhatItDoesNotCompute) {
   const Folder folder;
   TwoGpus plan{.blocks = all_pairs()};
   EXPECT_EQ(problem_in(folder, plan), "");
-  plan.blocks = {block({over("signal"), over("wait"), moves("rre", at("i", "0") + ", " + at("0", "0"), at("i", "0"))})};
+  plan.blocks = {
+      block({over("signal"), over("wait"), moves("rre", at("i", "0") + ", " + at("0", "0"), at("i", "0"))})};
   EXPECT_THAT(problem_in(folder, plan), HasSubstr("this is no allreduce: chunk 0 of the output of rank "));
-  // What has the right results where nobody hurries, and not where one block does.
-  plan.blocks = {block({moves("put", at("i", "{0}"), at("2", "{0}")), over("rlxsignal"), over("rlxwait"),
-                        moves("re", at("i", "{1}") + ", " + at("s", "{1}"), at("i", "{1}")),
-                        moves("put", at("i", "{1}"), at("0", "{1}")), over("signal")})};
-  EXPECT_THAT(problem_in(folder, plan), HasSubstr("this is no allreduce"));
+  // What is right if the first block is, and not if the second one hurries.
+  const std::string copy = moves("copy", at("i", "0"), at("s", "0"));
+  const std::string put = block({moves("put", at("s", "0"), at("1", "{0}")), over("signal"), over("wait")});
+  TwoGpus hurried{.collective = "allgather", .input = 1, .output = 2, .blocks = {copy, put}};
+  EXPECT_THAT(problem_in(folder, hurried),
+              HasSubstr("this is no allgather: nothing comes to chunk 1 of the output"));
+  hurried.blocks = {block({copy, barrier(2)}), block({barrier(2), put})};
+  EXPECT_EQ(problem_in(folder, hurried), "");
   plan.collective = "alltoall";
   plan.input = 3;
-  EXPECT_THAT(problem_in(folder, plan, "4800"), HasSubstr("3 chunks of input and 2 of output are no alltoall of 2"));
+  EXPECT_THAT(problem_in(folder, plan, "4800"),
+              HasSubstr("3 chunks of input and 2 of output are no alltoall of 2"));
 }
 
 TEST(MscclppPlan, NamesFileAndPlaceOfWhatIsWrong) {
@@ -213,12 +222,15 @@ TEST(MscclppPlan, NamesFileAndPlaceOfWhatIsWrong) {
               HasSubstr("chunks from 2 to 3 are beyond the 2 of the buffer on gpu 0"));
   EXPECT_THAT(problem(moves("put", at("i", "0"), at("s", "1"))),
               HasSubstr("put does not have the sources and targets that it takes"));
-  EXPECT_THAT(problem(moves("put", at("i", "0", 2), at("2", "1"))), HasSubstr("its chunks are not all of one size"));
-  EXPECT_THAT(problem(moves("put", at("i", "0"), at("3", "1"))), HasSubstr("has no remote buffer 3 of that type"));
+  EXPECT_THAT(problem(moves("put", at("i", "0", 2), at("2", "1"))),
+              HasSubstr("its chunks are not all of one size"));
+  EXPECT_THAT(problem(moves("put", at("i", "0"), at("3", "1"))),
+              HasSubstr("has no remote buffer 3 of that type"));
   EXPECT_THAT(problem(over("signal", "switch")), HasSubstr("its channel_type is neither memory nor port"));
   EXPECT_THAT(problem(over("wait")),
               AllOf(HasSubstr("wait for ever: gpu 0, thread block 0, operation 0 (wait); gpu 1")));
-  EXPECT_THAT(problem(over("signal"), "\"min_message_size\": 2048,"), HasSubstr("1024 bytes: it takes multiples of 32 bytes from 2048 on"));
+  EXPECT_THAT(problem(over("signal"), "\"min_message_size\": 2048,"),
+              HasSubstr("1024 bytes: it takes multiples of 32 bytes from 2048 on"));
   const TwoGpus plan{.blocks = all_pairs()};
   EXPECT_THAT(problem_in(folder, plan, "1000"), HasSubstr("1000 bytes: it takes multiples of 32 bytes"));
   EXPECT_THAT(problem_in(folder, plan, "x"), HasSubstr("\"x\" is no number of bytes"));
@@ -247,8 +259,9 @@ TEST(MscclppPlan, ReadsTheEarlierForm) {
 "channels": [{{"srcbuff": "i", "dstbuff": "i", "type": "sm", "connectedTo": [{2}]}}]}})",
         gpu == 0 ? "" : ",", gpu, 1 - gpu);
   const std::string path = folder.file(
-      "old.json", R"({"name": "pairs", "collective": "allreduce", "protocol": "Simple", "inplace": true, "gpus": [)" +
-                      gpus + "]}\n");
+      "old.json",
+      R"({"name": "pairs", "collective": "allreduce", "protocol": "Simple", "inplace": true, "gpus": [)" +
+          gpus + "]}\n");
   const Program program = opened(path + ":1KiB");
   EXPECT_THAT(messages_of(program)[std::pair(0, 1)], ::testing::UnorderedElementsAre(8, 0, 512, 512, 8));
   expect_to_fit_and_end(program);

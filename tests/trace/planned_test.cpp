@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "lib/trace/algorithm.hpp"
+#include "lib/trace/goal.hpp"
 #include "tests/recording/recorded.hpp"
 #include "tests/trace/replayed.hpp"
 
@@ -127,6 +128,83 @@ TEST(PlannedCollective, IsOfRanksWithOneThread) {
   ASSERT_EQ((*recording).write(folder.file("r.rec")), "");
   EXPECT_THAT(with_algorithm(opened(folder.file("r.rec")), data("msccl/ring.xml")).error(),
               HasSubstr("rank 2 of the program has several threads"));
+}
+
+/// A ring of four ranks, each of which passes its part on, and combines for as many ns.
+std::string ring_schedule(const std::string& more = "") {
+  std::string text = "num_ranks 4\n";
+  for (int rank = 0; rank < 4; ++rank)
+    text += fmt::format(
+        "rank {0} {{\nl1: send 1000b to {1} tag 77\nl2: recv 1000b from {2} tag 77\nl3: calc 500\nl3 "
+        "requires "
+        "l2\n{3}\n}}\n",
+        rank, (rank + 1) % 4, (rank + 3) % 4, rank == 1 ? more : "");
+  return text;
+}
+
+struct Done {
+  std::vector<std::uint64_t> sent;
+  std::uint64_t computed = 0;
+  std::size_t collectives = 0;
+};
+Done done_of(const Program& program) {
+  Done done;
+  EXPECT_EQ(each_event(program, 0,
+                       [&](const recording::Reader& reader, const Event& event) {
+                         done.computed += reader.computed();
+                         if (event.kind == EventKind::kSend) done.sent.push_back(event.bytes);
+                         if (event.kind == EventKind::kCollective) ++done.collectives;
+                       }),
+            "");
+  return done;
+}
+
+/// Its sizes are as they are written, or scaled by the collective's: 6000 bytes are one and a half times
+/// 4000.
+TEST(PlannedCollective, IsAGoalSchedule) {
+  const Folder folder;
+  const std::string goal = folder.file("ring.goal", ring_schedule());
+  const std::string binary = folder.file("ring.bin");
+  std::vector<std::string> unsaid;
+  ASSERT_EQ(write_goal_binary(opened(goal), binary, unsaid), "");
+  const std::string lines =
+      lines_of(4, "{0} compute 30\n{0} allreduce 4000 0 6\n{0} allreduce 6000 0 6\n{0} barrier\n");
+  for (const std::string& file : {goal, binary}) {
+    for (const auto& [named, second, computed] :
+         {std::tuple("allreduce=" + file, 1000U, 1030U), {"allreduce:4000=" + file, 1500U, 1280U}}) {
+      Result<Program> made = with_algorithm(opened(folder.file("t", lines)), named);
+      ASSERT_TRUE(made) << made.error();
+      const Done done = done_of(*made);
+      EXPECT_THAT(done.sent, ElementsAre(1000, second)) << named;
+      EXPECT_EQ(done.computed, computed) << named;
+      EXPECT_EQ(done.collectives, 1U);  // the barrier
+      EXPECT_THAT((*made).notes,
+                  ::testing::Contains(HasSubstr("whether it computes the collective cannot be told")));
+      expect_to_fit_and_end(*made);
+    }
+  }
+}
+
+TEST(PlannedCollective, IsNoScheduleThatTakesWhatIsNotItsOwn) {
+  const Folder folder;
+  const auto problem = [&](const std::string& before, const std::string& more) {
+    return with_algorithm(opened("pattern:ring:4:8"), before + folder.file("a.goal", ring_schedule(more)))
+        .error();
+  };
+  EXPECT_EQ(problem("allreduce=", ""), "");
+  EXPECT_THAT(problem("", ""), HasSubstr("does not say of which collective: name it, allreduce="));
+  EXPECT_THAT(problem("alreduce=", ""),
+              HasSubstr("a.goal: alreduce is no collective that an algorithm can stand for"));
+  EXPECT_THAT(problem("allreduce:x=", ""), HasSubstr("\"x\" is no number of bytes from 1 on"));
+  EXPECT_THAT(problem("allreduce=", "recv 8b from -1"), HasSubstr("a.goal: rank 1 receives from any rank"));
+  EXPECT_THAT(problem("allreduce=", "send 8b to 2 tag 5"),
+              HasSubstr("rank 1 sends 1 messages more to rank 2 with tag 5"));
+  EXPECT_THAT(problem("allreduce=", "recv 8b from 2"), HasSubstr("rank 2 sends 1 messages fewer to rank 1"));
+  EXPECT_THAT(problem("allreduce=", "x"), HasSubstr("a.goal:14: x is no statement"));
+  EXPECT_THAT(with_algorithm(opened("pattern:ring:4:8"), "allreduce=" + data("msccl/ring.xml")).error(),
+              HasSubstr("says itself of which collective it is: allreduce"));
+  EXPECT_THAT(with_algorithm(opened("pattern:ring:4:8"), folder.file("n", "0 init\n")).error(),
+              HasSubstr("is no algorithm: MSCCL's XML, plans of MSCCL++ and GOAL schedules are"));
 }
 
 }  // namespace
