@@ -20,6 +20,7 @@
 #include "tools/recording_info.hpp"
 #include "tools/replay_output.hpp"
 #include "tools/report.hpp"
+#include "tools/rules.hpp"
 #include "tools/scaled_program.hpp"
 #include "tools/setup.hpp"
 #include "tools/sweep.hpp"
@@ -402,9 +403,16 @@ class ReplayCommand final : public Command {
         ->capture_default_str();
     app.add_option(
            "--algorithm", options_.algorithm,
-           "of MSCCL, in XML: in place of the collectives of its kind that block, on as many ranks as it "
-           "has GPUs")
-        ->type_name("FILE");
+           "of MSCCL, in XML, or a plan of MSCCL++, in JSON: in place of the collectives of its kind that "
+           "block, on as many ranks as it has GPUs; or a GOAL schedule, with what it stands for and the size "
+           "that it is written for: allreduce:1MiB=FILE")
+        ->type_name("[COLLECTIVE[:BYTES]=]FILE");
+    app.add_option(
+           "--rules", options_.rules,
+           "of LogGOPSim in place of a backend's, for schedules (GOAL and others that are graphs): when "
+           "each rank ends, to its unit; loggopsim:L=2500,o=1500,g=1000,G=6,O=0,S=65535 is the default")
+        ->type_name("loggopsim[:NAME=VALUE,...]")
+        ->check(is_rules, "");
     add_partial(app, options_.partial);
     add_check(app, options_.check);
     add_json(app, options_.json);
@@ -459,7 +467,15 @@ class ReplayCommand final : public Command {
       problem = "--receipts needs --report FILE or --json";
     if (is_given("--algorithm") && (!options_.jobs.empty() || !options_.background.empty()))
       problem = "--algorithm takes one program, without --job and --background";
+    if (is_given("--rules")) {
+      for (const char* other :
+           {"--backend", "--compare", "--job", "--background", "--ranks", "--sweep", "--route", "--algorithm",
+            "--compute", "--check", "--report", "--html", "--trace", "--capture", "--otf2", "--receipts"}) {
+        if (is_given(other)) problem = fmt::format("--rules go without {}: no hardware takes part", other);
+      }
+    }
     if (!problem.empty()) return refuse(problem);
+    if (is_given("--rules")) return replay_by_rules(options_);
     if (is_given("--compute"))
       options_.overrides.push_back({"compute", compute_ == "recorded" ? "measured" : compute_, "--compute"});
     options_.modelled_arrival = arrival_ == "modelled";

@@ -14,7 +14,7 @@
 #include "lib/report/link_loads.hpp"
 #include "lib/report/words.hpp"
 #include "lib/report/write_report.hpp"
-#include "lib/trace/msccl.hpp"
+#include "lib/trace/algorithm.hpp"
 #include "tools/recording_info.hpp"
 #include "tools/report.hpp"
 #include "tools/tool.hpp"
@@ -57,10 +57,11 @@ Played::Played(const std::string& name, bool partial, Notes notes) {
 Played::Played(trace::Program made, const std::string& name)
     : program(std::move(made)), facts(recording_facts(program.description, name)) {}
 
-void Played::use_algorithm(const std::string& path) {
-  Result<trace::Program> planned = trace::with_plan(program, path);
+void Played::use_algorithm(const std::string& named) {
+  Result<trace::Program> planned = trace::with_algorithm(program, named);
   if (!planned) throw Misuse{planned.error()};
   program = std::move(*planned);
+  tell_notes(named, program);
 }
 
 std::string printable_lines(const std::string& text) {

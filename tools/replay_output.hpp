@@ -38,8 +38,8 @@ struct Played {
   /// One that was made, or opened already.
   Played(trace::Program made, const std::string& name);
 
-  /// See trace::with_plan(). Throws Misuse.
-  void use_algorithm(const std::string& path);
+  /// See trace::with_algorithm(). Throws Misuse.
+  void use_algorithm(const std::string& named);
 
   [[nodiscard]] int ranks() const { return program.description.ranks; }
   [[nodiscard]] ReplaySource source() const {

@@ -45,33 +45,33 @@ std::uint32_t region_of(void* user, std::uint32_t context) {
 
 /// One function for each kind of record.
 void set(OTF2_GlobalEvtReaderCallbacks* calls) {
-  using Location = OTF2_LocationRef;
+  using Place = OTF2_LocationRef;
   using Time = OTF2_TimeStamp;
   using List = OTF2_AttributeList;
   using U32 = std::uint32_t;
   using U64 = std::uint64_t;
-  OTF2_GlobalEvtReaderCallbacks_SetEnterCallback(calls, [](Location l, Time t, void* u, List*, U32 region) {
+  OTF2_GlobalEvtReaderCallbacks_SetEnterCallback(calls, [](Place l, Time t, void* u, List*, U32 region) {
     return give(u, l, t, {.what = What::kEnter, .reference = region});
   });
-  OTF2_GlobalEvtReaderCallbacks_SetLeaveCallback(calls, [](Location l, Time t, void* u, List*, U32 region) {
+  OTF2_GlobalEvtReaderCallbacks_SetLeaveCallback(calls, [](Place l, Time t, void* u, List*, U32 region) {
     return give(u, l, t, {.what = What::kLeave, .reference = region});
   });
   OTF2_GlobalEvtReaderCallbacks_SetCallingContextEnterCallback(
-      calls, [](Location l, Time t, void* u, List*, U32 context, U32) {
+      calls, [](Place l, Time t, void* u, List*, U32 context, U32) {
         return give(u, l, t, {.what = What::kEnter, .reference = region_of(u, context)});
       });
   OTF2_GlobalEvtReaderCallbacks_SetCallingContextLeaveCallback(
-      calls, [](Location l, Time t, void* u, List*, U32 context) {
+      calls, [](Place l, Time t, void* u, List*, U32 context) {
         return give(u, l, t, {.what = What::kLeave, .reference = region_of(u, context)});
       });
-  OTF2_GlobalEvtReaderCallbacks_SetMpiSendCallback(calls, [](Location l, Time t, void* u, List*, U32 peer,
+  OTF2_GlobalEvtReaderCallbacks_SetMpiSendCallback(calls, [](Place l, Time t, void* u, List*, U32 peer,
                                                              U32 communicator, U32 tag, U64 bytes) {
     return give(u, l, t,
                 {.what = What::kSend, .reference = communicator, .peer = peer, .tag = tag, .bytes = bytes});
   });
   OTF2_GlobalEvtReaderCallbacks_SetMpiIsendCallback(
       calls,
-      [](Location l, Time t, void* u, List*, U32 peer, U32 communicator, U32 tag, U64 bytes, U64 request) {
+      [](Place l, Time t, void* u, List*, U32 peer, U32 communicator, U32 tag, U64 bytes, U64 request) {
         return give(u, l, t,
                     {.what = What::kSendBegun,
                      .reference = communicator,
@@ -81,22 +81,22 @@ void set(OTF2_GlobalEvtReaderCallbacks* calls) {
                      .request = request});
       });
   OTF2_GlobalEvtReaderCallbacks_SetMpiIsendCompleteCallback(
-      calls, [](Location l, Time t, void* u, List*, U64 request) {
+      calls, [](Place l, Time t, void* u, List*, U64 request) {
         return give(u, l, t, {.what = What::kSendDone, .request = request});
       });
   OTF2_GlobalEvtReaderCallbacks_SetMpiRecvCallback(
-      calls, [](Location l, Time t, void* u, List*, U32 peer, U32 communicator, U32 tag, U64 bytes) {
+      calls, [](Place l, Time t, void* u, List*, U32 peer, U32 communicator, U32 tag, U64 bytes) {
         return give(
             u, l, t,
             {.what = What::kReceive, .reference = communicator, .peer = peer, .tag = tag, .bytes = bytes});
       });
   OTF2_GlobalEvtReaderCallbacks_SetMpiIrecvRequestCallback(
-      calls, [](Location l, Time t, void* u, List*, U64 request) {
+      calls, [](Place l, Time t, void* u, List*, U64 request) {
         return give(u, l, t, {.what = What::kReceiveBegun, .request = request});
       });
   OTF2_GlobalEvtReaderCallbacks_SetMpiIrecvCallback(
       calls,
-      [](Location l, Time t, void* u, List*, U32 peer, U32 communicator, U32 tag, U64 bytes, U64 request) {
+      [](Place l, Time t, void* u, List*, U32 peer, U32 communicator, U32 tag, U64 bytes, U64 request) {
         return give(u, l, t,
                     {.what = What::kReceiveDone,
                      .reference = communicator,
@@ -106,18 +106,17 @@ void set(OTF2_GlobalEvtReaderCallbacks* calls) {
                      .request = request});
       });
   OTF2_GlobalEvtReaderCallbacks_SetMpiRequestTestCallback(
-      calls, [](Location l, Time t, void* u, List*, U64 request) {
+      calls, [](Place l, Time t, void* u, List*, U64 request) {
         return give(u, l, t, {.what = What::kTested, .request = request});
       });
   OTF2_GlobalEvtReaderCallbacks_SetMpiRequestCancelledCallback(
-      calls, [](Location l, Time t, void* u, List*, U64 request) {
+      calls, [](Place l, Time t, void* u, List*, U64 request) {
         return give(u, l, t, {.what = What::kCancelled, .request = request});
       });
-  OTF2_GlobalEvtReaderCallbacks_SetMpiCollectiveBeginCallback(calls, [](Location l, Time t, void* u, List*) {
-    return give(u, l, t, {.what = What::kCollectiveBegun});
-  });
+  OTF2_GlobalEvtReaderCallbacks_SetMpiCollectiveBeginCallback(
+      calls, [](Place l, Time t, void* u, List*) { return give(u, l, t, {.what = What::kCollectiveBegun}); });
   OTF2_GlobalEvtReaderCallbacks_SetMpiCollectiveEndCallback(
-      calls, [](Location l, Time t, void* u, List*, OTF2_CollectiveOp operation, U32 communicator, U32 root,
+      calls, [](Place l, Time t, void* u, List*, OTF2_CollectiveOp operation, U32 communicator, U32 root,
                 U64 sent, U64 received) {
         return give(u, l, t,
                     {.what = What::kCollective,
@@ -128,11 +127,11 @@ void set(OTF2_GlobalEvtReaderCallbacks* calls) {
                      .received = received});
       });
   OTF2_GlobalEvtReaderCallbacks_SetNonBlockingCollectiveRequestCallback(
-      calls, [](Location l, Time t, void* u, List*, U64 request) {
+      calls, [](Place l, Time t, void* u, List*, U64 request) {
         return give(u, l, t, {.what = What::kCollectiveRequest, .request = request});
       });
   OTF2_GlobalEvtReaderCallbacks_SetNonBlockingCollectiveCompleteCallback(
-      calls, [](Location l, Time t, void* u, List*, OTF2_CollectiveOp operation, U32 communicator, U32 root,
+      calls, [](Place l, Time t, void* u, List*, OTF2_CollectiveOp operation, U32 communicator, U32 root,
                 U64 sent, U64 received, U64 request) {
         return give(u, l, t,
                     {.what = What::kCollectiveDone,
@@ -143,12 +142,11 @@ void set(OTF2_GlobalEvtReaderCallbacks* calls) {
                      .received = received,
                      .request = request});
       });
-  OTF2_GlobalEvtReaderCallbacks_SetBufferFlushCallback(
-      calls, [](Location l, Time t, void* u, List*, Time stop) {
-        return give(u, l, t, {.what = What::kFlush, .bytes = stop});
-      });
+  OTF2_GlobalEvtReaderCallbacks_SetBufferFlushCallback(calls, [](Place l, Time t, void* u, List*, Time stop) {
+    return give(u, l, t, {.what = What::kFlush, .bytes = stop});
+  });
   OTF2_GlobalEvtReaderCallbacks_SetMeasurementOnOffCallback(
-      calls, [](Location l, Time t, void* u, List*, OTF2_MeasurementMode mode) {
+      calls, [](Place l, Time t, void* u, List*, OTF2_MeasurementMode mode) {
         return give(u, l, t, {.what = What::kSwitched, .operation = mode});
       });
 }

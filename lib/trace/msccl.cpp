@@ -10,6 +10,7 @@
 
 #include "lib/configuration/names.hpp"
 #include "lib/recording/source.hpp"
+#include "lib/trace/algorithm.hpp"
 #include "lib/trace/lines.hpp"
 #include "lib/trace/made_events.hpp"
 #include "lib/trace/openers.hpp"
@@ -282,38 +283,25 @@ bool is_plan(std::string_view begin) {
   return first != std::string_view::npos && begin.substr(first).starts_with("<algo ");
 }
 
+std::vector<std::string> notes_of(const Plan& plan) {
+  return {"reductions and copies on a GPU take no time",
+          fmt::format("a step that sends is over once its chunk is on its way; a connection holds {} of them "
+                      "that are not received",
+                      plan.slots)};
+}
+
 Result<std::optional<Program>> open_plan(const Candidate& candidate) {
   using Opened = Result<std::optional<Program>>;
-  if (candidate.is_text() && is_plan(candidate.begin))
-    return Opened::failure(fmt::format("{} is an algorithm: name it with the size of its buffer, {}:1MiB",
-                                       printable(candidate.name), printable(candidate.name)));
-  const std::size_t colon = candidate.name.rfind(':');
-  if (candidate.is_file() || colon == std::string::npos) return std::optional<Program>();
-  const std::string path = candidate.name.substr(0, colon);
-  const Result<recording::Source> source = recording::Source::look(path);
-  if (!source) return std::optional<Program>();
-  std::vector<std::uint8_t> buffer;
-  std::string problem;
-  if (!is_plan(recording::text_of((*source).read(0, kLookedAt, buffer, problem))))
-    return std::optional<Program>();
-  constexpr double kMostBytes = 0x1p46;
-  const std::string size = candidate.name.substr(colon + 1);
-  const std::optional<double> bytes = parse_quantity(size, "B");
-  if (!bytes || *bytes < 1 || *bytes > kMostBytes)
-    return Opened::failure(
-        fmt::format("{}: {} is no number of bytes from 1 on", printable(candidate.name), in_quotes(size)));
-  Result<Plan> read = read_plan(path);
+  const auto named = sized_algorithm(candidate, is_plan);
+  if (!named) return Opened::failure(named.error());
+  if (!*named) return std::optional<Program>();
+  Result<Plan> read = read_plan((*named)->path);
   if (!read) return Opened::failure(read.error());
   const auto plan = std::make_shared<const Plan>(std::move(*read));
-  Program program = program_of_graphs(candidate.name, static_cast<int>(plan->gpus.size()),
-                                      [plan, whole = static_cast<std::uint64_t>(*bytes)](int rank) {
-                                        return plan_graph(*plan, rank, whole);
-                                      });
-  program.notes = {
-      "reductions and copies on a GPU take no time",
-      fmt::format("a step that sends is over once its chunk is on its way; a connection holds {} of them "
-                  "that are not received",
-                  plan->slots)};
+  Program program =
+      program_of_graphs(candidate.name, static_cast<int>(plan->gpus.size()),
+                        [plan, whole = (*named)->bytes](int rank) { return plan_graph(*plan, rank, whole); });
+  program.notes = notes_of(*plan);
   return std::optional(std::move(program));
 }
 
@@ -361,6 +349,21 @@ Result<Plan> read_plan(const std::string& path) {
 
 Result<Graph> plan_graph(const Plan& plan, int gpu, std::uint64_t bytes) {
   return PlanGraph(plan, static_cast<std::size_t>(gpu), bytes).graph();
+}
+
+Result<std::optional<Algorithm>> read_msccl_algorithm(const std::string& path, std::string_view begin) {
+  using Read = Result<std::optional<Algorithm>>;
+  if (!is_plan(begin)) return std::optional<Algorithm>();
+  Result<Plan> read = read_plan(path);
+  if (!read) return Read::failure(read.error());
+  const auto plan = std::make_shared<const Plan>(std::move(*read));
+  Algorithm algorithm;
+  algorithm.ranks = static_cast<int>(plan->gpus.size());
+  algorithm.collective = plan->collective;
+  algorithm.place = fmt::format("{}:{}: coll", plan->file, plan->root.line);
+  algorithm.graph = [plan](int rank, std::uint64_t bytes) { return plan_graph(*plan, rank, bytes); };
+  algorithm.notes = notes_of(*plan);
+  return std::optional(std::move(algorithm));
 }
 
 const Opener kMscclPlans = {

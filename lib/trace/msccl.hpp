@@ -27,10 +27,4 @@ Result<Plan> read_plan(const std::string& path);
 /// What a GPU does for a buffer of so many bytes.
 Result<Graph> plan_graph(const Plan& plan, int gpu, std::uint64_t bytes);
 
-/// The program with the algorithm in place of its collectives of that kind, where they block, are on as many
-/// ranks and begin at rank 0 if they have a root. What the order of arrival decided in it, is decided anew.
-/// An error: nothing here is such a collective, the program has fewer ranks or several threads on one, or the
-/// algorithm makes no sense.
-Result<Program> with_plan(Program program, const std::string& path);
-
 }  // namespace offramp::trace

@@ -6,8 +6,9 @@
 #include <set>
 #include <utility>
 
+#include "lib/configuration/names.hpp"
+#include "lib/trace/algorithm.hpp"
 #include "lib/trace/graph.hpp"
-#include "lib/trace/msccl.hpp"
 
 namespace offramp::trace {
 namespace {
@@ -20,7 +21,7 @@ constexpr std::int32_t kFirstTag = 1 << 30;
 
 struct Planned {
   Program program;
-  Plan plan;
+  Algorithm algorithm;
   OperationKind operation = OperationKind::kCount;
 };
 
@@ -107,15 +108,17 @@ class PlannedRank final : public recording::Reader {
   bool is_replaced(const Event& event) const {
     return event.kind == EventKind::kCollective && event.operation == planned_->operation &&
            !begins_request(event) && event.communicator < communicators_.size() &&
-           communicators_[event.communicator].size == planned_->plan.gpus.size() &&
-           (!has_root(event.operation) || event.peer == 0);
+           communicators_[event.communicator].size == static_cast<std::size_t>(planned_->algorithm.ranks) &&
+           (!has_root(event.operation) || event.peer == 0) &&
+           (planned_->algorithm.takes == nullptr ||
+            planned_->algorithm.takes(buffer_of(event, communicators_[event.communicator].size)));
   }
 
   bool begin_run(const Event& event) {
     const Communicator& on = communicators_[event.communicator];
     const std::uint64_t bytes = buffer_of(event, on.size);
     if (!graph_ || bytes != bytes_) {
-      Result<Graph> made = plan_graph(planned_->plan, on.own, bytes);
+      Result<Graph> made = planned_->algorithm.graph(on.own, bytes);
       if (!made) {
         error_ = made.error();
         return false;
@@ -132,7 +135,10 @@ class PlannedRank final : public recording::Reader {
 
   bool from_run(Event& event) {
     while (run_->next(event)) {
-      if (event.kind == EventKind::kNative) continue;
+      if (event.kind == EventKind::kNative) {
+        carried_ += run_->computed();
+        continue;
+      }
       computed_ = std::exchange(carried_, 0) + run_->computed();
       event.call = replaced_.call;
       event.site = replaced_.site;
@@ -242,27 +248,28 @@ std::optional<OperationKind> operation_named(std::string_view name) {
 
 }  // namespace
 
-Result<Program> with_plan(Program program, const std::string& path) {
+Result<Program> with_algorithm(Program program, const std::string& named) {
   using Failure = Result<Program>;
-  Result<Plan> plan = read_plan(path);
-  if (!plan) return Failure::failure(plan.error());
-  if (static_cast<std::size_t>(program.description.ranks) < (*plan).gpus.size())
-    return Failure::failure(fmt::format("{} is for {} ranks, and the program has {}", path,
-                                        (*plan).gpus.size(), program.description.ranks));
-  const auto operation = operation_named((*plan).collective);
+  Result<Algorithm> algorithm = read_algorithm(named);
+  if (!algorithm) return Failure::failure(algorithm.error());
+  if (program.description.ranks < (*algorithm).ranks)
+    return Failure::failure(fmt::format("{} is for {} ranks, and the program has {}", printable(named),
+                                        (*algorithm).ranks, program.description.ranks));
+  const auto operation = operation_named((*algorithm).collective);
   if (!operation)
-    return Failure::failure(fmt::format("{}:{}: coll {} is no collective that an algorithm can stand for",
-                                        path, (*plan).root.line, (*plan).collective));
+    return Failure::failure(fmt::format("{} {} is no collective that an algorithm can stand for",
+                                        (*algorithm).place, printable((*algorithm).collective)));
   for (int rank = 0; program.recording != nullptr && rank < program.description.ranks; ++rank) {
     if (program.recording->read(rank)->has_threads())
       return Failure::failure(fmt::format(
           "rank {} of the program has several threads, and {} runs in place of the collectives of one alone",
-          rank, path));
+          rank, printable(named)));
   }
   auto planned = std::make_shared<Planned>();
-  planned->plan = std::move(*plan);
+  planned->algorithm = std::move(*algorithm);
   planned->operation = *operation;
   planned->program = program;
+  program.notes = planned->algorithm.notes;
   program.read = [kept = std::shared_ptr<const Planned>(std::move(planned))](int rank) {
     return std::make_unique<PlannedRank>(kept, rank);
   };

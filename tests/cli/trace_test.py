@@ -42,7 +42,8 @@ class Traces(CliTest):
         for name, ranks, call in (("goal/diamond.goal", 4, "MPI_Waitsome"), ("smpi/program.txt", 2, "MPI_Init"), ("nccl/step.log", 4, "MPI_Waitall"),
                                   ("nccl/inspector.log", 4, "MPI_Iallreduce"), ("allprof/pmpi-trace-rank-0.txt", 4, "MPI_Gatherv"),
                                   ("chakra/step.0.et", 4, "MPI_Ialltoall"), ("aicb/moe.txt", 8, "MPI_Alltoall"),
-                                  ("dumpi/ring-0000.txt", 4, "MPI_Bcast"), ("msccl/ring.xml:1MiB", 4, "MPI_Isend")):
+                                  ("dumpi/ring-0000.txt", 4, "MPI_Bcast"), ("msccl/ring.xml:1MiB", 4, "MPI_Isend"),
+                                  ("mscclpp/ring.json:1MiB", 4, "MPI_Isend")):
             with self.subTest(name=name):
                 contents = json.loads(self.offramp("info", "--json", DATA / name).stdout)
                 self.assertTrue(contents["complete"])
@@ -64,6 +65,30 @@ class Traces(CliTest):
         self.assertEqual(done["results"][0]["messages"], 24)
         self.assertIn("--algorithm takes one program", self.refused("replay", "sums", "--algorithm", ring, "--job", "sums"))
         self.assertIn("is for 4 ranks, and the program has 2", self.refused("replay", "pattern:ring:2:8", "--algorithm", ring))
+
+        plan = DATA / "mscclpp/ring.json"
+        done = self.offramp("replay", "sums", "--algorithm", plan, "--backend", "host", "--json")
+        self.assertEqual(json.loads(done.stdout)["results"][0]["messages"], 48)
+        self.assertIn("it takes multiples of 64 bytes", done.stderr)
+        (self.folder / "four.goal").write_text("num_ranks 4\n" + "".join(
+            f"rank {rank} {{\nsend 8b to {(rank + 1) % 4}\nrecv 8b from {(rank + 3) % 4}\n}}\n" for rank in range(4)))
+        done = self.offramp("replay", "sums", "--algorithm", "allreduce:1MiB=four.goal", "--backend", "host", "--json")
+        self.assertEqual(json.loads(done.stdout)["results"][0]["messages"], 4)
+        self.assertIn("whether it computes the collective cannot be told", done.stderr)
+
+    def test_schedules_go_by_the_rules_of_loggopsim(self):
+        (self.folder / "pair.goal").write_text("num_ranks 2\nrank 0 {\nsend 1001b to 1\n}\nrank 1 {\nrecv 1001b from 0\n}\n")
+        self.assertEqual(self.offramp("replay", "pair.goal", "--rules", "loggopsim").stdout,
+                         "rank  ends after (ns)\n0     1500\n1     11500\n")
+        answer = json.loads(self.offramp("replay", "pair.goal", "--rules", "loggopsim:O=2,G=1", "--json").stdout)
+        self.assertEqual(answer["each_rank_ns"], [3500, 7500])
+        self.assertEqual(answer["parameters"]["G"], 1)
+        self.offramp("convert", "pattern:ring:20:8", "-o", "ring.goal", "--to", "goal")
+        self.assertIn("the last of 20 ranks", self.offramp("replay", "ring.goal", "--rules", "loggopsim").stdout)
+        self.assertIn('"p=1" is none of L, o, g, G, O and S', self.refused("replay", "pair.goal", "--rules", "loggopsim:p=1"))
+        self.assertIn('"logp" are no rules', self.refused("replay", "pair.goal", "--rules", "logp"))
+        self.assertIn("--rules go without --backend", self.refused("replay", "pair.goal", "--rules", "loggopsim", "--backend", "host"))
+        self.assertIn("offramp convert --to goal", self.refused("replay", "pattern:ring:2:8", "--rules", "loggopsim"))
 
     def test_chakra_traces_are_written_and_read(self):
         done = self.offramp("convert", "pattern:transpose3d:12:4KiB:2", "-o", "fft", "--to", "chakra")

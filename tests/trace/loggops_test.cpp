@@ -1,186 +1,19 @@
-// Schedules as LogGOPSim runs them: its rules, one by one, on the graphs that are read here. What a graph
-// lacked or had too much, its published times would show.
+// Schedules by LogGOPSim's rules: the times that it publishes, and those of one rule each, worked out by hand
+// from its main loop.
+#include "lib/trace/loggops.hpp"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <algorithm>
-#include <list>
-#include <queue>
-#include <tuple>
-
-#include "offramp/model/message.hpp"
+#include "lib/trace/goal.hpp"
 #include "tests/trace/replayed.hpp"
 
 namespace offramp::trace {
 namespace {
 
 using ::testing::ElementsAre;
-
-// LogGOPSim's defaults, in ns.
-constexpr std::int64_t kL = 2500;
-constexpr std::int64_t kO = 1500;  // o
-constexpr std::int64_t kGap = 1000;
-constexpr std::int64_t kG = 6;  // per byte
-constexpr std::int64_t kEager = 65535;
-
-/// The main loop of LogGOPSim.cpp: a queue by time and number of insertion, from which what finds its
-/// processor or its NIC busy goes back for the time when it is free.
-class LogGopSim {
- public:
-  explicit LogGopSim(const Program& program) {
-    for (int rank = 0; rank < program.description.ranks; ++rank) {
-      Result<Graph> graph = program.graph(rank);
-      EXPECT_TRUE(graph) << graph.error();
-      hosts_.push_back({std::move(*graph), 0, 0, 0, {}, {}});
-    }
-    for (std::size_t rank = 0; rank < hosts_.size(); ++rank) {
-      std::vector<std::uint32_t> roots;
-      for (std::uint32_t i = 0; i < hosts_[rank].graph.nodes.size(); ++i) {
-        if (hosts_[rank].graph.nodes[i].waits == 0) roots.push_back(i);
-      }
-      insert(rank, roots, 0);
-    }
-  }
-
-  std::vector<std::int64_t> run() {
-    while (!queue_.empty()) {
-      const Entry entry = queue_.top();
-      queue_.pop();
-      step(entry);
-    }
-    std::vector<std::int64_t> ends;
-    for (const Host& host : hosts_) ends.push_back(host.processor);
-    return ends;
-  }
-
- private:
-  enum class What : std::uint8_t { kOperation, kArrival };
-  struct Entry {
-    std::int64_t time = 0;
-    std::uint64_t number = 0;
-    What what = What::kOperation;
-    std::size_t host = 0;
-    std::uint32_t node = 0;                     // of the sender, where it is an arrival
-    std::size_t sender = 0;                     // the same
-    bool operator<(const Entry& other) const {  // the earliest is on top
-      return std::tie(time, number) > std::tie(other.time, other.number);
-    }
-  };
-  struct Host {
-    Graph graph;
-    std::int64_t processor;  // free from then on
-    std::int64_t sends;      // and its NIC in this direction
-    std::int64_t receives;
-    std::list<std::uint32_t> posted;
-    std::list<Entry> unexpected;
-  };
-
-  /// Among those that are freed together sends come before receives before computing.
-  void insert(std::size_t host, std::vector<std::uint32_t> nodes, std::int64_t time) {
-    std::stable_sort(nodes.begin(), nodes.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return hosts_[host].graph.nodes[a].kind < hosts_[host].graph.nodes[b].kind;
-    });
-    for (const std::uint32_t node : nodes)
-      queue_.push({time, numbers_++, What::kOperation, host, node, host});
-  }
-  void release(std::size_t host, std::uint32_t node, bool ended, std::int64_t time) {
-    Graph& graph = hosts_[host].graph;
-    const Graph::Node& of = graph.nodes[node];
-    std::vector<std::uint32_t> free;
-    for (std::uint32_t i = ended ? 0 : of.at_end; i < (ended ? of.at_end : of.at_end + of.at_begin); ++i) {
-      const std::uint32_t next = graph.dependants[of.first + i];
-      if (--graph.nodes[next].waits == 0) free.push_back(next);
-    }
-    insert(host, std::move(free), time);
-  }
-  void again(Entry entry, std::int64_t time) {
-    entry.time = time;
-    queue_.push(entry);
-  }
-
-  void step(const Entry& entry) {
-    Host& host = hosts_[entry.host];
-    if (entry.what == What::kArrival) return arrive(entry);
-    const Graph::Node node = host.graph.nodes[entry.node];
-    const auto size = static_cast<std::int64_t>(node.size);
-    switch (node.kind) {
-      case Graph::Kind::kCompute:
-        if (host.processor > entry.time) return again(entry, host.processor);
-        host.processor = entry.time + size;
-        release(entry.host, entry.node, false, entry.time);
-        return release(entry.host, entry.node, true, host.processor);
-      case Graph::Kind::kSend: {
-        const std::int64_t free = std::max(host.processor, host.sends);
-        if (free > entry.time) return again(entry, free);
-        host.processor = entry.time + kO;
-        host.sends = entry.time + kGap + (size - 1) * kG;
-        release(entry.host, entry.node, false, entry.time);
-        Entry arrival = entry;
-        arrival.what = What::kArrival;
-        arrival.host = static_cast<std::size_t>(node.peer);
-        arrival.time = entry.time + kO + kL;
-        arrival.number = numbers_++;
-        queue_.push(arrival);
-        if (size <= kEager) release(entry.host, entry.node, true, host.processor);
-        return;
-      }
-      case Graph::Kind::kReceive:
-        release(entry.host, entry.node, false, entry.time);
-        return receive(entry);
-      case Graph::Kind::kCollective:
-        FAIL() << "GOAL has none";
-    }
-  }
-
-  bool matches(std::size_t host, std::uint32_t receive, const Entry& message) const {
-    const Graph::Node& wanted = hosts_[host].graph.nodes[receive];
-    const Graph::Node& sent = hosts_[message.sender].graph.nodes[message.node];
-    return (wanted.peer == kAnySource || static_cast<std::size_t>(wanted.peer) == message.sender) &&
-           (wanted.tag == kAnyTag || wanted.tag == sent.tag);
-  }
-  void meet(std::size_t host, std::uint32_t receive, const Entry& message, std::int64_t time) {
-    release(host, receive, true, time);
-    if (static_cast<std::int64_t>(hosts_[message.sender].graph.nodes[message.node].size) <= kEager) return;
-    Host& sender = hosts_[message.sender];
-    sender.processor = std::max(sender.processor, time);
-    sender.sends = std::max(sender.sends, time);
-    release(message.sender, message.node, true, time);
-  }
-  void arrive(const Entry& entry) {
-    Host& host = hosts_[entry.host];
-    const std::int64_t free = std::max(host.processor, host.receives);
-    if (free > entry.time) return again(entry, free);
-    const auto size = static_cast<std::int64_t>(hosts_[entry.sender].graph.nodes[entry.node].size);
-    host.processor = entry.time + kO + (size - 1) * kG;
-    host.receives = entry.time + kGap + (size - 1) * kG;
-    const auto found = std::find_if(host.posted.begin(), host.posted.end(),
-                                    [&](std::uint32_t posted) { return matches(entry.host, posted, entry); });
-    if (found == host.posted.end()) {
-      host.unexpected.push_back(entry);
-      return;
-    }
-    const std::uint32_t receive = *found;
-    host.posted.erase(found);
-    meet(entry.host, receive, entry, host.processor);
-  }
-  void receive(const Entry& entry) {
-    Host& host = hosts_[entry.host];
-    const auto found =
-        std::find_if(host.unexpected.begin(), host.unexpected.end(),
-                     [&](const Entry& message) { return matches(entry.host, entry.node, message); });
-    if (found == host.unexpected.end()) {
-      host.posted.push_back(entry.node);
-      return;
-    }
-    const Entry message = *found;
-    host.unexpected.erase(found);
-    meet(entry.host, entry.node, message, entry.time);
-  }
-
-  std::vector<Host> hosts_;
-  std::priority_queue<Entry> queue_;
-  std::uint64_t numbers_ = 0;
-};
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 /// Schedgen's binomialtreereduce: each rank receives from those a power of two above it that it is below, the
 /// farthest first, and sends to the one that its highest bit is above.
@@ -205,12 +38,152 @@ std::string tree_of(int ranks, std::uint64_t bytes) {
   return text;
 }
 
+/// What each rank does, and the times at which they end.
+struct Row {
+  std::string what;
+  std::vector<std::string> ranks;
+  std::vector<std::uint64_t> ends;
+  std::string with;  // besides the defaults L=2500, o=1500, g=1000, G=6, O=0 and S=65535
+};
+
+std::string text_of(const std::vector<std::string>& ranks) {
+  std::string text = fmt::format("num_ranks {}\n", ranks.size());
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+    text += fmt::format("rank {} {{\n{}\n}}\n", rank, ranks[rank]);
+  return text;
+}
+
+Result<LogGopsTimes> times_of(const Program& program, const std::string& with = "") {
+  const Result<LogGopsParameters> parameters = parse_loggops(with);
+  EXPECT_TRUE(parameters) << parameters.error();
+  return run_by_loggops(program, parameters ? *parameters : LogGopsParameters());
+}
+
 /// The times that LogGOPSim's README shows for 8 ranks and 1024 bytes.
-TEST(GoalSchedule, TakesLogGopSimsTimesByItsRules) {
+TEST(LogGopsRules, GiveTheTimesThatArePublished) {
   const Folder folder;
   const Program program = opened(folder.file("tree.goal", tree_of(8, 1024)));
-  EXPECT_THAT(LogGopSim(program).run(), ElementsAre(34914, 24776, 13138, 13138, 1500, 1500, 1500, 1500));
+  const Result<LogGopsTimes> times = times_of(program);
+  ASSERT_TRUE(times) << times.error();
+  EXPECT_THAT((*times).ends, ElementsAre(34914, 24776, 13138, 13138, 1500, 1500, 1500, 1500));
+  EXPECT_THAT((*times).left, IsEmpty());
   expect_to_end_everywhere(program);
+}
+
+TEST(LogGopsRules, AreThoseOfItsMainLoop) {
+  const std::vector<Row> rows = {
+      // Both arrive at o + L = 4000. The first has processor and NIC: 4000 + o + 99 G = 6094; then the
+      // second.
+      {"fan-in",
+       {"recv 100b from 1\nrecv 100b from 2", "send 100b to 0", "send 100b to 0"},
+       {8188, 1500, 1500},
+       ""},
+      // On the processor and the NIC that the sender names.
+      {"two processors, two NICs",
+       {"recv 100b from 1\nrecv 100b from 2", "send 100b to 0", "send 100b to 0 cpu 1 nic 1"},
+       {6094, 1500, 1500},
+       ""},
+      // The NIC is free at 4000 + g + 99 G = 5594, and the second processor then takes it: + o + 99 G.
+      {"two processors, one NIC",
+       {"recv 100b from 1\nrecv 100b from 2", "send 100b to 0", "send 100b to 0 cpu 1"},
+       {7688, 1500, 1500},
+       ""},
+      // What arrives at 4000 waits for the processor.
+      {"computing meanwhile", {"calc 5000\nrecv 100b from 1", "send 100b to 0"}, {7094, 1500}, ""},
+      // On a processor of its own it does not.
+      {"computing on another processor",
+       {"calc 5000 cpu 1\nrecv 100b from 1", "send 100b to 0"},
+       {6094, 1500},
+       ""},
+      // The second send waits for the NIC, g + 1000 G = 7000; the receiver's processor is free at 11500.
+      {"two sends",
+       {"send 1001b to 1\nsend 1001b to 1", "recv 1001b from 0\nrecv 1001b from 0"},
+       {8500, 19000},
+       ""},
+      // o + 1000 O at the sender, and at the receiver o and the larger one of 1000 O and 1000 G.
+      {"overhead per byte", {"send 1001b to 1", "recv 1001b from 0"}, {3500, 11500}, "O=2"},
+      {"more overhead than gap per byte", {"send 1001b to 1", "recv 1001b from 0"}, {3500, 7500}, "O=2,G=1"},
+      // The sender's processor is free at once: it computes from o on.
+      {"eager",
+       {"l1: send 1001b to 1\nl2: calc 100\nl2 requires l1",
+        "l1: calc 20000\nl2: recv 1001b from 0\nl2 requires l1"},
+       {1600, 27500},
+       ""},
+      // It computes once the receive is there, at 20000, which it knows at once.
+      {"rendezvous, late receiver",
+       {"l1: send 1001b to 1\nl2: calc 100\nl2 requires l1",
+        "l1: calc 20000\nl2: recv 1001b from 0\nl2 requires l1"},
+       {20100, 27500},
+       "S=1000"},
+      // The receive is there: the sender goes on at the arrival, 4000.
+      {"rendezvous, early receiver",
+       {"l1: send 1001b to 1\nl2: calc 100\nl2 requires l1", "recv 1001b from 0"},
+       {4100, 11500},
+       "S=1000"},
+      // With irequires it computes once the receive is posted, with requires once that is over, at 6542.
+      {"irequires",
+       {"l1: recv 8b from 1\nl2: calc 3000\nl2 irequires l1",
+        "l1: calc 1000\nl2: send 8b to 0\nl2 requires l1"},
+       {6542, 2500},
+       ""},
+      {"requires",
+       {"l1: recv 8b from 1\nl2: calc 3000\nl2 requires l1",
+        "l1: calc 1000\nl2: send 8b to 0\nl2 requires l1"},
+       {9542, 2500},
+       ""},
+      // A send that may begin when another one has begun waits for processor and NIC: max(o, g + 1000 G).
+      {"irequires of a send",
+       {"l1: send 1001b to 1\nl2: send 8b to 1\nl2 irequires l1", "recv 1001b from 0\nrecv 8b from 0"},
+       {8500, 13042},
+       ""},
+      // It is there before its receive, which costs nothing, and is over although the processor is not free.
+      {"an unexpected message",
+       {"send 8b to 1", "l1: calc 20000\nl2: recv 8b from 0\nl2 requires l1\nl3: calc 5\nl3 requires l2"},
+       {1500, 21547},
+       ""},
+      // (0 - 1) G is -G, in unsigned numbers.
+      {"no bytes", {"send 0b to 1", "recv 0b from 0"}, {1500, 5494}, ""},
+      {"any source and tag",
+       {"recv 100b from -1 tag -1\nrecv 100b from 2 tag 7", "send 100b to 0 tag 3", "send 100b to 0 tag 7"},
+       {8188, 1500, 1500},
+       ""},
+  };
+  const Folder folder;
+  for (const Row& row : rows) {
+    const Program program = opened(folder.file("a.goal", text_of(row.ranks)));
+    const Result<LogGopsTimes> times = times_of(program, row.with);
+    ASSERT_TRUE(times) << row.what << ": " << times.error();
+    EXPECT_EQ((*times).ends, row.ends) << row.what;
+    EXPECT_THAT((*times).left, IsEmpty()) << row.what;
+  }
+}
+
+/// Text and binary form are one schedule.
+TEST(LogGopsRules, AreOfBothForms) {
+  const Folder folder;
+  std::vector<std::string> unsaid;
+  ASSERT_EQ(
+      write_goal_binary(opened(folder.file("tree.goal", tree_of(8, 1024))), folder.file("tree.bin"), unsaid),
+      "");
+  const Result<LogGopsTimes> times = times_of(opened(folder.file("tree.bin")));
+  ASSERT_TRUE(times) << times.error();
+  EXPECT_EQ((*times).ends.front(), 34914U);
+}
+
+TEST(LogGopsRules, SayWhatIsLeftAndWhatTheyAreNotFor) {
+  const Folder folder;
+  const auto left = [&](const std::vector<std::string>& ranks) {
+    const Result<LogGopsTimes> times = times_of(opened(folder.file("a.goal", text_of(ranks))));
+    EXPECT_TRUE(times) << times.error();
+    return (*times).left;
+  };
+  EXPECT_THAT(left({"l1: recv 8b from 1\nl2: calc 1\nl2 requires l1", "calc 1"}),
+              ElementsAre("rank 0: 1 of its receives get nothing", "rank 0: 1 operations never begin"));
+  EXPECT_THAT(left({"calc 1", "send 8b to 0"}), ElementsAre("rank 0: 1 messages are not received"));
+  EXPECT_THAT(run_by_loggops(opened("pattern:ring:2:8"), {}).error(), HasSubstr("offramp convert --to goal"));
+  EXPECT_THAT(parse_loggops("o=1,x=2").error(), HasSubstr("\"x=2\" is none of L, o, g, G, O and S"));
+  EXPECT_THAT(parse_loggops("o=-1").error(), HasSubstr("\"o=-1\""));
+  EXPECT_THAT(parse_loggops("o").error(), HasSubstr("\"o\""));
 }
 
 }  // namespace

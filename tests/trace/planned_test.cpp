@@ -2,7 +2,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "lib/trace/msccl.hpp"
+#include "lib/trace/algorithm.hpp"
+#include "lib/trace/goal.hpp"
 #include "tests/recording/recorded.hpp"
 #include "tests/trace/replayed.hpp"
 
@@ -24,7 +25,7 @@ std::string lines_of(int ranks, const std::string& line) {
 }
 
 Program planned(Program program) {
-  Result<Program> made = with_plan(std::move(program), data("msccl/ring.xml"));
+  Result<Program> made = with_algorithm(std::move(program), data("msccl/ring.xml"));
   EXPECT_TRUE(made) << made.error();
   return made ? std::move(*made) : Program();
 }
@@ -83,11 +84,11 @@ TEST(PlannedCollective, StandsForNoOther) {
   EXPECT_EQ(collectives("{0} allreduce 64 0 5\n{0} reduce 64 0 0 5\n", 4), 1U);
   EXPECT_EQ(collectives("{0} iallreduce 64 0 5\n{0} waitall\n", 4), 1U);
   EXPECT_EQ(collectives("{0} allreduce 64 0 5\n", 5), 1U);
-  EXPECT_THAT(with_plan(opened("pattern:ring:3:8"), data("msccl/ring.xml")).error(),
+  EXPECT_THAT(with_algorithm(opened("pattern:ring:3:8"), data("msccl/ring.xml")).error(),
               HasSubstr("is for 4 ranks, and the program has 3"));
   const std::string plan =
       "<algo ngpus=\"1\" nchunksperloop=\"1\" coll=\"custom\">\n<gpu id=\"0\"/>\n</algo>\n";
-  EXPECT_THAT(with_plan(opened("pattern:ring:3:8"), folder.file("a.xml", plan)).error(),
+  EXPECT_THAT(with_algorithm(opened("pattern:ring:3:8"), folder.file("a.xml", plan)).error(),
               HasSubstr("a.xml:1: coll custom is no collective that an algorithm can stand for"));
 }
 
@@ -107,7 +108,7 @@ TEST(PlannedCollective, EndsWhereReceivesStandBehindSendsOfOtherBlocks) {
   for (const int bytes : {8, 1 << 20}) {
     const std::string program =
         folder.file("t", lines_of(2, fmt::format("{{0}} alltoall {0} {0} 6 6\n", bytes)));
-    Result<Program> made = with_plan(opened(program), path);
+    Result<Program> made = with_algorithm(opened(program), path);
     ASSERT_TRUE(made) << made.error();
     expect_to_fit_and_end(*made);
     expect_to_fit_and_end(opened(fmt::format("{}:{}B", path, 2 * bytes)));
@@ -125,8 +126,85 @@ TEST(PlannedCollective, IsOfRanksWithOneThread) {
   auto recording = recording::Recording::from_parts({}, std::vector{part(0), part(1), part(2), part(3)});
   ASSERT_TRUE(recording) << recording.error();
   ASSERT_EQ((*recording).write(folder.file("r.rec")), "");
-  EXPECT_THAT(with_plan(opened(folder.file("r.rec")), data("msccl/ring.xml")).error(),
+  EXPECT_THAT(with_algorithm(opened(folder.file("r.rec")), data("msccl/ring.xml")).error(),
               HasSubstr("rank 2 of the program has several threads"));
+}
+
+/// A ring of four ranks, each of which passes its part on, and combines for as many ns.
+std::string ring_schedule(const std::string& more = "") {
+  std::string text = "num_ranks 4\n";
+  for (int rank = 0; rank < 4; ++rank)
+    text += fmt::format(
+        "rank {0} {{\nl1: send 1000b to {1} tag 77\nl2: recv 1000b from {2} tag 77\nl3: calc 500\nl3 "
+        "requires "
+        "l2\n{3}\n}}\n",
+        rank, (rank + 1) % 4, (rank + 3) % 4, rank == 1 ? more : "");
+  return text;
+}
+
+struct Done {
+  std::vector<std::uint64_t> sent;
+  std::uint64_t computed = 0;
+  std::size_t collectives = 0;
+};
+Done done_of(const Program& program) {
+  Done done;
+  EXPECT_EQ(each_event(program, 0,
+                       [&](const recording::Reader& reader, const Event& event) {
+                         done.computed += reader.computed();
+                         if (event.kind == EventKind::kSend) done.sent.push_back(event.bytes);
+                         if (event.kind == EventKind::kCollective) ++done.collectives;
+                       }),
+            "");
+  return done;
+}
+
+/// Its sizes are as they are written, or scaled by the collective's: 6000 bytes are one and a half times
+/// 4000.
+TEST(PlannedCollective, IsAGoalSchedule) {
+  const Folder folder;
+  const std::string goal = folder.file("ring.goal", ring_schedule());
+  const std::string binary = folder.file("ring.bin");
+  std::vector<std::string> unsaid;
+  ASSERT_EQ(write_goal_binary(opened(goal), binary, unsaid), "");
+  const std::string lines =
+      lines_of(4, "{0} compute 30\n{0} allreduce 4000 0 6\n{0} allreduce 6000 0 6\n{0} barrier\n");
+  for (const std::string& file : {goal, binary}) {
+    for (const auto& [named, second, computed] :
+         {std::tuple("allreduce=" + file, 1000U, 1030U), {"allreduce:4000=" + file, 1500U, 1280U}}) {
+      Result<Program> made = with_algorithm(opened(folder.file("t", lines)), named);
+      ASSERT_TRUE(made) << made.error();
+      const Done done = done_of(*made);
+      EXPECT_THAT(done.sent, ElementsAre(1000, second)) << named;
+      EXPECT_EQ(done.computed, computed) << named;
+      EXPECT_EQ(done.collectives, 1U);  // the barrier
+      EXPECT_THAT((*made).notes,
+                  ::testing::Contains(HasSubstr("whether it computes the collective cannot be told")));
+      expect_to_fit_and_end(*made);
+    }
+  }
+}
+
+TEST(PlannedCollective, IsNoScheduleThatTakesWhatIsNotItsOwn) {
+  const Folder folder;
+  const auto problem = [&](const std::string& before, const std::string& more) {
+    return with_algorithm(opened("pattern:ring:4:8"), before + folder.file("a.goal", ring_schedule(more)))
+        .error();
+  };
+  EXPECT_EQ(problem("allreduce=", ""), "");
+  EXPECT_THAT(problem("", ""), HasSubstr("does not say of which collective: name it, allreduce="));
+  EXPECT_THAT(problem("alreduce=", ""),
+              HasSubstr("a.goal: alreduce is no collective that an algorithm can stand for"));
+  EXPECT_THAT(problem("allreduce:x=", ""), HasSubstr("\"x\" is no number of bytes from 1 on"));
+  EXPECT_THAT(problem("allreduce=", "recv 8b from -1"), HasSubstr("a.goal: rank 1 receives from any rank"));
+  EXPECT_THAT(problem("allreduce=", "send 8b to 2 tag 5"),
+              HasSubstr("rank 1 sends 1 messages more to rank 2 with tag 5"));
+  EXPECT_THAT(problem("allreduce=", "recv 8b from 2"), HasSubstr("rank 2 sends 1 messages fewer to rank 1"));
+  EXPECT_THAT(problem("allreduce=", "x"), HasSubstr("a.goal:14: x is no statement"));
+  EXPECT_THAT(with_algorithm(opened("pattern:ring:4:8"), "allreduce=" + data("msccl/ring.xml")).error(),
+              HasSubstr("says itself of which collective it is: allreduce"));
+  EXPECT_THAT(with_algorithm(opened("pattern:ring:4:8"), folder.file("n", "0 init\n")).error(),
+              HasSubstr("is no algorithm: MSCCL's XML, plans of MSCCL++ and GOAL schedules are"));
 }
 
 }  // namespace
