@@ -127,7 +127,6 @@ void ReplayRecords::write_trace(TraceFile& file, TracePlace& place) const {
   const std::string counters = links_.trace_events(place.processes, place.label + "network");
   if (!counters.empty()) file.add(counters);
   ++place.processes;
-  ++place.replay;
 }
 
 std::string ReplayRecords::write_captures(const std::string& path) const {
