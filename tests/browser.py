@@ -1,5 +1,7 @@
 """What a browser makes of a page, and what no page and no picture has in it."""
 
+import html
+import json
 import re
 import shutil
 import subprocess
@@ -30,3 +32,87 @@ def console_of(page):
     if done.returncode != 0 or not re.search(r"<(html|svg)", done.stdout):
         return [f"the browser shows nothing: {done.stderr[-1000:]}"]
     return [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+
+
+# What a page is measured with, in a frame of each width: everything that can be opened is open.
+MEASURE = """
+const shown = element => element.getClientRects().length > 0 && getComputedStyle(element).visibility === 'visible';
+function rgba(text) {
+  const numbers = text.match(/[\\d.]+/g).map(Number);
+  return {r: numbers[0], g: numbers[1], b: numbers[2], a: numbers.length > 3 ? numbers[3] : 1};
+}
+const over = (top, below) => ({r: top.r * top.a + below.r * (1 - top.a), g: top.g * top.a + below.g * (1 - top.a),
+                               b: top.b * top.a + below.b * (1 - top.a), a: 1});
+function ground(element, view) {
+  const layers = [];
+  for (let at = element; at; at = at.parentElement) layers.push(rgba(view.getComputedStyle(at).backgroundColor));
+  return layers.reverse().reduce((below, top) => over(top, below), view.matchMedia('(prefers-color-scheme: dark)').matches ?
+                                 {r: 18, g: 18, b: 18, a: 1} : {r: 255, g: 255, b: 255, a: 1});
+}
+function luminance(colour) {
+  const part = value => (value /= 255) <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+  return 0.2126 * part(colour.r) + 0.7152 * part(colour.g) + 0.0722 * part(colour.b);
+}
+function measured(frame, width) {
+  const document = frame.contentDocument, view = frame.contentWindow, found = {width, texts: 0, tables: 0, problems: []};
+  document.querySelectorAll('details').forEach(one => one.open = true);
+  if (document.documentElement.scrollWidth > view.innerWidth)
+    found.problems.push(`at ${width} px the page is ${document.documentElement.scrollWidth} px wide: ` +
+      [...document.querySelectorAll('body *')].filter(one => one.getBoundingClientRect().right > view.innerWidth && !one.closest('.scroll, pre'))
+        .slice(0, 3).map(one => one.outerHTML.slice(0, 120)).join(' | '));
+  const seen = new Set();
+  for (const element of document.querySelectorAll('body *')) {
+    const text = [...element.childNodes].filter(node => node.nodeType === 3).map(node => node.data.trim()).join('');
+    if (!text || !shown(element) || element.closest('title, style, caption')) continue;
+    ++found.texts;
+    const style = view.getComputedStyle(element), below = ground(element, view);
+    const top = rgba(element.namespaceURI.endsWith('svg') ? style.fill : style.color);
+    for (let at = element; at; at = at.parentElement) top.a *= Number(view.getComputedStyle(at).opacity);
+    const [more, less] = [luminance(over(top, below)), luminance(below)].sort((a, b) => b - a);
+    const contrast = (more + 0.05) / (less + 0.05), what = `${element.tagName}.${element.className.baseVal ?? element.className}`;
+    if (contrast < 4.5 && !seen.has(what)) {
+      seen.add(what);
+      found.problems.push(`contrast ${contrast.toFixed(2)} of ${what}: ${text.slice(0, 40)}`);
+    }
+  }
+  for (const table of document.querySelectorAll('table')) {
+    ++found.tables;
+    if (!table.caption || !table.caption.textContent.trim()) found.problems.push(`no caption: ${table.outerHTML.slice(0, 120)}`);
+    if ([...table.querySelectorAll('thead th')].some(head => !head.scope) || !table.querySelector('thead th'))
+      found.problems.push(`heads without scope: ${table.outerHTML.slice(0, 120)}`);
+  }
+  return found;
+}
+"""
+
+
+def measures_of(page, widths, dark=False):
+    """What a browser measures of a page at each width in pixels: a dict with the texts and tables that it has, and problems. None:
+    there is no browser."""
+    with open(page, encoding="utf-8") as file:
+        text = json.dumps(file.read()).replace("</", "<\\/")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        command = command_of(profile)
+        if command is None:
+            return None
+        harness = f"{profile}/harness.html"
+        with open(harness, "w", encoding="utf-8") as file:
+            file.write(f"""<!doctype html><meta charset="utf-8"><pre id="result"></pre><script>{MEASURE}
+const results = [];
+for (const width of {json.dumps(list(widths))}) {{
+  const frame = document.createElement('iframe');
+  frame.style = `border: 0; width: ${{width}}px; height: 900px`;
+  frame.onload = () => {{
+    results.push(measured(frame, width));
+    document.getElementById('result').textContent = JSON.stringify(results);
+  }};
+  frame.srcdoc = {text};
+  document.body.append(frame);
+}}
+</script>""")
+        mode = ["--blink-settings=preferredColorScheme=0"] if dark else []
+        done = subprocess.run([*command, *mode, "--dump-dom", f"file://{harness}"], capture_output=True, text=True, timeout=90, check=False,
+                              errors="replace")
+    found = re.search(r'<pre id="result">(.*?)</pre>', done.stdout, re.S)
+    measured = json.loads(html.unescape(found[1]) or "[]") if found else []
+    return sorted(measured, key=lambda one: one["width"])

@@ -283,6 +283,22 @@ void print_json(const Advisor& advisor, const std::string& program, const Json& 
   fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
+/// What --tuning writes for.
+struct Tuned {
+  std::string_view name;
+  std::string (*rules)(const std::vector<AlgorithmChoice>& choices);
+  std::string_view nothing;  // why there may be no rules
+};
+constexpr Tuned kTunedLibraries[] = {
+    {"openmpi", tuned_rules, "Open MPI's choices are the fastest, or its component tuned has no others"},
+    {"mpich", mpich_rules, "the plain host's choices are the fastest, or MPICH has no others"},
+    {"ucc", ucc_rules, "the plain host's choices are the fastest, or UCC's ucp has no others"},
+};
+const Tuned* tuned_for(std::string_view name) {
+  return std::find_if(std::begin(kTunedLibraries), std::end(kTunedLibraries),
+                      [&](const Tuned& one) { return one.name == name; });
+}
+
 /// The files that were asked for.
 int write_files(const AdviseOptions& options, const Advisor& advisor) {
   int code = kDone;
@@ -295,11 +311,10 @@ int write_files(const AdviseOptions& options, const Advisor& advisor) {
     }
   }
   if (options.tuning.empty() || code != kDone) return code;
-  const std::string rules = tuned_rules(advisor.algorithms());
+  const Tuned& library = *tuned_for(options.tuning_for);
+  const std::string rules = library.rules(advisor.algorithms());
   if (!rules.empty()) return write_file(options.tuning, rules);
-  complain(fmt::format(
-      "{} is not written: Open MPI's choices are the fastest, or its component tuned has no others",
-      in_quotes(options.tuning)));
+  complain(fmt::format("{} is not written: {}", in_quotes(options.tuning), library.nothing));
   return code;
 }
 
@@ -462,8 +477,14 @@ class AdviseCommand final : public Command {
     app.add_option("--routes", options_.routes, "write the best mix of hardware as an offramp.toml")
         ->type_name("FILE");
     app.add_option("--tuning", options_.tuning,
-                   "write the fastest algorithms as dynamic rules of Open MPI's component tuned")
+                   "write the fastest algorithms for an MPI library, see --tuning-for")
         ->type_name("FILE");
+    app.add_option("--tuning-for", options_.tuning_for,
+                   "what --tuning writes: dynamic rules of Open MPI's component tuned, a selection tree of MPICH 4, or "
+                   "the value of UCC_TL_UCP_TUNE")
+        ->type_name("openmpi|mpich|ucc")
+        ->check(CLI::IsMember({"openmpi", "mpich", "ucc"}))
+        ->capture_default_str();
     app.add_flag(
         "--quick", options_.quick,
         "the answer and its reasons alone, without the searches for what moves it and for what to do");
@@ -481,6 +502,7 @@ class AdviseCommand final : public Command {
                         !options_.report.empty() || !options_.html.empty();
     if (ranks_.empty() && options_.files.size() > 1 && of_one)
       problem = "--json, --routes, --tuning, --report and --html are of one program";
+    if (is_given("--tuning-for") && options_.tuning.empty()) problem = "--tuning-for needs --tuning FILE";
     if (ranks_.empty()) {
       if (is_given("--compute-scaling")) problem = "--compute-scaling needs --ranks N";
       if (!options_.svg.empty()) problem = "--svg is of several numbers of ranks, see --ranks";

@@ -22,6 +22,7 @@ struct AdviseOptions {
   bool json = false;
   std::string routes;  // paths of files to write; empty: not wanted
   std::string tuning;
+  std::string tuning_for = "openmpi";
   std::string report;
   std::string html;
   std::string svg;

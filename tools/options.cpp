@@ -193,6 +193,14 @@ void add_records(CLI::App& app, RecordOptions& records) {
       ->type_name("FILE");
 }
 
+void add_jobs(CLI::App& app, int& threads) {
+  app.add_option(
+         "--jobs", threads,
+         "with --sweep: points that are simulated at the same time, by default as many as there are cores")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
+}
+
 void add_partial(CLI::App& app, bool& partial) {
   app.add_flag(
       "--partial", partial,

@@ -82,6 +82,9 @@ class LauncherOptions {
   std::vector<std::string> arguments_;
 };
 
+/// --jobs: threads of a sweep.
+void add_jobs(CLI::App& app, int& threads);
+
 // What comes out.
 CLI::Option* add_json(CLI::App& app, bool& json);
 /// Excludes --json.

@@ -235,12 +235,14 @@ std::string svg(const Plot& plot) {
     if (!line.joined) path.clear();
     out += fmt::format(
         "<g fill=\"{0}\"><path d=\"{1}\" fill=\"none\" stroke=\"{0}\" stroke-width=\"2\"/>{6}{2}"
-        "<text x=\"{3}\" y=\"{4:.1f}\">{5}</text></g>\n",
+        "<rect x=\"{3}\" y=\"{7:.1f}\" width=\"9\" height=\"9\" rx=\"2\"/>"
+        "<text x=\"{8}\" y=\"{4:.1f}\" fill=\"currentColor\">{5}</text></g>\n",
         colour, path, dots, kWidth - kRight + 14, kTop + 14 + 20 * static_cast<double>(i), escaped(line.name),
         dashed.empty() ? ""
                        : fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\" "
                                      "stroke-dasharray=\"6 5\"/>",
-                                     dashed, colour));
+                                     dashed, colour),
+        kTop + 5 + 20 * static_cast<double>(i), kWidth - kRight + 28);
   }
   return out + "</svg>\n";
 }

@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <cstdio>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
+#include "lib/configuration/launched_job.hpp"
 #include "lib/configuration/names.hpp"
 #include "lib/replay/forecast.hpp"
 #include "lib/report/words.hpp"
@@ -18,6 +22,7 @@
 #include "tools/question.hpp"
 #include "tools/report_tables.hpp"
 #include "tools/setup.hpp"
+#include "tools/shared_points.hpp"
 #include "tools/sweep.hpp"
 #include "tools/tool.hpp"
 
@@ -30,6 +35,7 @@ struct PredictOptions {
   Asked asked;
   int repeat = 1;        // operations, one after the other
   std::string sweep;     // see sweep_axis(): of bytes or ranks
+  int threads = 0;       // of a sweep, which share out its points; 0: as many as there are cores
   std::string svg;       // plot into this file
   bool what_if = false;  // make a memory larger for which the hardware would decline
   bool check = false;    // verify the invariants of the simulation
@@ -83,43 +89,113 @@ std::vector<Operation> points_of(const PredictOptions& options) {
   return points;
 }
 
+/// One point over one hardware. problem: why it is no question there. recorded: the operation is to be
+/// recorded, or null.
+Answer answer_to(const Setup& setup, const Operation& point, const BackendDescription& backend,
+                 const PredictOptions& options, std::string& problem, ReplayRecords* recorded) {
+  Answer answer{{point, &backend}, {}, {}};
+  const ForecastSetting setting = setting_of(setup, backend, point.ranks, options.check);
+  Result<Forecast> result = forecast(setting, point, options.repeat, options.what_if, recorded);
+  if (!result) {
+    answer.forecast.declined = problem = result.error();
+    return answer;
+  }
+  answer.forecast = std::move(*result);
+  if (setting.backend.footing != nullptr)
+    answer.footing = setting.backend.footing(setting.settings, setting.machine, point.ranks);
+  if (answer.forecast.declined.empty()) {
+    answer.cycles = engine_cycles(setting, answer.forecast);
+  } else if (could_be_larger(setting, point)) {
+    answer.forecast.declined += "; --what-if forecasts it with a larger one";
+  }
+  return answer;
+}
+
+Json record_of(const Answer& answer, const std::string& problem) {
+  const Forecast& forecast = answer.forecast;
+  Json wire = Json::array();
+  for (const auto& field : kWireFields) wire.push_back(forecast.wire.*field.value);
+  return {forecast.declined,
+          forecast.note,
+          forecast.what_if,
+          forecast.time.count(),
+          forecast.engine.count(),
+          std::move(wire),
+          answer.cycles ? Json(*answer.cycles) : Json(nullptr),
+          answer.footing.text,
+          answer.footing.node_bits_per_second,
+          problem};
+}
+
+Answer answer_of(const Json& record, const Question& question, std::string& problem) {
+  Answer answer{question, {}, {}};
+  Forecast& forecast = answer.forecast;
+  forecast.declined = record.at(0);
+  forecast.note = record.at(1);
+  forecast.what_if = record.at(2);
+  forecast.time = Time::ps(record.at(3));
+  forecast.engine = Time::ps(record.at(4));
+  std::size_t at = 0;
+  for (const auto& field : kWireFields) forecast.wire.*field.value = record.at(5).at(at++);
+  if (!record.at(6).is_null()) answer.cycles = record.at(6).get<std::int64_t>();
+  answer.footing = {record.at(7), record.at(8)};
+  problem = record.at(9);
+  return answer;
+}
+
+/// What the points are shared out by: each over each hardware. The plan refers to all of these.
+SharedPoints::Plan plan_of(const Setup& setup, const std::vector<Operation>& points,
+                           const PredictOptions& options) {
+  const std::size_t width = setup.backends.size();
+  SharedPoints::Plan plan{
+      .points = points.size() * width, .threads = options.threads, .what = "predict", .worker = {}};
+  plan.what += fmt::format(" {} {} {} {} {} {} {} {}", options.asked.operation, options.asked.type,
+                           options.asked.function, options.asked.root, options.repeat, options.what_if,
+                           options.check, options.asked.bytes);
+  for (const BackendDescription* backend : setup.backends) plan.what += fmt::format(" {}", backend->name);
+  for (const Override& one : options.asked.overrides) plan.what += fmt::format(" {}={}", one.key, one.value);
+  for (const Operation& point : points) plan.what += fmt::format("\n{} {}", point.ranks, point.bytes);
+  plan.worker = [&, width] {
+    auto own = std::make_shared<Setup>(options.asked.overrides, options.asked.backends);  // of one thread
+    return [&, own, width](std::size_t at, const std::atomic<bool>&) {
+      std::string problem;
+      const Answer answer =
+          answer_to(*own, points[at / width], *own->backends[at % width], options, problem, nullptr);
+      return record_of(answer, problem);
+    };
+  };
+  return plan;
+}
+
 /// code: kNotWritten where a file could not be.
 std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points,
-                        const PredictOptions& options, int& code) {
+                        const PredictOptions& options, SharedPoints* shared, int& code) {
   std::vector<Answer> answers;
   const ProgressLine progress;
   const std::size_t all = points.size() * setup.backends.size();
-  std::size_t done = 0;
   bool any = false;
   std::string first_problem;
   RecordFiles files(options.records, setup.backends.size());
   for (const Operation& point : points) {
     for (const BackendDescription* backend : setup.backends) {
-      Answer answer{{point, backend}, {}, {}};
-      const Question& now = answer.question;
-      progress.say("{}/{} {} {} ranks {} bytes", ++done, all, now.backend->name, now.operation.ranks,
-                   now.operation.bytes);
-      const ForecastSetting setting = setting_of(setup, *backend, point.ranks, options.check);
-      std::unique_ptr<ReplayRecords> records = files.records(backend->name, point.ranks);
-      Result<Forecast> result = forecast(setting, point, options.repeat, options.what_if, records.get());
-      if (!result) {
-        if (first_problem.empty()) first_problem = result.error();
-        answer.forecast.declined = result.error();
-        answers.push_back(std::move(answer));
-        continue;
+      const std::size_t at = answers.size();
+      const auto say = [&](std::size_t done) {
+        progress.say("{}/{} {} {} ranks {} bytes", done, all, backend->name, point.ranks, point.bytes);
+      };
+      std::string problem;
+      if (shared != nullptr) {
+        const auto record = shared->wait_for(at, say);
+        if (!record) return answers;
+        answers.push_back(answer_of(*record, {point, backend}, problem));
+      } else {
+        say(at + 1);
+        const std::unique_ptr<ReplayRecords> records = files.records(backend->name, point.ranks);
+        answers.push_back(answer_to(setup, point, *backend, options, problem, records.get()));
+        if (records != nullptr && answers.back().forecast.declined.empty())
+          files.write(backend->name, *records);
       }
-      any = true;
-      answer.forecast = std::move(*result);
-      if (setting.backend.footing != nullptr)
-        answer.footing = setting.backend.footing(setting.settings, setting.machine, point.ranks);
-      const bool recorded = records != nullptr && answer.forecast.declined.empty();
-      if (recorded) files.write(backend->name, *records);
-      if (answer.forecast.declined.empty()) {
-        answer.cycles = engine_cycles(setting, answer.forecast);
-      } else if (could_be_larger(setting, point)) {
-        answer.forecast.declined += "; --what-if forecasts it with a larger one";
-      }
-      answers.push_back(std::move(answer));
+      if (problem.empty()) any = true;
+      if (first_problem.empty()) first_problem = problem;
     }
   }
   if (const int written = files.finish(); written != kDone) code = written;
@@ -265,9 +341,14 @@ int predict(const PredictOptions& options) try {
   const std::vector<Operation> points = points_of(options);
   if (points.size() > 1 && !(options.records.trace.empty() && options.records.capture.empty()))
     throw Misuse{"--trace and --capture are of one point: leave out --sweep"};
+  const LaunchedJob job = launched_job();
+  const bool follows = job.rank != 0 && job.has_others() && !options.sweep.empty();
+  if (follows) return SharedPoints::follow(plan_of(setup, points, options), job);
   setup.tell_sources();
+  std::optional<SharedPoints> shared;
+  if (points.size() > 1) shared.emplace(plan_of(setup, points, options), job);
   int written = kDone;
-  const std::vector<Answer> answers = ask(setup, points, options, written);
+  const std::vector<Answer> answers = ask(setup, points, options, shared ? &*shared : nullptr, written);
   const int plotted = options.svg.empty() ? kDone : write_plot(options, setup, answers);
   if (options.json) {
     print_json(answers, options.repeat);
@@ -283,13 +364,18 @@ int predict(const PredictOptions& options) try {
     if (answer.forecast.note.empty() || answer.forecast.what_if) continue;
     notes.insert(fmt::format("{}: {}", answer.question.backend->name, answer.forecast.note));
   }
+  (void)std::fflush(stdout);  // other processes may be waited for behind this
   for (const std::string& note : notes) complain(note);
+  if (shared) {
+    for (const std::string& trouble : shared->troubles()) complain(trouble);
+  }
   const bool any = std::any_of(answers.begin(), answers.end(),
                                [](const Answer& a) { return a.forecast.declined.empty(); });
   if (plotted != kDone) return plotted;
   if (written != kDone) return written;
   return any ? kDone : kDeclined;
 } catch (const Misuse& misuse) {
+  if (!options.sweep.empty() && launched_job().rank != 0) return kDone;  // the leader says the same
   complain(misuse.text);
   return kUsage;
 }
@@ -304,6 +390,7 @@ class PredictCommand final : public Command {
     app.add_option("--sweep", options_.sweep,
                    "bytes=1:1MiB or ranks=2:4096, doubled each time, or :xFACTOR or :+STEP")
         ->type_name("RANGE");
+    add_jobs(app, options_.threads);
     app.add_option("--repeat", options_.repeat,
                    "repeat the operation, as a loop in a program does; times and counts are totals")
         ->check(CLI::Range(1, 1'000'000'000))
@@ -319,6 +406,7 @@ class PredictCommand final : public Command {
   int execute(std::vector<std::string>) override {
     options_.asked.backends = together(std::move(options_.asked.backends), compared_);
     std::string problem = question_.collect();
+    if (is_given("--jobs") && options_.sweep.empty()) problem = "--jobs needs --sweep";
     if (problem.empty() && options_.asked.operation.empty()) problem = "no operation";
     return problem.empty() ? predict(options_) : refuse(problem);
   }

@@ -387,11 +387,7 @@ class ReplayCommand final : public Command {
            "latency=500ns:4us, link=x0.5:x4, of a pattern also ranks or bytes; twice: every combination")
         ->type_name("KEY=FROM:TO")
         ->allow_extra_args(false);
-    app.add_option("--jobs", options_.threads,
-                   "with --sweep: points that are replayed at the same time, by default as many as there are "
-                   "cores")
-        ->type_name("N")
-        ->check(CLI::Range(1, 1024));
+    add_jobs(app, options_.threads);
     app.add_option("--route", routes_,
                    "send some operations to other hardware, as [[route]] does: bcast=tinsel, or by size, "
                    "allreduce:0-1KiB=aie; may be repeated, the first that matches wins")

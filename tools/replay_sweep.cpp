@@ -1,18 +1,16 @@
-// `offramp replay --sweep`. Everything that can be refused is refused before the first replay. Threads share
-// out the points; each has a program and a configuration of its own. Rows are printed in the order of the
-// points, as soon as all before them are there, so that the output does not depend on the threads.
+// `offramp replay --sweep`. Everything that can be refused is refused before the first replay. Threads, and
+// the processes of a job, share out the points (SharedPoints); each has a program and a configuration of its
+// own. Rows are printed in the order of the points, as soon as all before them are there, so that the output
+// does not depend on who does what.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
-#include <exception>
-#include <mutex>
+#include <memory>
 #include <set>
-#include <thread>
 #include <utility>
 
+#include "lib/configuration/launched_job.hpp"
 #include "lib/configuration/names.hpp"
 #include "lib/replay/free_communication.hpp"
 #include "lib/replay/pattern.hpp"
@@ -20,6 +18,7 @@
 #include "tools/progress.hpp"
 #include "tools/replay_output.hpp"
 #include "tools/setup.hpp"
+#include "tools/shared_points.hpp"
 #include "tools/sweep.hpp"
 #include "tools/tool.hpp"
 
@@ -124,13 +123,14 @@ void refuse_repeated_keys(const ReplayToolOptions& options, const std::vector<Sw
 }
 
 /// What is refused at any point is refused before the first replay. Returns what has no effect, each once.
+/// tells: says where the settings come from.
 std::set<std::string> checked_notes(const std::vector<Point>& points, const ReplayToolOptions& options,
-                                    const std::vector<SweepAxis>& axes) {
+                                    const std::vector<SweepAxis>& axes, bool tells) {
   std::set<std::string> notes;
   for (const Point& point : points) {
     const Setup setup = point.setup(options);
     if (&point == &points.front()) {
-      setup.tell_sources();
+      if (tells) setup.tell_sources();
       refuse_repeated_keys(options, axes, setup.registry);
     }
     if (is_pattern(point.file)) static_cast<void>(Played(point.file, options.partial, Played::Notes::kKept));
@@ -209,71 +209,59 @@ PointRows rows_at(const Point& point, const ReplayToolOptions& options, const Pl
   return all;
 }
 
-/// The points that are done, in whatever order.
-class Replays {
- public:
-  Replays(const ReplayToolOptions& options, const std::vector<Point>& points)
-      : options_(options), points_(points), done_(points.size()) {
-    const std::size_t threads = std::min<std::size_t>(
-        points.size(), static_cast<std::size_t>(options.threads > 0 ? options.threads : core_count()));
-    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
-  }
-  ~Replays() {
-    ended_ = true;
-    for (std::thread& thread : threads_) thread.join();
-  }
-  Replays(const Replays&) = delete;
-  Replays& operator=(const Replays&) = delete;
+Json record_of(const PointRows& point) {
+  const auto time = [](std::optional<Time> one) { return one ? Json(one->count()) : Json(nullptr); };
+  Json rows = Json::array();
+  for (const SweepRow& row : point.rows)
+    rows.push_back({row.backend, time(row.modelled), time(row.run), row.why, row.carried.carried.count(),
+                    row.carried.routed.count(), row.carried.declined.count(), row.not_carried,
+                    row.footing.text, row.footing.node_bits_per_second, row.part});
+  return {{"rows", std::move(rows)}, {"with_computing", point.with_computing}};
+}
 
-  /// Waits for a point. Nothing: the user has interrupted. Throws what its replay has thrown.
-  std::optional<PointRows> wait_for(std::size_t point, const ProgressLine& progress) {
-    std::unique_lock lock(mutex_);
-    constexpr std::chrono::milliseconds kShown(200);
-    while (!done_[point] && !is_interrupted() && failure_ == nullptr) {
-      progress.say("{} of {} points, {} events", finished_, points_.size(), events_.load());
-      changed_.wait_for(lock, kShown);
-    }
-    if (failure_ != nullptr) std::rethrow_exception(failure_);
-    if (is_interrupted()) return std::nullopt;
-    return std::exchange(done_[point], std::nullopt);
+PointRows rows_of(const Json& record) {
+  const auto time = [](const Json& one) {
+    return one.is_null() ? std::nullopt : std::optional(Time::ps(one.get<std::int64_t>()));
+  };
+  PointRows point;
+  point.with_computing = record.at("with_computing");
+  for (const Json& one : record.at("rows")) {
+    SweepRow& row = point.rows.emplace_back(SweepRow{one.at(0), time(one.at(1)), time(one.at(2)), one.at(3)});
+    row.carried.carried = *time(one.at(4));
+    row.carried.routed = *time(one.at(5));
+    row.carried.declined = *time(one.at(6));
+    row.not_carried = one.at(7);
+    row.footing = {one.at(8), one.at(9)};
+    row.part = one.at(10);
   }
+  return point;
+}
 
- private:
-  void work() {
-    std::optional<Played> played;  // readers of one program are of one thread
-    std::string name;
-    for (std::size_t point = next_++; point < points_.size() && !ended_ && !is_interrupted();
-         point = next_++) {
-      try {
-        if (!played || name != points_[point].file) {
-          name = points_[point].file;
-          played.emplace(name, options_.partial, Played::Notes::kKept);
-        }
-        PointRows rows = rows_at(points_[point], options_, *played, events_, ended_);
-        const std::scoped_lock lock(mutex_);
-        done_[point] = std::move(rows);
-        ++finished_;
-      } catch (...) {
-        const std::scoped_lock lock(mutex_);
-        if (failure_ == nullptr) failure_ = std::current_exception();
-        ended_ = true;
+/// events: as in rows_at(), of all threads. The plan refers to all of these.
+SharedPoints::Plan plan_of(const ReplayToolOptions& options, const std::vector<Point>& points,
+                           std::atomic<std::uint64_t>& events) {
+  SharedPoints::Plan plan{
+      .points = points.size(), .threads = options.threads, .what = "replay", .worker = {}};
+  plan.what += fmt::format(" {} {} {}", options.modelled_arrival, options.partial, options.check);
+  for (const std::string& backend : options.backends) plan.what += " " + backend;
+  for (const Point& point : points) {
+    plan.what += "\n" + point.file;
+    for (const Override& one : point.overrides) plan.what += fmt::format(" {}={}", one.key, one.value);
+  }
+  plan.worker = [&] {
+    auto played = std::make_shared<std::optional<Played>>();  // readers of one program are of one thread
+    auto name = std::make_shared<std::string>();
+    return [&, played, name](std::size_t at, const std::atomic<bool>& ended) {
+      const Point& point = points[at];
+      if (!*played || *name != point.file) {
+        *name = point.file;
+        played->emplace(*name, options.partial, Played::Notes::kKept);
       }
-      changed_.notify_all();
-    }
-  }
-
-  const ReplayToolOptions& options_;
-  const std::vector<Point>& points_;
-  std::atomic<std::size_t> next_ = 0;
-  std::atomic<bool> ended_ = false;
-  std::atomic<std::uint64_t> events_ = 0;  // replayed
-  std::mutex mutex_;                       // of what follows
-  std::condition_variable changed_;
-  std::vector<std::optional<PointRows>> done_;
-  std::size_t finished_ = 0;
-  std::exception_ptr failure_;
-  std::vector<std::thread> threads_;
-};
+      return record_of(rows_at(point, options, **played, events, ended));
+    };
+  };
+  return plan;
+}
 
 std::optional<double> ratio_in(const SweepRow& row, std::optional<Time> time, std::optional<Time> base) {
   if (!time || !base || *base <= Time() || !row.not_carried.empty()) return std::nullopt;
@@ -450,31 +438,42 @@ std::set<std::string> refusals_of(const std::vector<PointRows>& all) {
 
 }  // namespace
 
-int replay_sweep(const ReplayToolOptions& options) {
+int replay_sweep(const ReplayToolOptions& options) try {
+  const LaunchedJob job = launched_job();
+  const bool leads = job.rank == 0 || !job.has_others();
   std::vector<SweepAxis> axes;
   for (const std::string& text : options.sweeps) axes.push_back(sweep_axis(text));
   if (axes.size() > 2) throw Misuse{"--sweep has two axes at most"};
   const std::vector<Point> points = points_of(options, axes);
-  const std::set<std::string> notes = checked_notes(points, options, axes);
+  const std::set<std::string> notes = checked_notes(points, options, axes, leads);
+  std::atomic<std::uint64_t> events = 0;
+  if (!leads) {
+    watch_for_interrupt();
+    return SharedPoints::follow(plan_of(options, points, events), job);
+  }
   const Played first(points.front().file, options.partial);  // says what there is to say of it
   watch_for_interrupt();
   std::vector<PointRows> all;
   std::optional<SweepPrinter> printer;  // nothing is printed of what is refused
+  SharedPoints replays(plan_of(options, points, events), job);
   {
     const ProgressLine progress;
-    Replays replays(options, points);
     for (std::size_t i = 0; i < points.size(); ++i) {
-      std::optional<PointRows> now = replays.wait_for(i, progress);
+      const auto now = replays.wait_for(i, [&](std::size_t done) {
+        progress.say("{} of {} points, {} events", done, points.size(), events.load());
+      });
       if (!now) break;
       progress.clear();
       if (!printer) printer.emplace(options, axes);
-      printer->add(points[i], axes, now->rows);
-      all.push_back(std::move(*now));
+      all.push_back(rows_of(*now));
+      printer->add(points[i], axes, all.back().rows);
     }
   }
   if (printer) printer->end();
   if (!options.json) Sentences(points, axes, all).print();
+  (void)std::fflush(stdout);  // other processes may be waited for behind this
   for (const std::string& note : notes) complain(note);
+  for (const std::string& trouble : replays.troubles()) complain(trouble);
   if (is_interrupted()) {
     complain(fmt::format("interrupted: {} of {} points were replayed", all.size(), points.size()));
     return kInterrupted;
@@ -484,6 +483,9 @@ int replay_sweep(const ReplayToolOptions& options) {
   for (const std::string& reason : refusals) complain(reason);
   complain("nothing could be replayed at any point");
   return kUsage;
+} catch (const Misuse&) {
+  if (launched_job().rank != 0) return kDone;  // the leader says the same
+  throw;
 }
 
 }  // namespace offramp::tool

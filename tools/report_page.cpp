@@ -53,6 +53,7 @@ std::string ReportPage::write() {
 }
 
 void ReportPage::section(std::string_view title, std::string_view about) {
+  section_ = title;
   add("<section>\n<h2>{}</h2>\n<p class=\"about\">{}</p>\n", title, about);
 }
 
@@ -84,8 +85,13 @@ std::string ReportPage::bar(const std::vector<Part>& parts, const std::string& w
   return out + "</svg>";
 }
 
-void ReportPage::heads(const std::vector<std::string>& cells) {
-  add("<div class=\"scroll\"><table><thead><tr>");
+void ReportPage::begin_table(const std::string& subject) {
+  add("<div class=\"scroll\"><table><caption>{}{}{}</caption><thead><tr>", section_,
+      subject.empty() ? "" : ": ", subject);
+}
+
+void ReportPage::heads(const std::vector<std::string>& cells, const std::string& subject) {
+  begin_table(subject);
   for (const std::string& cell : cells) add("<th scope=\"col\">{}</th>", cell);
   add("</tr></thead><tbody>\n");
 }
@@ -250,9 +256,11 @@ void ReportPage::places() {
       "an address in a program with debugging information.");
   for (const RunReport& run : reports_) {
     if (run.places.empty()) continue;
-    add("<h3>{}</h3>\n<div class=\"scroll\"><table><thead><tr><th>times</th><th class=\"text\">call</th>"
-        "<th class=\"text\">communicator</th><th class=\"text\">in the program</th></tr></thead><tbody>\n",
-        escaped(run.file));
+    add("<h3>{}</h3>\n", escaped(run.file));
+    begin_table(escaped(run.file));
+    add("<th scope=\"col\">times</th><th scope=\"col\" class=\"text\">call</th>"
+        "<th scope=\"col\" class=\"text\">communicator</th><th scope=\"col\" class=\"text\">in the "
+        "program</th></tr></thead><tbody>\n");
     for (const ReportPlace& place : run.places)
       add("<tr><td>{}</td><td class=\"word\">{}</td><td class=\"text\">{}</td><td "
           "class=\"text\"><code>{}</code></td></tr>\n",
@@ -297,8 +305,9 @@ void ReportPage::settings() {
 }
 
 void ReportPage::settings_table(const RunReport& run, bool defaults) {
-  add("<div class=\"scroll\"><table><thead><tr><th>setting</th><th>value</th>{}</tr></thead><tbody>\n",
-      defaults ? "" : "<th class=\"text\">from</th>");
+  begin_table(escaped(run.file) + (defaults ? ", at their defaults" : ""));
+  add("<th scope=\"col\">setting</th><th scope=\"col\">value</th>{}</tr></thead><tbody>\n",
+      defaults ? "" : "<th scope=\"col\" class=\"text\">from</th>");
   for (const SettingInForce& setting : run.settings) {
     if (setting.is_default() != defaults) continue;
     add("<tr><td><code>{}</code></td><td>{}</td>", escaped(setting.key),

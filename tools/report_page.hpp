@@ -55,7 +55,9 @@ class ReportPage {
     double opacity = 1;
   };
   static std::string bar(const std::vector<Part>& parts, const std::string& what);
-  void heads(const std::vector<std::string>& cells);
+  /// Up to the row of heads. subject: what the table is about within its section; empty: all of it. It is HTML.
+  void begin_table(const std::string& subject);
+  void heads(const std::vector<std::string>& cells, const std::string& subject = {});
   /// These columns, and one for each lane.
   void heads_and_lanes(std::vector<std::string> columns);
   void end_table() { add("</tbody></table></div>\n"); }
@@ -86,6 +88,8 @@ class ReportPage {
   // Where the time goes.
   void accounts();
   void accounts_of(std::size_t index);
+  void account_bars(std::size_t index, const std::vector<ReportAccount>& rows);
+  void account_table(std::size_t index, const std::string& what, const std::vector<ReportAccount>& rows);
   /// The traffic of each program, once: it sends the same over all hardware.
   void traffic();
   void traffic_of(const std::vector<ReportTraffic>& traffic, std::uint64_t ranks);
@@ -111,6 +115,7 @@ class ReportPage {
   const std::vector<RunReport>& reports_;
   std::vector<ShownLane> lanes_;
   const ShownLane* baseline_;
+  std::string section_;  // the title of the current one
   std::vector<std::size_t> colours_;  // of the lanes
   fmt::memory_buffer text_;
 };

@@ -31,8 +31,10 @@ void ReportPage::shares() {
   }
   add("</div>\n");
   if (any([](const ReportLane& lane) { return !lane.declines.empty(); })) {
-    add("<div class=\"scroll\"><table><thead><tr><th>hardware</th><th>times</th><th "
-        "class=\"text\">operation</th><th class=\"text\">why it was declined</th></tr></thead><tbody>\n");
+    begin_table("declines");
+    add("<th scope=\"col\">hardware</th><th scope=\"col\">times</th><th scope=\"col\" "
+        "class=\"text\">operation</th><th scope=\"col\" class=\"text\">why it was "
+        "declined</th></tr></thead><tbody>\n");
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       for (const ReportDecline& decline : lanes_[i].lane->declines)
         add("<tr><td>{}</td><td>{}</td><td class=\"word\">{}</td><td class=\"text\">{}</td></tr>\n",
@@ -132,7 +134,7 @@ void ReportPage::jobs() {
     const std::vector<ReportJob>& jobs = lanes_[i].lane->jobs;
     if (jobs.empty()) continue;
     add("<h3>{}</h3>\n", dotted(i));
-    heads({"program", "ranks", "nodes", "modelled time", "alone", "slowdown"});
+    heads({"program", "ranks", "nodes", "modelled time", "alone", "slowdown"}, label(i));
     for (const ReportJob& job : jobs)
       add("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
           escaped(job.program), ranks_of(job), escaped(job.nodes), time_text(job.modelled_time),
@@ -165,7 +167,7 @@ void ReportPage::links() {
     if (links.empty()) continue;
     add("<h3>{}</h3>\n<p>{} used; messages waited {} in all for one another.</p>\n", dotted(i),
         counted(links.size(), "link"), time_text(waited_for(links)));
-    heads({"link", "busy", "of the time", "bytes", "waited for", "once at most"});
+    heads({"link", "busy", "of the time", "bytes", "waited for", "once at most"}, label(i));
     for (const LinkUse* link : busiest(links, kShown))
       add("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
           escaped(link->name), time_text(link->busy), percent_text(link->busy, lanes_[i].lane->modelled_time),

@@ -42,10 +42,34 @@ void ReportPage::accounts() {
 void ReportPage::accounts_of(std::size_t index) {
   if (!lanes_[index].lane->accounts) return;
   const ReportAccounts& accounts = *lanes_[index].lane->accounts;
-  add("<h3>{}</h3>\n<p>{}</p>\n<div class=\"bars\">\n", dotted(index), escaped(accounts_text(accounts)));
+  add("<h3>{}</h3>\n<p>{}</p>\n", dotted(index), escaped(accounts_text(accounts)));
+  account_bars(index, accounts.functions);
+  if (accounts.sizes.size() > 1) {
+    add("<h4>By size</h4>\n<p class=\"about\">Of what a call is about; of several operations, of the largest.</p>\n");
+    account_bars(index, account_rows(accounts, AccountsBy::kSize));
+  }
+  if (accounts.phases.size() > 1) {
+    add("<h4>By phase</h4>\n<p class=\"about\">A call belongs to the phase that began last.</p>\n");
+    account_bars(index, account_rows(accounts, AccountsBy::kPhase));
+  }
+  add("<details><summary>as a table, and who waits for whom</summary>\n");
+  account_table(index, "function", accounts.functions);
+  if (accounts.sizes.size() > 1) account_table(index, "size", account_rows(accounts, AccountsBy::kSize));
+  if (accounts.phases.size() > 1) account_table(index, "phase", account_rows(accounts, AccountsBy::kPhase));
+  heads({"rank", "waits for rank", "in all"}, label(index) + ", who waits for whom");
+  for (std::size_t i = 0; i < std::min(kMostWaitingPairs, accounts.waits.size()); ++i)
+    add("<tr><td>{}</td><td>{}</td><td>{}</td></tr>\n", accounts.waits[i].rank, accounts.waits[i].peer,
+        time_text(accounts.waits[i].waited));
+  end_table();
+  left_out(accounts.waits.size(), kMostWaitingPairs);
+  add("</details>\n");
+}
+
+void ReportPage::account_bars(std::size_t index, const std::vector<ReportAccount>& rows) {
+  add("<div class=\"bars\">\n");
   Time most;
-  for (const ReportAccount& row : accounts.functions) most = later(most, row.parts.sum());
-  for (const ReportAccount& row : accounts.functions) {
+  for (const ReportAccount& row : rows) most = later(most, row.parts.sum());
+  for (const ReportAccount& row : rows) {
     if (row.parts.sum() <= Time()) continue;
     std::vector<Part> parts;
     for (std::size_t kind = 0; kind < TimeParts::kKinds; ++kind)
@@ -54,24 +78,21 @@ void ReportPage::accounts_of(std::size_t index) {
         "<span class=\"note\">{} calls</span>\n",
         escaped(row.function), bar(parts, row.function), time_text(row.parts.sum()), count_text(row.calls));
   }
-  add("</div>\n<details><summary>as a table, and who waits for whom</summary>\n");
-  std::vector<std::string> columns = {"function", "calls", "time"};
+  add("</div>\n");
+}
+
+void ReportPage::account_table(std::size_t index, const std::string& what,
+                               const std::vector<ReportAccount>& rows) {
+  std::vector<std::string> columns = {what, "calls", "time"};
   for (const TimeKindName& kind : kTimeKinds) columns.emplace_back(kind.head);
-  heads(columns);
-  for (const ReportAccount& row : accounts.functions) {
+  heads(columns, label(index) + ", by " + what);
+  for (const ReportAccount& row : rows) {
     add("<tr><td><code>{}</code></td><td>{}</td><td>{}</td>", escaped(row.function), count_text(row.calls),
         time_text(row.parts.sum()));
     for (const TimeKindName& kind : kTimeKinds) add("<td>{}</td>", time_text(row.parts.of(kind.kind)));
     add("</tr>\n");
   }
   end_table();
-  heads({"rank", "waits for rank", "in all"});
-  for (std::size_t i = 0; i < std::min(kMostWaitingPairs, accounts.waits.size()); ++i)
-    add("<tr><td>{}</td><td>{}</td><td>{}</td></tr>\n", accounts.waits[i].rank, accounts.waits[i].peer,
-        time_text(accounts.waits[i].waited));
-  end_table();
-  left_out(accounts.waits.size(), kMostWaitingPairs);
-  add("</details>\n");
 }
 
 void ReportPage::traffic() {

@@ -25,6 +25,7 @@ h1 { font-size: 15px; font-weight: 600; letter-spacing: .02em; margin: 0; color:
 .headline { font-size: 27px; line-height: 1.25; font-weight: 650; margin: 6px 0 14px; text-wrap: balance; }
 h2 { font-size: 18px; margin: 44px 0 4px; }
 h3 { font-size: 14px; margin: 0 0 8px; }
+h4 { font-size: 13.5px; margin: 14px 0 0; }
 p.about { color: var(--muted); margin: 0 0 14px; max-width: 75ch; }
 .runs { margin: 0; padding: 0; list-style: none; color: var(--muted); font-size: 13.5px; }
 code { font: 12.5px/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere; }
@@ -45,10 +46,11 @@ code { font: 12.5px/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace
   max-content; }
 .bars.small .name { font-weight: 400; }
 .bars.small svg { height: 10px; }
-.scroll { overflow-x: auto; margin: 12px 0; }
+.scroll { overflow-x: auto; margin: 12px 0; position: relative; }
 .scroll > svg { display: block; min-width: 560px; width: 100%; max-width: 900px; height: auto; }
 table { border-collapse: collapse; width: 100%; font-size: 13.5px; font-variant-numeric: tabular-nums; }
 th, td { padding: 6px 12px; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
+caption { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 th { font-weight: 600; color: var(--muted); vertical-align: bottom; }
 th:first-child, td:first-child { text-align: left; padding-left: 0; }
 td.text { text-align: left; white-space: normal; min-width: 18ch; }

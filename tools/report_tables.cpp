@@ -14,6 +14,7 @@ class Row {
  public:
   explicit Row(std::string& text) : text_(text) {}
   Row& operator<<(std::string_view cell) { return add(csv_cell(cell)); }
+  Row& operator<<(const char* cell) { return *this << std::string_view(cell); }
   Row& operator<<(Time time) { return add(fmt::format("{:.3f}", in_nanoseconds(time))); }
   Row& operator<<(std::uint64_t number) { return add(fmt::format("{}", number)); }
 
@@ -43,19 +44,36 @@ bool has_units(const ReportLane& lane) {
   return !lane.units.empty() || lane.accounts || lane.path;  // with details some hardware has none
 }
 
-std::string heads_of_accounts() {
-  std::string heads = "function,calls";
+/// by: the columns in front.
+std::string heads_of_accounts(std::string_view by) {
+  std::string heads = fmt::format("{},calls", by);
   for (const TimeKindName& kind : kTimeKinds) heads += fmt::format(",{}_ns", kind.field);
   return heads;
 }
 
+void add_account(Row&& cells, std::uint64_t calls, const TimeParts& parts) {
+  cells << calls;
+  for (const TimeKindName& kind : kTimeKinds) cells << parts.of(kind.kind);
+}
+
 void rows_of_accounts(const ReportLane& lane, const Table::NewRow& row) {
   if (!lane.accounts) return;
-  for (const ReportAccount& account : lane.accounts->functions) {
-    Row cells = row();
-    cells << account.function << account.calls;
-    for (const TimeKindName& kind : kTimeKinds) cells << account.parts.of(kind.kind);
-  }
+  for (const ReportAccount& account : lane.accounts->functions)
+    add_account(std::move(row() << account.function), account.calls, account.parts);
+}
+
+void rows_of_size_accounts(const ReportLane& lane, const Table::NewRow& row) {
+  if (!lane.accounts) return;
+  for (const ReportSizeAccount& account : lane.accounts->sizes)
+    add_account(std::move(row() << (account.has_size ? "true" : "false") << account.min_bytes << account.max_bytes),
+                account.calls, account.parts);
+}
+
+void rows_of_phase_accounts(const ReportLane& lane, const Table::NewRow& row) {
+  if (!lane.accounts) return;
+  for (const ReportPhaseAccount& account : lane.accounts->phases)
+    add_account(std::move(row() << account.phase << static_cast<std::uint64_t>(account.level)), account.calls,
+                account.parts);
 }
 
 void rows_of_calls(const ReportLane& lane, const Table::NewRow& row) {
@@ -110,7 +128,10 @@ void rows_of_phases(const ReportLane& lane, const Table::NewRow& row) {
 const std::vector<Table>& tables() {
   static const std::vector<Table> all = {
       {"calls", "function,calls,bytes,offloaded,declined,routed,native,modelled_ns", rows_of_calls},
-      {"accounts", heads_of_accounts(), rows_of_accounts, has_accounts},
+      {"accounts", heads_of_accounts("function"), rows_of_accounts, has_accounts},
+      {"accounts_by_size", heads_of_accounts("has_size,min_bytes,max_bytes"), rows_of_size_accounts,
+       has_accounts},
+      {"accounts_by_phase", heads_of_accounts("phase,level"), rows_of_phase_accounts, has_accounts},
       {"waits", "rank,peer,waited_ns", rows_of_waits, has_accounts},
       {"traffic", "source,destination,messages,bytes", rows_of_traffic, has_accounts},
       {"sizes", "kind,min_bytes,max_bytes,operations,bytes,modelled_ns", rows_of_sizes},

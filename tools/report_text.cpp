@@ -44,8 +44,28 @@ class Columns {
 
 }  // namespace
 
-std::vector<std::string> account_lines(const ReportAccounts& accounts) {
-  std::vector<std::string> heads = {"function", "calls", "time"};
+std::vector<ReportAccount> account_rows(const ReportAccounts& accounts, AccountsBy by) {
+  if (by == AccountsBy::kFunction) return accounts.functions;
+  std::vector<ReportAccount> rows;
+  if (by == AccountsBy::kSize) {
+    for (const ReportSizeAccount& one : accounts.sizes)
+      rows.push_back({one.has_size ? size_class_text(one.min_bytes, one.max_bytes) : "without operations",
+                      one.calls, one.parts});
+  } else {
+    for (const ReportPhaseAccount& one : accounts.phases)
+      rows.push_back({one.phase.empty() ? "outside of phases" : one.phase, one.calls, one.parts});
+  }
+  return rows;
+}
+
+std::vector<std::string> phase_account_lines(const ReportAccounts& accounts) {
+  return accounts.phases.size() > 1 ? account_lines(accounts, AccountsBy::kPhase)
+                                    : std::vector<std::string>();
+}
+
+std::vector<std::string> account_lines(const ReportAccounts& accounts, AccountsBy by) {
+  const char* const what = by == AccountsBy::kFunction ? "function" : by == AccountsBy::kSize ? "size" : "phase";
+  std::vector<std::string> heads = {what, "calls", "time"};
   for (const TimeKindName& kind : kTimeKinds) heads.emplace_back(kind.head);
   Columns table(std::move(heads));
   const auto row = [&](const std::string& name, const std::string& calls, const TimeParts& parts) {
@@ -55,7 +75,7 @@ std::vector<std::string> account_lines(const ReportAccounts& accounts) {
     table.add(std::move(cells));
   };
   TimeParts sum;
-  for (const ReportAccount& account : accounts.functions) {
+  for (const ReportAccount& account : account_rows(accounts, by)) {
     sum += account.parts;
     if (account.parts.sum() > Time())
       row(printable(account.function), count_text(account.calls), account.parts);
@@ -99,6 +119,7 @@ void print_accounts(const ShownLane& shown) {
   if (!shown.lane->accounts) return;
   fmt::print("\n{}: {}\n", printable(shown.label), accounts_text(*shown.lane->accounts));
   for (const std::string& line : account_lines(*shown.lane->accounts)) fmt::print("{}\n", line);
+  for (const std::string& line : phase_account_lines(*shown.lane->accounts)) fmt::print("{}\n", line);
 }
 
 /// The traffic over the first hardware that has it: the program sends the same over all.

@@ -19,4 +19,10 @@ std::string routes_toml(const Mix& mix);
 /// each size of communicator, from a message size on. Empty: there is nothing that it can say.
 std::string tuned_rules(const std::vector<AlgorithmChoice>& choices);
 
+/// The same as a selection tree of MPICH 4, with MPICH's own choices for all else.
+std::string mpich_rules(const std::vector<AlgorithmChoice>& choices);
+
+/// The same as the value of UCC_TL_UCP_TUNE for UCC.
+std::string ucc_rules(const std::vector<AlgorithmChoice>& choices);
+
 }  // namespace offramp

@@ -160,10 +160,14 @@ void ReplayThread::make_communicator() {
 void ReplayThread::phase() {
   const std::int64_t level = event_.tag;
   end_phases(level > 0 ? level : -level);
-  if (level <= 0) return;
-  std::string name;
-  for (const std::uint64_t letter : reader_.list(event_.list)) name += static_cast<char>(letter);
-  own_.phases.push_back({level, run_.phase(level, name), rank_.clock()});
+  if (level > 0) {
+    std::string name;
+    for (const std::uint64_t letter : reader_.list(event_.list)) name += static_cast<char>(letter);
+    own_.phases.push_back({level, run_.phase(level, name), rank_.clock()});
+  }
+  if (run_.options.observer == nullptr) return;
+  run_.options.observer->phase(
+      rank_.rank(), own_.phases.empty() ? nullptr : &run_.result.phases[own_.phases.back().index]);
 }
 
 /// 0: of all levels.

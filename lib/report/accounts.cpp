@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -53,8 +54,58 @@ class Communicators {
 
 }  // namespace
 
-ReportAccounts add_up(const Receipts& receipts, Time in_calls) {
+namespace {
+
+/// The rows of sizes and of phases that a call belongs to.
+class AccountClasses {
+ public:
+  AccountClasses(ReportAccounts& all, const ReplayRecords* records)
+      : all_(all), records_(records), sizes_(1 + SizeTable::kClasses), phases_(1) {
+    if (records != nullptr) phases_.resize(1 + records->phases().size());
+  }
+
+  ReportSizeAccount& size(const Receipts::Call& call) {
+    std::optional<std::uint64_t> bytes;
+    for (const std::uint64_t operation : call.operations) {
+      if (records_ == nullptr) break;
+      const auto known = records_->facts().find(operation);
+      if (known != records_->facts().end()) bytes = std::max(bytes.value_or(0), known->second.bytes);
+    }
+    return sizes_[bytes ? 1 + static_cast<std::size_t>(std::bit_width(*bytes)) : 0];
+  }
+  ReportPhaseAccount& phase(const Receipts::Call& call) {
+    return phases_[call.phase < phases_.size() ? call.phase : 0];
+  }
+
+  /// Those with any calls.
+  void finish() {
+    for (std::size_t i = 0; i < sizes_.size(); ++i) {
+      ReportSizeAccount& row = sizes_[i];
+      row.has_size = i > 0;
+      if (i > 1) row.min_bytes = std::uint64_t{1} << (i - 2);
+      if (i > 1) row.max_bytes = row.min_bytes + (row.min_bytes - 1);
+      if (row.calls > 0) all_.sizes.push_back(row);
+    }
+    std::rotate(phases_.begin(), phases_.begin() + 1, phases_.end());
+    for (std::size_t i = 0; i < phases_.size(); ++i) {
+      if (i + 1 < phases_.size()) phases_[i].phase = records_->phases()[i].name;
+      if (i + 1 < phases_.size()) phases_[i].level = records_->phases()[i].level;
+      if (phases_[i].calls > 0) all_.phases.push_back(std::move(phases_[i]));
+    }
+  }
+
+ private:
+  ReportAccounts& all_;
+  const ReplayRecords* records_;
+  std::vector<ReportSizeAccount> sizes_;    // first those without
+  std::vector<ReportPhaseAccount> phases_;  // first those that are in none
+};
+
+}  // namespace
+
+ReportAccounts add_up(const Receipts& receipts, Time in_calls, const ReplayRecords* records) {
   ReportAccounts all;
+  AccountClasses classes(all, records);
   std::map<std::string, ReportAccount> functions;
   std::map<std::pair<std::uint64_t, std::uint64_t>, Time> waits;
   Time accounted;
@@ -62,10 +113,15 @@ ReportAccounts add_up(const Receipts& receipts, Time in_calls) {
   for (std::size_t rank = 0; rank < receipts.ranks.size(); ++rank) {
     for (const Receipts::Call& call : receipts.ranks[rank].calls) {
       ReportAccount& row = functions[call.function];
+      ReportSizeAccount& size = classes.size(call);
+      ReportPhaseAccount& phase = classes.phase(call);
       ++row.calls;
+      ++size.calls;
+      ++phase.calls;
       accounted += later(call.end - call.begin, {});
       for (const ReceiptLine& line : book.lines(static_cast<int>(rank), call)) {
-        row.parts.of(line.kind) += line.end - line.begin;
+        for (TimeParts* const parts : {&row.parts, &size.parts, &phase.parts})
+          parts->of(line.kind) += line.end - line.begin;
         if (is_waiting(line.kind) && line.rank >= 0 && static_cast<std::size_t>(line.rank) != rank)
           waits[{rank, static_cast<std::uint64_t>(line.rank)}] += line.end - line.begin;
       }
@@ -77,6 +133,7 @@ ReportAccounts add_up(const Receipts& receipts, Time in_calls) {
   }
   all.functions = longest_of(std::move(all.functions), kMostAccountedFunctions,
                              [](const ReportAccount& row) { return row.parts.sum(); });
+  classes.finish();
   for (const auto& [pair, time] : waits) all.waits.push_back({pair.first, pair.second, time});
   all.waits =
       longest_of(std::move(all.waits), kMostAccountedPairs, [](const ReportWait& row) { return row.waited; });
@@ -95,7 +152,7 @@ std::optional<ReportAccounts> accounts_of(const WorldSetting& setting, const Rep
   if (with_computing) how.compute.kind = Compute::Kind::kMeasured;
   Result<ReplayResult> again = replay(setting, source, how);
   if (!again || again->stopped) return std::nullopt;
-  ReportAccounts all = add_up(records.receipts(), whole_run_of(*again).in_calls);
+  ReportAccounts all = add_up(records.receipts(), whole_run_of(*again).in_calls, &records);
   all.with_computing = how.compute.kind != Compute::Kind::kNone;
   all.traffic = traffic_of(source);
   return all;

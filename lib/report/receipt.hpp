@@ -31,6 +31,7 @@ struct Receipts {
     Time begin;
     Time end;
     std::vector<std::uint64_t> operations;
+    std::uint32_t phase = 0;  // of ReplayRecords::phases(), from 1 on; 0: none. Reports do not have it
   };
   struct Stage {
     std::string unit;

@@ -17,7 +17,7 @@ void ReceiptRecorder::turn(std::uint32_t thread) {
 }
 
 void ReceiptRecorder::leave(const char* function, Time begin, Time end) {
-  if (is_wanted()) keep(ended_, {current_, function, begin, end}, kMostCalls);
+  if (is_wanted()) keep(ended_, {current_, function, begin, end, phase_}, kMostCalls);
   current_ = 0;
 }
 
@@ -39,7 +39,7 @@ Receipts::Rank ReceiptRecorder::entry() const {
   auto use = uses.begin();
   for (const Ended& one : ended) {
     Receipts::Call& call = rank.calls.emplace_back();
-    call = {one.number, one.function, one.begin, one.end, {}};
+    call = {one.number, one.function, one.begin, one.end, {}, one.phase};
     while (use != uses.end() && use->call < call.number) ++use;
     for (; use != uses.end() && use->call == call.number; ++use) call.operations.push_back(use->operation);
   }

@@ -30,6 +30,8 @@ class ReceiptRecorder {
   void leave(const char* function, Time begin, Time end);
   /// The same, and it has no receipt.
   void leave() { current_ = 0; }
+  /// Calls that end from now on are in this phase of the program; 0: in none.
+  void phase(std::uint32_t number) { phase_ = number; }
   /// The current call began this operation, or learned that it is complete.
   void used(std::uint64_t operation);
 
@@ -58,6 +60,7 @@ class ReceiptRecorder {
     const char* function;
     Time begin;
     Time end;
+    std::uint32_t phase;
   };
 
   template <typename Entry>
@@ -69,6 +72,7 @@ class ReceiptRecorder {
   std::uint64_t calls_ = 0;
   std::uint64_t current_ = 0;
   std::uint32_t thread_ = 0;
+  std::uint32_t phase_ = 0;
   std::vector<std::uint64_t> others_;  // current_ of the other threads
   std::vector<Ended> ended_;
   std::vector<Use> uses_;

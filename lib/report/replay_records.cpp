@@ -57,6 +57,15 @@ void ReplayRecords::leave(int rank, std::uint16_t function, std::string_view nam
   is_whole ? own.leave(known, begin, end) : own.leave();
 }
 
+void ReplayRecords::phase(int rank, const ReplayPhase* phase) {
+  if (receipts_.empty()) return;
+  if (phase == nullptr) return of(receipts_, rank).phase(0);
+  const Phase named{phase->name, phase->level};
+  auto found = std::find(phases_.begin(), phases_.end(), named);
+  if (found == phases_.end()) found = phases_.insert(found, named);
+  of(receipts_, rank).phase(static_cast<std::uint32_t>(found - phases_.begin()) + 1);
+}
+
 // --- operations ---
 
 void ReplayRecords::turn(int rank, std::uint32_t thread) {
@@ -72,7 +81,7 @@ void ReplayRecords::used(int rank, std::uint64_t operation) {
 }
 
 void ReplayRecords::began(std::uint64_t operation, const OperationFacts& facts) {
-  if (!traces_.empty() && facts_.size() < kMostSpans) facts_.emplace(operation, facts);
+  if ((!traces_.empty() || wanted_.accounts) && facts_.size() < kMostSpans) facts_.emplace(operation, facts);
 }
 
 void ReplayRecords::part(int rank, std::uint64_t message, std::uint64_t collective) {
@@ -127,7 +136,6 @@ void ReplayRecords::write_trace(TraceFile& file, TracePlace& place) const {
   const std::string counters = links_.trace_events(place.processes, place.label + "network");
   if (!counters.empty()) file.add(counters);
   ++place.processes;
-  ++place.replay;
 }
 
 std::string ReplayRecords::write_captures(const std::string& path) const {

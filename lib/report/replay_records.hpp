@@ -49,6 +49,15 @@ class ReplayRecords final : public ReplayObserver, private SpanSink, private Pac
   /// After the replay; null: not wanted.
   [[nodiscard]] const Timeline* timeline();
   [[nodiscard]] Receipts receipts() const;
+  /// What operations are about; with a trace or accounts.
+  [[nodiscard]] const TraceFacts& facts() const { return facts_; }
+  /// By name and level, in the order in which the first rank began them; with receipts.
+  struct Phase {
+    std::string name;
+    std::int64_t level = 0;
+    bool operator==(const Phase&) const = default;
+  };
+  [[nodiscard]] const std::vector<Phase>& phases() const { return phases_; }
   /// The entry "receipts" of a report: a JSON array.
   [[nodiscard]] std::string receipts_json() const;
   /// A line for each record that is full: "rank 3: the trace is full, without 17 more".
@@ -61,6 +70,7 @@ class ReplayRecords final : public ReplayObserver, private SpanSink, private Pac
   [[nodiscard]] ReplayEvents* events() override { return timeline_ ? &*timeline_ : nullptr; }
   void enter(int rank) override;
   void leave(int rank, std::uint16_t function, std::string_view name, Time begin, Time end) override;
+  void phase(int rank, const ReplayPhase* phase) override;
   void turn(int rank, std::uint32_t thread) override;
   void used(int rank, std::uint64_t operation) override;
   void began(std::uint64_t operation, const OperationFacts& facts) override;
@@ -85,7 +95,8 @@ class ReplayRecords final : public ReplayObserver, private SpanSink, private Pac
   std::vector<ReceiptRecorder> receipts_;
   std::vector<CaptureRecorder> captures_;
   LinkLoadRecorder links_;            // for the trace
-  TraceFacts facts_;                  // likewise, of kMostSpans operations at most
+  TraceFacts facts_;                  // of kMostSpans operations at most
+  std::vector<Phase> phases_;
   std::vector<std::uint64_t> about_;  // by rank: the first operation of the current call; 0: none so far
   std::optional<Timeline> timeline_;
   std::uint64_t spans_ = 0;

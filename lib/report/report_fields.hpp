@@ -186,10 +186,28 @@ void describe(auto& a, Described<decltype(a), CriticalPath> path) {
   a.field("longest", path.longest);
 }
 
-void describe(auto& a, Described<decltype(a), ReportAccount> account) {
-  a.field("function", account.function);
+/// What calls spend their time on: of any struct that has calls and parts.
+void describe_calls(auto& a, auto& account) {
   a.field("calls", account.calls);
   for (const TimeKindName& kind : kTimeKinds) a.field(kind.field, account.parts.of(kind.kind));
+}
+
+void describe(auto& a, Described<decltype(a), ReportAccount> account) {
+  a.field("function", account.function);
+  describe_calls(a, account);
+}
+
+void describe(auto& a, Described<decltype(a), ReportSizeAccount> account) {
+  a.field("has_size", account.has_size);
+  a.field("min_bytes", account.min_bytes);
+  a.field("max_bytes", account.max_bytes);
+  describe_calls(a, account);
+}
+
+void describe(auto& a, Described<decltype(a), ReportPhaseAccount> account) {
+  a.field("phase", account.phase);
+  a.field("level", account.level);
+  describe_calls(a, account);
 }
 
 void describe(auto& a, Described<decltype(a), ReportWait> wait) {
@@ -208,6 +226,8 @@ void describe(auto& a, Described<decltype(a), ReportTraffic> traffic) {
 void describe(auto& a, Described<decltype(a), ReportAccounts> accounts) {
   a.field("with_computing", accounts.with_computing);
   a.field("functions", accounts.functions);
+  a.later("sizes", accounts.sizes);
+  a.later("phases", accounts.phases);
   a.field("waits", accounts.waits, kMostAccountedPairs);
   a.field("traffic", accounts.traffic, kMostAccountedPairs);
   a.field("not_accounted", accounts.not_accounted);

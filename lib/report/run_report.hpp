@@ -113,6 +113,23 @@ struct ReportAccount {
   TimeParts parts;
 };
 
+/// The same of calls whose operation moves so much.
+struct ReportSizeAccount {
+  bool has_size = false;  // it is about an operation; a call that is about several counts with its largest
+  std::uint64_t min_bytes = 0;
+  std::uint64_t max_bytes = 0;
+  std::uint64_t calls = 0;
+  TimeParts parts;
+};
+
+/// The same of calls in a phase: of those that are open the one that began last.
+struct ReportPhaseAccount {
+  std::string phase;       // empty: outside of phases
+  std::int64_t level = 0;  // 0: outside of phases
+  std::uint64_t calls = 0;
+  TimeParts parts;
+};
+
 /// How long one rank waits for another one, in all.
 struct ReportWait {
   std::uint64_t rank = 0;
@@ -135,7 +152,10 @@ inline constexpr std::size_t kMostAccountedPairs = 1 << 16;
 struct ReportAccounts {
   bool with_computing = false;           // of the run, or else of its communication alone
   std::vector<ReportAccount> functions;  // those with the most time first
-  std::vector<ReportWait> waits;         // the longest first
+  // The same time once more: none in older reports.
+  std::vector<ReportSizeAccount> sizes;    // calls without a size, and the smallest first
+  std::vector<ReportPhaseAccount> phases;  // as they began, and what is outside of them
+  std::vector<ReportWait> waits;           // the longest first
   std::vector<ReportTraffic> traffic;    // the most bytes first
   Time not_accounted;                    // in calls, for want of memory
 };

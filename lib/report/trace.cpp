@@ -1,6 +1,10 @@
-// Writer makes one rank's events, unit by unit, the program's calls first; spans that overlap on a unit go
-// to further tracks of the same name. Arrows need both ends of a message, which are in two ranks'
-// recorders: each end writes its half under the message's number, and the viewer joins them.
+// Writer makes one rank's events. Spans that overlap on a unit go to further tracks of the same name. Arrows need both
+// ends of a message, which are in two ranks' recorders: each end's slice has the message's number, and the viewer joins
+// them.
+//
+// Compressed traces of long programs are large all the same, and deflate finds what repeats within 32 KiB: so slices of
+// all units stand in the order of time, where the members of one operation are near each other and times begin alike,
+// and what differs from slice to slice stands at the ends of a line.
 #include "lib/report/trace.hpp"
 
 #include <fmt/format.h>
@@ -48,25 +52,18 @@ class Writer {
     for (const Span* span : spans) {
       const std::size_t track = tracks.place(*span);
       if (!ids.contains(track)) ids[track] = new_track(name, track);
-      slice(*span, ids[track]);
+      slices_.push_back({span, ids[track]});
     }
   }
 
-  /// phase: s begins with the span; f ends with it, since a receive may begin long before its message.
-  void arrow(const char* phase, const Span& span, int track) {
-    const Time at = *phase == 's' ? span.begin : later(span.begin, span.end - Time::ps(1));
-    const auto replays = static_cast<std::uint64_t>(place_.replays);
-    add(R"({{"ph":"{}","cat":"message","name":"message","id":{},"pid":{},"tid":{},"ts":{}{}}})", phase,
-        span.operation * replays + static_cast<std::uint64_t>(place_.replay), process_, track,
-        trace_microseconds(at), *phase == 'f' ? R"(,"bp":"e")" : "");
+  /// After the last unit. rank: of the recorder.
+  void slices(int rank) {
+    std::stable_sort(slices_.begin(), slices_.end(), [](const Slice& a, const Slice& b) {
+      return std::pair(a.span->begin, a.span->operation) < std::pair(b.span->begin, b.span->operation);
+    });
+    add_arrows(rank);
+    for (const Slice& one : slices_) slice(one);
   }
-
-  struct End {
-    const Span* span = nullptr;
-    int track = 0;
-  };
-  /// Where each operation begins and ends on this rank's hardware.
-  std::map<std::uint64_t, std::pair<End, End>> ends;
 
   std::string take() { return std::string(text_.data(), text_.size()); }
 
@@ -87,6 +84,50 @@ class Writer {
     return id;
   }
 
+  enum class Arrow : std::uint8_t { kNone, kOut, kIn };
+  struct Slice {
+    const Span* span = nullptr;
+    int track = 0;
+    Arrow arrow = Arrow::kNone;
+  };
+
+  /// From the first slice of a message on its sender's hardware to the last that begins on its receiver's. Messages of
+  /// collectives have arrows, and collectives themselves have none.
+  void add_arrows(int rank) {
+    std::map<std::uint64_t, std::pair<Slice*, Slice*>> ends;
+    for (Slice& one : slices_) {
+      const std::uint64_t operation = one.span->operation;
+      if (operation == 0 || (operation & kCollectiveOperation) != 0 || one.span->unit == kTraceCalls) continue;
+      auto& [first, last] = ends[operation];
+      if (first == nullptr) first = &one;
+      last = &one;
+    }
+    for (const auto& [operation, slices] : ends) {
+      const auto& [first, last] = slices;
+      const bool sent_here = rank_of_operation(operation) == rank;
+      const auto known = facts_.find(operation);
+      const bool received_here = !sent_here || (known != facts_.end() && known->second.peer == rank);
+      // A message to oneself may be one copy in memory: no way from here to there.
+      if (sent_here && received_here && first == last) continue;
+      if (sent_here) first->arrow = Arrow::kOut;
+      if (received_here) last->arrow = Arrow::kIn;
+    }
+  }
+
+  /// Of one message in the whole file: by the process that sends it, which stands between the upper digits of the
+  /// message's number there and its last four, so that files of short programs have short numbers. Up to 2^31 messages
+  /// of 4 000 000 processes stay below 2^53, where every viewer takes whole numbers exactly.
+  [[nodiscard]] std::uint64_t arrow_number(std::uint64_t operation) const {
+    constexpr std::uint64_t kTogether = 10'000;
+    constexpr std::uint64_t kProcesses = 4'000'000;
+    const std::uint64_t number = number_of(operation);
+    const auto process = static_cast<std::uint64_t>(place_.processes + rank_of_operation(operation));
+    return (number / kTogether * kProcesses + process) * kTogether + number % kTogether;
+  }
+  static std::uint64_t number_of(std::uint64_t operation) {
+    return operation & 0xffffffff & ~kCollectiveOperation;
+  }
+
   /// What the operation is about, as members of "args" behind its name.
   [[nodiscard]] std::string about(std::uint64_t operation) const {
     const auto found = facts_.find(operation);
@@ -100,21 +141,23 @@ class Writer {
                        trace_quoted(to_string(facts.kind)), facts.bytes, root, facts.context);
   }
 
-  void slice(const Span& span, int track) {
+  void slice(const Slice& one) {
+    const Span& span = *one.span;
     const Time length = later(span.end - span.begin, {});
-    add(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":{})", process_, track,
-        trace_microseconds(span.begin), trace_microseconds(length), trace_quoted(span.what));
+    add(R"({{"ts":{})", trace_microseconds(span.begin));
+    const auto out = std::back_inserter(text_);
     if (span.operation != 0)
-      fmt::format_to(std::back_inserter(text_), R"(,"args":{{"operation":"{}.{}"{}}})",
-                     rank_of_operation(span.operation), span.operation & 0xffffffff & ~kCollectiveOperation,
-                     about(span.operation));
+      fmt::format_to(out, R"(,"args":{{"operation":"{}.{}"{}}})", rank_of_operation(span.operation),
+                     number_of(span.operation), about(span.operation));
+    fmt::format_to(out, R"(,"ph":"X","pid":{},"tid":{},"name":{},"dur":{})", process_, one.track,
+                   trace_quoted(span.what), trace_microseconds(length));
+    if (one.arrow != Arrow::kNone)
+      fmt::format_to(out, R"(,"flow_{}":true,"bind_id":{})", one.arrow == Arrow::kOut ? "out" : "in",
+                     arrow_number(span.operation));
     text_.push_back('}');
-    if (span.operation == 0 || span.unit == kTraceCalls) return;
-    auto& [first, last] = ends[span.operation];
-    if (first.span == nullptr || span.begin < first.span->begin) first = {&span, track};
-    if (last.span == nullptr || span.end >= last.span->end) last = {&span, track};
   }
 
+  std::vector<Slice> slices_;
   const TraceFacts& facts_;
   const TracePlace& place_;
   int process_;
@@ -139,7 +182,10 @@ std::string trace_quoted(std::string_view text) {
 
 std::string trace_microseconds(Time time) {
   const std::int64_t ps = std::max<std::int64_t>(time.count(), 0);
-  return fmt::format("{}.{:06}", ps / 1'000'000, ps % 1'000'000);
+  std::string text = fmt::format("{}.{:06}", ps / 1'000'000, ps % 1'000'000);
+  text.resize(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text;
 }
 
 std::string trace_process(int process, std::string_view name) {
@@ -157,17 +203,7 @@ std::string trace_events(const TraceRecorder& recorder, const TraceFacts& facts,
     units.erase(calls);
   }
   for (auto& [name, spans] : units) writer.unit(name, spans);
-  for (const auto& [operation, ends] : writer.ends) {
-    if ((operation & kCollectiveOperation) != 0) continue;  // its messages have arrows
-    const auto& [first, last] = ends;
-    const bool sent_here = rank_of_operation(operation) == recorder.rank();
-    const auto known = facts.find(operation);
-    const bool received_here = !sent_here || (known != facts.end() && known->second.peer == recorder.rank());
-    // A message to oneself may be one copy in memory: no way from here to there.
-    if (sent_here && received_here && first.span == last.span) continue;
-    if (sent_here) writer.arrow("s", *first.span, first.track);
-    if (received_here) writer.arrow("f", *last.span, last.track);
-  }
+  writer.slices(recorder.rank());
   return writer.take();
 }
 

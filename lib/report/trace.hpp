@@ -47,10 +47,9 @@ inline constexpr std::string_view kTraceCalls = "MPI";
 /// By the operation's number.
 using TraceFacts = std::unordered_map<std::uint64_t, OperationFacts>;
 
-/// Where a replay's processes and arrows stand among those of the others in the same file.
+/// Where a replay's processes stand among those of the others in the same file.
 struct TracePlace {
   std::string label;  // in front of a process's name, "cclo: "; empty where there is one replay
-  int replay = 0;     // number of this one
   int replays = 1;    // how many the file has
   int processes = 0;  // of the replays before it
 };
@@ -62,7 +61,7 @@ inline constexpr const char* kTraceEnd = "\n]}\n";
 
 /// In JSON's quotes. Units and names are literals of models, but plugins are models too.
 std::string trace_quoted(std::string_view text);
-/// Microseconds to the picosecond, as the format counts.
+/// Microseconds to the picosecond, as the format counts, without zeros at the end.
 std::string trace_microseconds(Time time);
 
 /// One rank's part: events, separated by commas. Never empty. Spans of one unit that overlap in time stand on

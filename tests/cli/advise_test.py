@@ -24,6 +24,29 @@ int main(int argc, char** argv) {
   return MPI_Finalize();
 }
 """
+# Prints the sizes of broadcasts in which the others wait for the last rank, which comes late.
+LATE = """
+#include <mpi.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(int argc, char** argv) {
+  char buffer[4096] = {0};
+  int rank;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (int bytes = 1; bytes <= 4096; bytes *= 8) {
+    double spent, longest;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 3) usleep(400000);
+    spent = MPI_Wtime();
+    MPI_Bcast(buffer, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+    spent = rank == 3 ? 0 : MPI_Wtime() - spent;
+    MPI_Reduce(&spent, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    if (rank == 0 && longest > 0.2) printf("%d\\n", bytes);
+  }
+  return MPI_Finalize();
+}
+"""
 
 
 class Advise(CliTest):
@@ -86,6 +109,40 @@ class Advise(CliTest):
         self.assertNotEqual(peers_of_the_root("usual"), {1, 2, 3})
         rules = ("coll_tuned_use_dynamic_rules", "1"), ("coll_tuned_dynamic_rules_filename", "rules.conf")
         self.assertEqual(peers_of_the_root("ruled", *rules), {1, 2, 3})
+
+    @unittest.skipUnless(shutil.which("mpicc.mpich") and shutil.which("mpirun.mpich"), "MPICH is not installed")
+    def test_writes_a_tree_that_mpich_follows(self):
+        """Whoever broadcasts along a ring waits for the last rank, which comes late; along a tree nobody does."""
+        algorithms = self.advice(PROGRAMS / "data_parallel-16.rec", "--backend", "host", "--tuning", "tree.json", "--tuning-for", "mpich")["algorithms"]
+        self.assertTrue(algorithms)
+        tree = json.loads((self.folder / "tree.json").read_text())
+        ring = {"comm_size<=4": {"avg_msg_size<8": {"algorithm=MPIR_Bcast_intra_binomial": {}},
+                                 "avg_msg_size<=1024": {"algorithm=MPIR_Bcast_intra_scatter_ring_allgather": {}},
+                                 "avg_msg_size=any": {"algorithm=MPIR_Bcast_intra_binomial": {}}},
+                "comm_size=any": {"algorithm=MPIR_Bcast_intra_binomial": {}}}
+        tree["collective=bcast"]["comm_type=intra"] = ring
+        (self.folder / "ring.json").write_text(json.dumps(tree))
+        (self.folder / "broken.json").write_text(json.dumps(tree).replace("comm_size=any", "comm_siz=any"))
+        (self.folder / "late.c").write_text(LATE)
+        subprocess.run(["mpicc.mpich", "-o", "late", "late.c"], cwd=self.folder, check=True, timeout=60)
+
+        def sizes_that_wait(name, code=0):
+            settings = ["-genv", "MPIR_CVAR_DEVICE_COLLECTIVES", "none", "-genv", "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE", name]
+            done = subprocess.run(["mpirun.mpich", "-n", "4", *settings, "./late"], cwd=self.folder, check=False, timeout=60,
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode == 0, code == 0, done.stdout + done.stderr)
+            return done.stdout if code else [int(size) for size in done.stdout.split()]
+
+        self.assertEqual(sizes_that_wait("tree.json"), [])
+        self.assertEqual(sizes_that_wait("ring.json"), [8, 64, 512])
+        self.assertEqual(sizes_that_wait("broken.json", 1), "")  # that it is read at all
+
+    def test_writes_the_sections_of_ucc(self):
+        algorithms = self.advice(PROGRAMS / "data_parallel-16.rec", "--backend", "host", "--tuning", "ucc.txt", "--tuning-for", "ucc")["algorithms"]
+        known = [one for one in algorithms if one["algorithm"] in ("recursive_doubling", "rabenseifner", "ring", "binomial", "bruck")]
+        if known:
+            self.assertRegex((self.folder / "ucc.txt").read_text(), r"^(\w+:\d+-\d+:host:\[16-16\]:inf:@\w+#?)+\n$")
+        self.assertIn("--tuning-for needs --tuning", self.refused("advise", str(HALO), "--tuning-for", "ucc"))
 
     def test_gives_the_answer_alone_and_a_report_with_it_at_the_head(self):
         text = self.offramp("advise", str(HALO), "--backend", "aie", "--quick", "--report", "r.json", "--html", "r.html").stdout

@@ -456,9 +456,10 @@ class Replay(CliTest):
         answer = self.replay("--backend", "zrlmpi,cclo", "--trace", "t.json", "--capture", "c.pcap", "--receipts", "1-5")
         events = json.loads((self.folder / "t.json").read_text())["traceEvents"]
         processes = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
-        arrows = [event["id"] for event in events if event["ph"] == "s"]
+        arrows = [event["bind_id"] for event in events if event.get("flow_out")]
+        self.assertTrue(arrows)
         self.assertEqual(len(arrows), len(set(arrows)))
-        self.assertEqual(sorted(arrows), sorted(event["id"] for event in events if event["ph"] == "f"))
+        self.assertEqual(sorted(arrows), sorted(event["bind_id"] for event in events if event.get("flow_in")))
         for one in answer["results"]:
             slices = [event for event in events if event["ph"] == "X" and processes[event["pid"]].startswith(one["backend"])]
             self.assertEqual({processes[event["pid"]] for event in slices}, {f"{one['backend']}: rank {i}" for i in range(4)})
@@ -494,6 +495,36 @@ class Replay(CliTest):
         self.assertTrue(done)
         for args in done:
             self.assertEqual(args, sent[args["operation"]])
+
+    def test_says_where_the_time_goes_by_phase_where_there_are_several(self):
+        self.recording(4, 3)
+        text = self.offramp("replay", "r", "--backend", "host", "--details", "--report", "r.json").stdout
+        self.assertRegex(text, r"\n +phase +calls +time .*\n +solve +\d+ .*\n +outside of phases +\d+ ")
+        self.assertRegex(self.offramp("report", "r.json").stdout, r"\nphase +calls .*\nsolve ")
+        rows = self.offramp("report", "r.json", "--table", "accounts_by_phase").stdout.splitlines()
+        self.assertTrue(rows[0].startswith("report,backend,phase,level,calls,transfer_ns,"))
+        self.assertEqual([row.split(",")[2] for row in rows[1:]], ["solve", ""])
+        accounts = json.loads((self.folder / "r.json").read_text())["accounts"]
+        sums = {kind: {key: sum(row[key] for row in accounts[kind]) for key in accounts["functions"][0] if key != "function"}
+                for kind in ("functions", "sizes", "phases")}
+        for key, value in sums["functions"].items():
+            self.assertAlmostEqual(sums["sizes"][key], value, delta=0.01)
+            self.assertAlmostEqual(sums["phases"][key], value, delta=0.01)
+        self.assertNotIn("phase ", self.offramp("replay", "pattern:ring:4:4KiB", "--backend", "host", "--details").stdout)
+
+    def test_traces_are_small(self):
+        """A program of 12 800 calls over each of two backends: what a slice says stays, and costs few bytes."""
+        program = pathlib.Path(__file__).resolve().parents[2] / "examples/programs/halo-16.rec"
+        self.offramp("replay", str(program), "--compare", "host,cclo", "--trace", "small.json.gz")
+        with gzip.open(self.folder / "small.json.gz", "rt") as file:
+            slices = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
+        calls = [event for event in slices if event["name"].startswith("MPI_")]
+        self.assertEqual((len(calls), len(slices)), (25600, 160000))
+        self.assertEqual(sum("bind_id" in event for event in slices), 44800)
+        per_call = (self.folder / "small.json.gz").stat().st_size / len(calls)
+        self.assertLess(per_call, 60, "bytes for each call")
+        self.assertTrue(all(set(event["args"]) == {"operation", "bytes", "from", "to", "tag", "communicator"}
+                            for event in slices if event["name"] in ("MPI_Isend", "in flight", "copy to card")))
 
     def test_prints_a_table_of_functions(self):
         self.recording(4, 3)

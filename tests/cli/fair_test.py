@@ -1,10 +1,17 @@
 """What hardware carries in time, and what communication is of the whole run. Needs OFFRAMP_BUILD, as cli_test.py does."""
 
 import json
+import os
 import pathlib
+import shutil
+import signal
+import subprocess
+import time
 import unittest
 
-from cli_test import BUILD, CliTest, registry
+from cli_test import BUILD, OFFRAMP, CliTest, registry
+
+from launch import base_environment
 
 PROGRAMS = pathlib.Path(__file__).resolve().parents[2] / "examples/programs"
 KINDS = ("halo", "master_worker", "transpose", "data_parallel")
@@ -395,6 +402,91 @@ class BadFiles(Fair):
         star = self.replay(PROGRAMS / "transpose-16.rec", "host")["results"][0]
         self.assertEqual(tree["over_star_ns"], star["modelled_time_ns"])
         self.assertGreater(tree["modelled_time_ns"], star["modelled_time_ns"])
+
+
+class SweptByAJob(CliTest):
+    """Processes that a launcher starts share out the points, and one of them prints what one alone would."""
+    QUICK = (("replay", str(PROGRAMS / "halo-4.rec"), "--compare", "host,aie,dpu", "--sweep", "latency=x0.5:x4", "--sweep", "ranks_per_node=1:4"),
+             ("replay", str(PROGRAMS / "halo-4.rec"), "--compare", "host,aie", "--sweep", "latency=x0.5:x4", "--json"),
+             ("replay", "pattern:ring:8:4KiB", "--backend", "host,aie", "--network", "fat-tree:4,4", "--sweep", "bytes=1KiB:4KiB"),
+             ("predict", "bcast", "--backend", "host,zrlmpi,aie", "--sweep", "ranks=2:1024"),
+             ("predict", "allreduce", "--backend", "host,cclo", "--sweep", "bytes=8:1MiB", "--csv"))
+    LONG = ("replay", "pattern:alltoall:256:1KiB", "--compare", "host,cclo", "--sweep", "latency=x0.5:x64", "--jobs", "1")
+
+    def as_rank(self, rank, size, *words):
+        """A process as a launcher starts it that lets the others live when one dies."""
+        environment = base_environment({"PMI_RANK": str(rank), "PMI_SIZE": str(size)})
+        process = subprocess.Popen([OFFRAMP, *words], cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process
+
+    def files(self, stem):
+        return {path.name for path in self.folder.glob(f".offramp-sweep-*/{stem}-*")}
+
+    def until(self, condition, process):
+        patience = time.monotonic() + 50
+        while not condition():
+            self.assertIsNone(process.poll(), "the leader has ended")
+            self.assertLess(time.monotonic(), patience)
+            time.sleep(0.01)
+
+    def ended(self, process, expected):
+        out, err = process.communicate(timeout=50)
+        self.assertEqual((out, err, process.returncode), expected)
+        return process
+
+    def test_prints_the_same_under_every_launcher(self):
+        launchers = {"mpirun.openmpi": ["--oversubscribe"], "mpirun.mpich": []}
+        found = [[path, *options, "-n", "3"] for name, options in launchers.items() if (path := shutil.which(name))]
+        if not found:
+            self.skipTest("no launcher")
+        for words in self.QUICK:
+            alone = self.offramp(*words)
+            for launcher in found:
+                done = subprocess.run([*launcher, OFFRAMP, *words], cwd=self.folder, env=base_environment(), capture_output=True, text=True,
+                                      timeout=60, check=False)
+                self.assertEqual((done.stdout, done.stderr, done.returncode), (alone.stdout, alone.stderr, 0), (launcher, words))
+                self.assertEqual(os.listdir(self.folder), [])
+
+    def test_is_shared_out(self):
+        alone = self.offramp(*self.LONG)
+        first, second = (self.as_rank(rank, 2, *self.LONG) for rank in range(2))
+        self.until(lambda: self.files("done"), first)  # only those that are not the leader hand records over
+        self.assertNotEqual(self.files("claim"), self.files("done"))
+        self.ended(second, ("", "", 0))
+        self.ended(first, (alone.stdout, alone.stderr, 0))
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_loses_nothing_with_a_process(self):
+        alone = self.offramp(*self.LONG)
+        first, second, third = (self.as_rank(rank, 3, *self.LONG) for rank in range(3))
+        self.until(lambda: len(self.files("claim")) >= 3 and len(self.files("here")) == 2, first)
+        second.send_signal(signal.SIGKILL)
+        third.send_signal(signal.SIGSTOP)  # one that hangs is no better
+        self.assertLess(len(self.files("done")), len(self.files("claim")))
+        self.ended(first, (alone.stdout, alone.stderr, 0))
+        third.kill()
+
+    def test_tells_what_a_process_could_not_do(self):
+        words = ("replay", "p.rec", "--compare", "host,cclo,dpu", "--sweep", "latency=x0.5:x64:x1.1", "--jobs", "1")
+        shutil.copy(PROGRAMS / "halo-16.rec", self.folder / "p.rec")
+        alone = self.offramp(*words)
+        leader = self.as_rank(0, 2, *words)
+        self.until(lambda: self.files("claim"), leader)  # the leader has opened it
+        os.rename(self.folder / "p.rec", self.folder / "q.rec")
+        other = self.as_rank(1, 2, *words)
+        self.ended(other, ("", "", 0))
+        out, err = leader.communicate(timeout=50)
+        self.assertEqual((out, leader.returncode), (alone.stdout, 0))
+        self.assertRegex(err, r'(?m)^offramp: process 1 of 2, on .*: cannot read p\.rec: ')
+
+    def test_wrong_words_are_refused_once(self):
+        words = ("replay", str(PROGRAMS / "halo-4.rec"), "--backend", "host", "--sweep", "latency=x0:x1:+1")
+        why = self.refused(*words)
+        leader, other = (self.as_rank(rank, 2, *words) for rank in range(2))
+        self.ended(leader, ("", why, 2))
+        self.ended(other, ("", "", 0))
 
 
 if __name__ == "__main__":

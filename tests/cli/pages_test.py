@@ -30,6 +30,45 @@ class Pages(CliTest):
         self.assertFalse(complaints, name)
         return text
 
+    def measure(self, name):
+        """At the width of a telephone and of a desk, light and dark: nothing sticks out, all text can be read, tables say what they are."""
+        for dark in (False, True):
+            measured = browser.measures_of(self.folder / name, (400, 1400), dark)
+            if measured is None:
+                self.skipTest("chromium is not installed")
+            self.assertEqual([(one["width"], one["problems"]) for one in measured], [(400, []), (1400, [])], dark)
+            self.assertTrue(all(one["texts"] > 100 and one["tables"] > 5 for one in measured), measured)
+
+    def test_can_be_read_on_every_screen(self):
+        """A program of 12 800 calls, over eight hardwares: all of one report, and two more of another."""
+        program = str(ROOT / "examples/programs/halo-16.rec")
+        self.offramp("replay", program, "--compare", "all", "--details", "--report", "all.json")
+        self.offramp("replay", program, "--backend", "host,cclo", "--set", "latency=x2", "--details", "--report", "two.json")
+        self.offramp("report", "all.json", "two.json", "--html", "eight.html")
+        page = self.check("eight.html")
+        self.assertGreaterEqual(page.count('<h3><span class="dot"'), 8)
+        self.assertLess(len(page.encode()), 1_000_000)
+        self.measure("eight.html")
+
+    def test_of_declines_phases_jobs_and_links_can_be_read_as_well(self):
+        self.offramp("replay", "--job", PATTERN, "--job", "pattern:incast:4:64KiB", "--network", "fat-tree:2;4,8;1,1;1,1", "--noise",
+                     "50us:5us", "--backend", "host,dpu", "--details", "--html", "jobs.html")
+        self.measure("jobs.html")
+        self.offramp("replay", str(ROOT / "examples/programs/transpose-4.rec"), "--compare", "host,zrlmpi", "--details", "--html", "declines.html")
+        self.measure("declines.html")
+
+    def test_measures_find_what_is_wrong(self):
+        """That a page without problems is no page that was not looked at."""
+        (self.folder / "bad.html").write_text("<!doctype html><body><p style='color: #999; background: #fff'>pale</p><div style='width: 900px'>wide</div>"
+                                              "<table><thead><tr><th>a</th></tr></thead></table>")
+        measured = browser.measures_of(self.folder / "bad.html", (400, 1400))
+        if measured is None:
+            self.skipTest("chromium is not installed")
+        narrow, wide = ("; ".join(one["problems"]) for one in measured)
+        for what in ("px wide", "contrast 2.8", "no caption", "heads without scope"):
+            self.assertIn(what, narrow)
+        self.assertNotIn("px wide", wide)
+
     def size_chart(self, page):
         """The points of the chart by size, and the width of its axis."""
         chart = re.search(r"<h2>Time by message size</h2>.*?(<svg .*?</svg>)", page, re.S).group(1)

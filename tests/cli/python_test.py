@@ -44,6 +44,20 @@ class Rows(CliTest):
         accounted = sum(row[kind] for row in report.table("accounts") for kind in kinds)
         self.assertAlmostEqual(accounted, report.lane("host")["whole_run"]["in_calls_ns"], delta=0.01)
 
+    def test_of_accounts_by_size_and_by_phase_add_up_to_those_of_functions(self):
+        report = offramp.replay(HALO, ["host", "cclo"], details=True)
+        kinds = [key for key in report.table("accounts")[0] if key.endswith("_ns")]
+        for backend in ("host", "cclo"):
+            sums = {}
+            for table in ("accounts", "accounts_by_size", "accounts_by_phase"):
+                rows = [row for row in report.table(table) if row["backend"] == backend]
+                sums[table] = [sum(row["calls"] for row in rows), *(round(sum(row[kind] for row in rows), 2) for kind in kinds)]
+            self.assertGreater(sums["accounts"][0], 0)
+            self.assertEqual(sums["accounts_by_size"], sums["accounts"])
+            self.assertEqual(sums["accounts_by_phase"], sums["accounts"])
+        sizes = [row["max_bytes"] for row in report.table("accounts_by_size") if row["has_size"] and row["backend"] == "host"]
+        self.assertIn(2047, sizes)  # of the halo's messages of 1 KiB
+
     def test_of_a_sweep_have_every_combination(self):
         rows = offramp.sweep(HALO, ["host", "cclo"], {"latency": ["x0.5", "x1"], "ranks_per_node": [1, 2]})
         self.assertEqual(len(rows), 8)

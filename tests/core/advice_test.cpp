@@ -5,6 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "lib/advice/rank_curve.hpp"
 #include "lib/advice/words.hpp"
@@ -179,6 +184,91 @@ AlgorithmChoice choice_of(OperationKind kind, int ranks, std::size_t bytes, cons
   choice.fastest = Time::us(1);
   choice.best = algorithm;
   return choice;
+}
+
+/// The algorithm that a selection tree of MPICH leads to, as MPICH walks it: the first question that holds, and no way
+/// back. Empty: none, with which MPICH ends the program.
+std::string mpich_choice(const nlohmann::ordered_json& node, const std::map<std::string, std::string>& facts,
+                         const std::map<std::string, std::uint64_t>& numbers) {
+  for (const auto& [question, next] : node.items()) {
+    if (question.starts_with("algorithm=")) return question.substr(question.find('=') + 1);
+    const std::size_t sign = question.find_first_of("<=");
+    const std::string what = question.substr(0, sign);
+    const std::string value = question.substr(question.find_first_not_of("<=", sign));
+    const bool less = question[sign] == '<';
+    bool holds = value == "any";
+    if (const auto number = numbers.find(what); number != numbers.end() && !holds) {
+      if (value == "pow2") {
+        holds = less ? number->second < std::bit_floor(numbers.at("comm_size")) : std::has_single_bit(number->second);
+      } else {
+        const std::uint64_t limit = std::stoull(value);
+        holds = less && (question[sign + 1] == '=' ? number->second <= limit : number->second < limit);
+      }
+    } else if (const auto fact = facts.find(what); fact != facts.end() && !holds) {
+      holds = fact->second == value;
+    }
+    if (holds) return mpich_choice(next, facts, numbers);
+  }
+  return {};
+}
+
+TEST(MpichRules, HoldForTheirSizesAndLeaveTheRestAsItIs) {
+  const std::vector<AlgorithmChoice> choices = {
+      choice_of(OperationKind::kBcast, 4, 8, "scatter_allgather_ring"),
+      choice_of(OperationKind::kBcast, 4, 1024, "scatter_allgather_ring"),
+      choice_of(OperationKind::kBcast, 12, 1 << 20, "binomial"),
+      choice_of(OperationKind::kBcast, 16, 4096, "pipeline"),  // which MPICH does not have
+      choice_of(OperationKind::kAllgather, 12, 1000, "recursive_doubling"),  // which is of powers of two
+      choice_of(OperationKind::kAllgather, 8, 1000, "ring"),
+      choice_of(OperationKind::kAllreduce, 4, 4, "rabenseifner")};
+  const std::string text = mpich_rules(choices);
+  const auto tree = nlohmann::ordered_json::parse(text);
+  const auto chosen = [&](const std::string& collective, std::uint64_t ranks, std::uint64_t bytes,
+                          const std::string& built_in = "yes", std::uint64_t count = 1 << 20) {
+    const bool total = collective == "allgather";
+    return mpich_choice(tree.at("collective=" + collective),
+                        {{"comm_type", "intra"}, {"is_op_built_in", built_in}, {"is_commutative", "yes"}, {"is_sendbuf_inplace", "no"}},
+                        {{"comm_size", ranks}, {total ? "total_msg_size" : "avg_msg_size", total ? bytes * ranks : bytes}, {"count", count}});
+  };
+  EXPECT_EQ(chosen("bcast", 4, 7), "MPIR_Bcast_intra_binomial");
+  for (const std::uint64_t bytes : {8U, 100U, 1024U})
+    EXPECT_EQ(chosen("bcast", 4, bytes), "MPIR_Bcast_intra_scatter_ring_allgather") << bytes;
+  EXPECT_EQ(chosen("bcast", 4, 1025), "MPIR_Bcast_intra_binomial");
+  EXPECT_EQ(chosen("bcast", 3, 100), "MPIR_Bcast_intra_binomial");
+  EXPECT_EQ(chosen("bcast", 5, 100), "MPIR_Bcast_intra_binomial");
+  EXPECT_EQ(chosen("bcast", 12, 1 << 20), "MPIR_Bcast_intra_binomial");
+  EXPECT_EQ(chosen("bcast", 12, (1 << 20) + 1), "MPIR_Bcast_intra_scatter_ring_allgather");
+  EXPECT_EQ(chosen("bcast", 16, 4096), "MPIR_Bcast_intra_binomial");
+  EXPECT_EQ(chosen("allgather", 12, 1000), "MPIR_Allgather_intra_brucks");
+  EXPECT_EQ(chosen("allgather", 8, 1000), "MPIR_Allgather_intra_ring");
+  EXPECT_EQ(chosen("allgather", 8, 999), "MPIR_Allgather_intra_recursive_doubling");
+  EXPECT_EQ(chosen("allreduce", 4, 4), "MPIR_Allreduce_intra_reduce_scatter_allgather");
+  EXPECT_EQ(chosen("allreduce", 4, 4, "yes", 1), "MPIR_Allreduce_intra_recursive_doubling") << "no element for each";
+  EXPECT_EQ(chosen("allreduce", 4, 4, "no"), "MPIR_Allreduce_intra_recursive_doubling");
+  EXPECT_EQ(chosen("allreduce", 8, 4), "MPIR_Allreduce_intra_recursive_doubling");
+  for (const auto& [collective, node] : tree.items()) {
+    for (const char* type : {"intra", "inter"}) {
+      for (const char* no : {"yes", "no"})
+        EXPECT_NE(mpich_choice(node,
+                               {{"comm_type", type}, {"is_op_built_in", no}, {"is_commutative", no}, {"is_sendbuf_inplace", no}, {"is_block_regular", no}, {"is_node_consecutive", no}, {"comm_hierarchy", "flat"}},
+                               {{"comm_size", 6}, {"avg_msg_size", 99}, {"total_msg_size", 600}, {"count", 9}}),
+                  "")
+            << collective;
+    }
+  }
+  EXPECT_EQ(tree.size(), 2U * 22U);
+  EXPECT_EQ(mpich_rules({choice_of(OperationKind::kBcast, 16, 4096, "pipeline")}), "");
+}
+
+TEST(UccRules, AreSectionsOfSizesAndRanks) {
+  EXPECT_EQ(ucc_rules({choice_of(OperationKind::kAllreduce, 4, 8, "recursive_doubling"),
+                       choice_of(OperationKind::kAllreduce, 4, 64, "recursive_doubling"),
+                       choice_of(OperationKind::kAllreduce, 4, 4096, "rabenseifner"),
+                       choice_of(OperationKind::kAllgather, 8, 100, "ring"),
+                       choice_of(OperationKind::kBcast, 16, 4096, "han")}),
+            "allgather:800-801:host:[8-8]:inf:@ring#allreduce:8-65:host:[4-4]:inf:@knomial#"
+            "allreduce:4096-4097:host:[4-4]:inf:@sra_knomial\n");
+  EXPECT_EQ(ucc_rules({choice_of(OperationKind::kBcast, 16, 4096, "han")}), "");
 }
 
 TEST(TunedRules, LeaveTheRestToTheFixedOnes) {

@@ -4,8 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/core/tape.hpp"
 
@@ -73,6 +77,53 @@ TEST_F(Accounts, AddUpToTheTimeInCallsOverAllHardware) {
       if (row.parts.sum() > Time()) accounted[row.function] = row.parts.sum();
     }
     EXPECT_EQ(accounted, counted) << name;
+  }
+}
+
+/// Sums of rows, kind by kind, and of their calls.
+template <typename Rows>
+std::pair<std::uint64_t, std::vector<Time>> sums_of(const Rows& rows) {
+  TimeParts parts;
+  std::uint64_t calls = 0;
+  for (const auto& row : rows) {
+    parts += row.parts;
+    calls += row.calls;
+  }
+  std::vector<Time> kinds;
+  for (const TimeKindName& kind : kTimeKinds) kinds.push_back(parts.of(kind.kind));
+  return {calls, kinds};
+}
+
+TEST_F(Accounts, OfSizesAndOfPhasesAddUpToThoseOfFunctions) {
+  for (std::size_t rank = 0; rank < tapes_.size(); ++rank) {
+    test::Tape& tape = tapes_[rank];
+    const int next = static_cast<int>(rank + 1) % 3;
+    const int last = static_cast<int>(rank + 2) % 3;
+    for (const auto& [phase, bytes] : {std::pair("solve", 100), {"solve", 100'000}, {"write", 0}}) {
+      tape.phase(phase == std::string_view("solve") ? 1 : 2, phase);
+      const auto in = tape.irecv(last, static_cast<std::uint64_t>(bytes));
+      const auto out = tape.isend(next, static_cast<std::uint64_t>(bytes));
+      tape.wait({in, out});
+    }
+    tape.phase(-2);
+    tape.phase(-1);
+  }
+  for (const BackendDescription* backend : registry_.all()) {
+    const std::string name(backend->name);
+    const ReportAccounts accounts = accounts_over(name.c_str());
+    EXPECT_EQ(sums_of(accounts.sizes), sums_of(accounts.functions)) << name;
+    EXPECT_EQ(sums_of(accounts.phases), sums_of(accounts.functions)) << name;
+    std::vector<std::string> phases;
+    for (const ReportPhaseAccount& row : accounts.phases)
+      phases.push_back(row.phase + " " + std::to_string(row.level) + " " + std::to_string(row.calls));
+    // Two exchanges of three calls in "solve" and one in "write", of three ranks; before them the others'.
+    EXPECT_THAT(phases, testing::ElementsAre("solve 1 18", "write 2 9", testing::StartsWith(" 0 "))) << name;
+    std::vector<std::uint64_t> sizes;
+    for (const ReportSizeAccount& row : accounts.sizes) sizes.push_back(row.has_size ? row.max_bytes + 1 : 0);
+    EXPECT_THAT(sizes, testing::IsSupersetOf({std::uint64_t{1}, std::uint64_t{16}, std::uint64_t{128},
+                                              std::uint64_t{8192}, std::uint64_t{131'072}}))
+        << name;
+    EXPECT_TRUE(std::is_sorted(sizes.begin(), sizes.end())) << name;
   }
 }
 

@@ -72,6 +72,15 @@ def one_result(arguments, backend, ranks):
     return kept[0] == kept[1] and kept[0]["settled"] and hosts == [1, 2] and over_ucx, Result(result.ok, f"{hosts}\n{kept}", result.seconds)
 
 
+def swept(arguments, backend, ranks):
+    """A sweep that the processes of two hosts share out, against one process; its folder is of both hosts."""
+    words = [os.path.join(arguments.build, "bin/offramp"), "replay", "pattern:alltoall:64:1KiB", "--compare", backend, "--sweep",
+             "bytes=1KiB:64KiB", "--sweep", "ranks=16:64", "--json"]
+    alone = launch(words, base_environment(), LIMIT)
+    result = on_two_hosts(arguments, None, ranks, ["--wdir", "/mnt", *words])
+    return alone.ok and result.ok and result.output == alone.output, result
+
+
 def outage(arguments, backend, ranks):
     """The cable is out for 2 s in the middle of a soak of 8 s; TCP has to repeat what was lost."""
     soak = [os.path.join(arguments.build, "tests/mpi/soak"), "--seconds", "8"]
@@ -94,6 +103,7 @@ def cases(arguments):
             yield name, backend, 3, program, (name, backend, 3)
     yield "transports", arguments.backends[0], 4, transports, (arguments.backends[0], 4)
     yield "unreachable", arguments.backends[0], 2, unreachable, (arguments.backends[0], 2)
+    yield "sweep", arguments.backends[0], 4, swept, (arguments.backends[0], 4)
     for backend in arguments.backends if arguments.thorough else {arguments.backends[0], arguments.backends[-1]}:
         yield "one modelled time", backend, 4, one_result, (backend, 4)
     for backend in arguments.backends if arguments.thorough else arguments.backends[-1:]:

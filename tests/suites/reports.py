@@ -1,6 +1,5 @@
 """Reports, configuration errors and the hang report, as a user meets them."""
 
-import bisect
 import datetime
 import json
 import os
@@ -128,21 +127,17 @@ def trace_problem(trace, ranks):
                 return f"slices of {names[where]} overlap"
     if not any(name == "MPI" for name in names.values()) or len(set(names.values())) < ranks + 2:
         return f"units are missing: {sorted(set(names.values()))}"
-    begins = [e for e in events if e["ph"] == "s"]
-    ends = {e["id"]: e for e in events if e["ph"] == "f"}
-    if sorted(e["id"] for e in begins) != sorted(e["id"] for e in events if e["ph"] == "f") or len(ends) != len(begins):
+    begins, ends = ({e["bind_id"]: e for e in slices if e.get(way)} for way in ("flow_out", "flow_in"))
+    if sum("bind_id" in e for e in slices) != len(begins) + len(ends) or begins.keys() != ends.keys():
         return "an arrow has not one beginning and one end"
-    if not any(ends[e["id"]]["pid"] != e["pid"] for e in begins):
+    if not any(ends[arrow]["pid"] != begin["pid"] for arrow, begin in begins.items()):
         return "no arrow from one rank to another"
-    for begin in begins:
-        end = ends[begin["id"]]
+    for arrow, begin in begins.items():
+        end = ends[arrow]
         if end["ts"] < begin["ts"]:
             return f"an arrow goes back in time: {begin} {end}"
-        for at in begin, end:
-            spans = tracks[at["pid"], at["tid"]]  # sorted above, and one after the other
-            near = bisect.bisect_right(spans, at["ts"] + 1e-6, key=lambda span: span[0])
-            if near == 0 or all(last < at["ts"] - 1e-6 for _, last in spans[max(0, near - 3):near]):
-                return f"the end of an arrow is in no slice: {at}"
+        if begin["args"] != end["args"]:
+            return f"the ends of an arrow are about different messages: {begin} {end}"
     return ""
 
 

@@ -75,6 +75,14 @@ def by_srun_mpich(jobs):
     return found[0] is not None and found[0] == found[1], result
 
 
+def swept(jobs):
+    """The processes of a step share out the points of a sweep."""
+    words = [jobs.offramp, "predict", "bcast", "--backend", "host,zrlmpi", "--sweep", "bytes=1KiB:1MiB", "--csv"]
+    alone = jobs.run(words)
+    result = launch(["srun", "-n", "3", *words], jobs.environment, LIMIT, cwd=jobs.folder)
+    return alone.ok and result.ok and result.output == alone.output, result
+
+
 def documented(jobs, block):
     """A block of the page in a folder with ./app; a batch script is submitted, and everything else is typed. What is written
     belongs to a run of the program on 2 ranks; a job array's reports differ with the link, and one has the default's times."""
@@ -112,7 +120,8 @@ def run(arguments, tally):
             first = jobs.run(jobs.line("mpirun.json", "--launcher", "mpirun"))
             jobs.expected = times(jobs.path("mpirun.json"))
             tally.record("slurm/what mpirun's ranks take", first.ok and jobs.expected is not None, first.output, first.seconds)
-            tests = [("srun", by_srun), ("srun by hand", by_hand), ("salloc", by_salloc), ("an exit code through srun", failing)]
+            tests = [("srun", by_srun), ("srun by hand", by_hand), ("salloc", by_salloc), ("an exit code through srun", failing),
+                     ("srun shares out a sweep", swept)]
             if os.path.isdir(os.path.join(arguments.build, "mpich")):
                 tests.append(("srun starts MPICH's ranks", by_srun_mpich))
             for block in all_blocks():

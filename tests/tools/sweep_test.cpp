@@ -5,10 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "lib/configuration/launched_job.hpp"
 #include "tests/built_in_names.hpp"
 #include "tools/plot.hpp"
 #include "tools/setup.hpp"
@@ -30,6 +33,40 @@ TEST(ASweep, DoublesAddsOrMultipliesInTheUnitThatIsWritten) {
   EXPECT_THAT(sweep_axis("bytes=0:16:x4", 4).values, ElementsAre("0", "4", "16"));
   EXPECT_THAT(sweep_axis("bytes=0:2", 4).values, ElementsAre("0"));
   EXPECT_EQ(sweep_axis("cclo.link=100:400").key, "cclo.link");
+}
+
+LaunchedJob job_with(const std::map<std::string, std::string>& variables) {
+  return launched_job([&](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  });
+}
+
+TEST(AJob, IsFoundInTheVariablesOfItsLauncher) {
+  const LaunchedJob openmpi = job_with({{"OMPI_COMM_WORLD_RANK", "3"},
+                                        {"OMPI_COMM_WORLD_SIZE", "64"},
+                                        {"OMPI_COMM_WORLD_LOCAL_SIZE", "32"},
+                                        {"PMIX_NAMESPACE", "77"},
+                                        {"SLURM_PROCID", "1"},  // of the daemon that started it
+                                        {"SLURM_STEP_NUM_TASKS", "2"}});
+  EXPECT_EQ(std::tuple(openmpi.rank, openmpi.size, openmpi.local, openmpi.id), std::tuple(3, 64, 32, "77"));
+  const LaunchedJob hydra = job_with({{"PMI_RANK", "0"}, {"PMI_SIZE", "4"}, {"MPI_LOCALNRANKS", "4"}});
+  EXPECT_EQ(std::tuple(hydra.rank, hydra.size, hydra.local), std::tuple(0, 4, 4));
+  const LaunchedJob srun = job_with({{"SLURM_PROCID", "5"},
+                                     {"SLURM_STEP_NUM_TASKS", "8"},
+                                     {"SLURM_STEP_TASKS_PER_NODE", "4(x2)"},
+                                     {"SLURM_JOB_ID", "12"},
+                                     {"SLURM_STEP_ID", "3"}});
+  EXPECT_EQ(std::tuple(srun.rank, srun.size, srun.local, srun.id), std::tuple(5, 8, 4, "12.3"));
+}
+
+TEST(AJob, IsOfOneProcessWhereNoLauncherStartedSeveral) {
+  EXPECT_FALSE(job_with({}).has_others());
+  EXPECT_FALSE(job_with({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}}).has_others()) << "a batch script";
+  EXPECT_FALSE(job_with({{"PMI_RANK", "1"}}).has_others());
+  EXPECT_FALSE(job_with({{"PMI_RANK", "4"}, {"PMI_SIZE", "4"}}).has_others());
+  EXPECT_FALSE(job_with({{"PMI_RANK", "-1"}, {"PMI_SIZE", "4"}}).has_others());
+  EXPECT_EQ(job_with({{"PMIX_RANK", "2"}}).rank, 2) << "that alone is known";
 }
 
 TEST(ASweep, ThatIsNoneIsRefused) {

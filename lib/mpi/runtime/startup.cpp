@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "lib/configuration/fault_script.hpp"
+#include "lib/configuration/launched_job.hpp"
 #include "lib/engine/make_lane.hpp"
 #include "lib/live_clock/estimated_clock.hpp"
 #include "lib/mpi/runtime/open_fabric.hpp"
@@ -96,10 +97,7 @@ void let_library_carry(Configuration& configuration) {
 }  // namespace
 
 void say_once(const std::string& text) {
-  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
-    const char* rank = std::getenv(variable);
-    if (rank != nullptr && std::strcmp(rank, "0") != 0) return;
-  }
+  if (launched_job().rank != 0) return;
   const std::string line = "offramp: " + text + "\n";  // in one piece: other processes write too
   (void)!write(STDERR_FILENO, line.data(), line.size());
 }
