@@ -268,6 +268,10 @@ Result<LogGopsTimes> run_by_loggops(const Program& program, const LogGopsParamet
     if (!graph) return Failure::failure(graph.error());
     if (!(*graph).collectives.empty() || !(*graph).communicators.empty())
       return Failure::failure(fmt::format("rank {} has collectives, which LogGOPSim has not", rank));
+    for (const Graph::Node& node : (*graph).nodes) {
+      if (node.kind == Graph::Kind::kSend && (node.peer < 0 || node.peer >= program.description.ranks))
+        return Failure::failure(fmt::format("rank {} sends to rank {}, which there is not", rank, node.peer));
+    }
     graphs.push_back(std::move(*graph));
   }
   return LogGopsRun(std::move(graphs), parameters).run();

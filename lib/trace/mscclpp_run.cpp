@@ -205,12 +205,14 @@ class PlanRun {
   bool step(Block& block) {
     const std::vector<Operation>& operations = operations_of(block);
     if (block.at >= operations.size()) return false;
-    if (++steps_ > kMostOperations) {
+    const Operation& operation = operations[block.at];
+    const Operation& now = operation.inner.empty() ? operation : operation.inner[block.inner];
+    steps_ += 1 + now.sources.size() + now.targets.size() + now.channels.size();
+    if (steps_ > kMostOperations) {
       problem_ =
           fmt::format("{}: for {} bytes it has more than {} operations", plan_.file, whole_, kMostOperations);
       return false;
     }
-    const Operation& operation = operations[block.at];
     if (operation.kind != Kind::kPipeline) {
       if (!perform(block, operation, 0, UINT64_MAX)) return false;
       ++block.at;
