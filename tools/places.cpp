@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <sstream>
 #include <utility>
 
@@ -13,7 +14,6 @@
 namespace offramp::tool {
 namespace {
 
-constexpr std::string_view kObject = "object ";
 constexpr double kTimeLimit = 60;  // seconds: symbols of large programs take some
 
 /// "jacobi+0x12a4" in its two parts; empty ones: it is none.
@@ -29,15 +29,6 @@ std::string file_of(const std::string& line) {
 
 }  // namespace
 
-Places::Places(const recording::Description& description) {
-  for (const auto& [key, value] : description.facts) {
-    if (!key.starts_with(kObject)) continue;
-    const std::size_t space = value.find(' ');
-    if (space != std::string::npos)
-      objects_[key.substr(kObject.size())] = {value.substr(0, space), value.substr(space + 1)};
-  }
-}
-
 void Places::look_up(const std::vector<std::string>& sites) {
   std::map<std::string, std::vector<std::string>> by_object;
   for (const std::string& site : sites) {
@@ -48,26 +39,23 @@ void Places::look_up(const std::vector<std::string>& sites) {
 }
 
 void Places::ask(const std::string& name, const std::vector<std::string>& offsets) {
-  const auto object = objects_.find(name);
+  const auto object = std::ranges::find(objects_, name, &LoadedObject::name);
   if (object == objects_.end()) return;
-  const auto& [build_id, path] = object->second;
-  if (build_id_of_file(path) != build_id) {
-    problems_.push_back(fmt::format("{} is not there as it was recorded: its calls have offsets for places",
-                                    in_quotes(path)));
-    return;
-  }
+  const auto [_, build_id, path] = *object;
   const std::string program = find_program("addr2line");
-  if (program.empty()) {
-    problems_.emplace_back("addr2line (binutils) is not installed: calls have offsets for places");
-    return;
-  }
+  const auto give_up = [&](std::string problem) {
+    problems_.push_back(std::move(problem));
+    objects_.erase(object);  // nobody asks again
+  };
+  if (build_id_of_file(path) != build_id)
+    return give_up(fmt::format("{} is not there as it was recorded: its calls have offsets for places",
+                               in_quotes(path)));
+  if (program.empty()) return give_up("addr2line (binutils) is not installed: calls have offsets for places");
   std::vector<std::string> words = {program, "-f", "-C", "-e", path};
   words.insert(words.end(), offsets.begin(), offsets.end());
   const ChildResult done = run_child(words, kTimeLimit);
-  if (done.status != 0 || done.timed_out) {
-    problems_.push_back(fmt::format("addr2line does not read {}", in_quotes(path)));
-    return;
-  }
+  if (done.status != 0 || done.timed_out)
+    return give_up(fmt::format("addr2line does not read {}", in_quotes(path)));
   std::istringstream lines(done.output);
   std::string function, line;
   for (const std::string& offset : offsets) {
@@ -84,6 +72,18 @@ void Places::ask(const std::string& name, const std::vector<std::string>& offset
 std::string Places::text(std::string_view site) const {
   const auto known = texts_.find(site);
   return known == texts_.end() ? std::string(site) : known->second;
+}
+
+void name_places(ReportAccounts& accounts, Places& places) {
+  std::vector<std::string> sites;
+  for (const ReportSiteAccount& row : accounts.sites) {
+    if (!row.site.empty() && row.place.empty()) sites.push_back(row.site);
+  }
+  places.look_up(sites);
+  for (ReportSiteAccount& row : accounts.sites) {
+    if (!row.place.empty()) continue;
+    if (std::string text = places.text(row.site); text != row.site) row.place = std::move(text);
+  }
 }
 
 }  // namespace offramp::tool

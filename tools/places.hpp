@@ -5,16 +5,17 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "lib/recording/reader.hpp"
+#include "lib/report/call_sites.hpp"
+#include "lib/report/run_report.hpp"
 
 namespace offramp::tool {
 
 class Places {
  public:
-  /// Facts "object NAME" of the description say which file NAME was, and which build of it.
-  explicit Places(const recording::Description& description);
+  explicit Places(std::vector<LoadedObject> objects) : objects_(std::move(objects)) {}
 
   /// Asks for all of them at once: places as Reader::site() has them. Others stay what they are.
   void look_up(const std::vector<std::string>& sites);
@@ -24,16 +25,15 @@ class Places {
   [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
 
  private:
-  struct Object {
-    std::string build_id;
-    std::string path;
-  };
   /// Of one object, by offset.
   void ask(const std::string& name, const std::vector<std::string>& offsets);
 
-  std::map<std::string, Object, std::less<>> objects_;
+  std::vector<LoadedObject> objects_;
   std::map<std::string, std::string, std::less<>> texts_;
   std::vector<std::string> problems_;
 };
+
+/// Names the places of a lane's calls.
+void name_places(ReportAccounts& accounts, Places& places);
 
 }  // namespace offramp::tool

@@ -17,6 +17,7 @@
 
 #include "lib/configuration/names.hpp"
 #include "lib/recording/event.hpp"
+#include "lib/report/run_facts.hpp"
 #include "lib/report/words.hpp"
 #include "offramp/kernel/hash.hpp"
 #include "tools/places.hpp"
@@ -150,7 +151,7 @@ constexpr std::size_t kLongestPlace = 200;  // of C++ templates
 
 /// All that the recording names; complains where they have no names.
 Places names_of_places(const trace::Program& program, const Contents& contents) {
-  Places names(program.description);
+  Places names(objects_of(program.description));
   std::vector<std::string> sites;
   for (const auto& [place, count] : contents.places) {
     if (std::find(sites.begin(), sites.end(), place.second) == sites.end()) sites.push_back(place.second);

@@ -16,6 +16,7 @@
 #include "lib/report/words.hpp"
 #include "tools/command.hpp"
 #include "tools/options.hpp"
+#include "tools/places.hpp"
 #include "tools/progress.hpp"
 #include "tools/recording_info.hpp"
 #include "tools/replay_output.hpp"
@@ -69,6 +70,7 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
   Results results;
   WholeRuns whole_runs(*setup.registry.find("host"));
   RecordFiles files(options.records, setup.backends.size());
+  Places places(objects_of(played.program.description));
   for (const BackendDescription* backend : setup.backends) {
     Result<WorldSetting> setting =
         world_setting(*setup.configuration, setup.registry, *backend, played.ranks());
@@ -106,10 +108,12 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
     results.program = whole_runs.program();
     results.over_star.push_back(over_star(*setting, played, how));
     if (how.details) replayed.accounts = accounts_of(*setting, played.source(), how, *replayed.result);
+    if (replayed.accounts) name_places(*replayed.accounts, places);
     if (records != nullptr) files.write(backend->name, *records);
     if (options.records.receipts.any()) results.all.back().receipts = records->receipts_json();
     if (is_interrupted()) break;
   }
+  for (const std::string& problem : places.problems()) complain("note: " + problem);
   if (const int code = files.finish(); code != kDone) results.code = code;
   return results;
 }

@@ -260,7 +260,7 @@ static void print_accounts(const Settled& replayed) {
   if (!replayed.accounts) return;
   fmt::print("  {}\n", accounts_text(*replayed.accounts));
   for (const std::string& line : account_lines(*replayed.accounts)) fmt::print("  {}\n", line);
-  for (const std::string& line : phase_account_lines(*replayed.accounts)) fmt::print("  {}\n", line);
+  for (const std::string& line : more_account_lines(*replayed.accounts)) fmt::print("  {}\n", line);
 }
 
 static void print_notes(const ReplayResult& result, const Counters& counters) {

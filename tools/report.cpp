@@ -7,6 +7,7 @@
 
 #include "tools/command.hpp"
 #include "tools/options.hpp"
+#include "tools/places.hpp"
 #include "tools/report_tables.hpp"
 #include "tools/tool.hpp"
 
@@ -24,6 +25,10 @@ int report(const ReportOptions& options) {
   for (const std::string& file : options.files) {
     Result<RunReport> report = read_report(file);
     if (report) {
+      Places places(report->objects);
+      for (ReportLane& lane : report->lanes) {
+        if (lane.accounts) name_places(*lane.accounts, places);
+      }
       reports.push_back(std::move(*report));
     } else {
       complain(report.error());

@@ -130,13 +130,14 @@ std::string stragglers_of(const ReportLane& lane);
 std::string size_class_text(std::uint64_t least, std::uint64_t most);
 
 /// Where the time of calls goes, a line for each function.
-enum class AccountsBy : std::uint8_t { kFunction, kSize, kPhase };
+enum class AccountsBy : std::uint8_t { kFunction, kSize, kPhase, kSite };
+inline constexpr std::size_t kShownSites = 12;  // of places, as text and on a page
 /// One row each, named as it is shown in the place of a function.
 std::vector<ReportAccount> account_rows(const ReportAccounts& accounts, AccountsBy by);
-std::vector<std::string> account_lines(const ReportAccounts& accounts,
-                                       AccountsBy by = AccountsBy::kFunction);
-/// Below the lines of functions: those of phases, where there is more than one.
-std::vector<std::string> phase_account_lines(const ReportAccounts& accounts);
+std::vector<std::string> account_lines(const ReportAccounts& accounts, AccountsBy by = AccountsBy::kFunction);
+/// Below the lines of functions: those of phases, where there is more than one, and of the places with the
+/// most time.
+std::vector<std::string> more_account_lines(const ReportAccounts& accounts);
 /// Who sends how much to whom: of few ranks as a matrix, of more the pairs with the most.
 std::vector<std::string> traffic_lines(const std::vector<ReportTraffic>& traffic, std::uint64_t ranks);
 

@@ -45,17 +45,28 @@ void ReportPage::accounts_of(std::size_t index) {
   add("<h3>{}</h3>\n<p>{}</p>\n", dotted(index), escaped(accounts_text(accounts)));
   account_bars(index, accounts.functions);
   if (accounts.sizes.size() > 1) {
-    add("<h4>By size</h4>\n<p class=\"about\">Of what a call is about; of several operations, of the largest.</p>\n");
+    add("<h4>By size</h4>\n<p class=\"about\">Of what a call is about; of several operations, of the "
+        "largest.</p>\n");
     account_bars(index, account_rows(accounts, AccountsBy::kSize));
   }
   if (accounts.phases.size() > 1) {
     add("<h4>By phase</h4>\n<p class=\"about\">A call belongs to the phase that began last.</p>\n");
     account_bars(index, account_rows(accounts, AccountsBy::kPhase));
   }
+  std::vector<ReportAccount> sites = account_rows(accounts, AccountsBy::kSite);
+  sites.resize(std::min(sites.size(), kShownSites));
+  if (sites.size() > 1) {
+    add("<h4>By place in the program</h4>\n<p class=\"about\">Those with the most time.</p>\n");
+    account_bars(index, sites);
+  }
   add("<details><summary>as a table, and who waits for whom</summary>\n");
   account_table(index, "function", accounts.functions);
   if (accounts.sizes.size() > 1) account_table(index, "size", account_rows(accounts, AccountsBy::kSize));
   if (accounts.phases.size() > 1) account_table(index, "phase", account_rows(accounts, AccountsBy::kPhase));
+  if (sites.size() > 1) {
+    account_table(index, "called from", sites);
+    left_out(accounts.sites.size(), kShownSites);
+  }
   heads({"rank", "waits for rank", "in all"}, label(index) + ", who waits for whom");
   for (std::size_t i = 0; i < std::min(kMostWaitingPairs, accounts.waits.size()); ++i)
     add("<tr><td>{}</td><td>{}</td><td>{}</td></tr>\n", accounts.waits[i].rank, accounts.waits[i].peer,

@@ -65,14 +65,22 @@ void rows_of_accounts(const ReportLane& lane, const Table::NewRow& row) {
 void rows_of_size_accounts(const ReportLane& lane, const Table::NewRow& row) {
   if (!lane.accounts) return;
   for (const ReportSizeAccount& account : lane.accounts->sizes)
-    add_account(std::move(row() << (account.has_size ? "true" : "false") << account.min_bytes << account.max_bytes),
-                account.calls, account.parts);
+    add_account(
+        std::move(row() << (account.has_size ? "true" : "false") << account.min_bytes << account.max_bytes),
+        account.calls, account.parts);
 }
 
 void rows_of_phase_accounts(const ReportLane& lane, const Table::NewRow& row) {
   if (!lane.accounts) return;
   for (const ReportPhaseAccount& account : lane.accounts->phases)
     add_account(std::move(row() << account.phase << static_cast<std::uint64_t>(account.level)), account.calls,
+                account.parts);
+}
+
+void rows_of_site_accounts(const ReportLane& lane, const Table::NewRow& row) {
+  if (!lane.accounts) return;
+  for (const ReportSiteAccount& account : lane.accounts->sites)
+    add_account(std::move(row() << account.function << account.site << account.place), account.calls,
                 account.parts);
 }
 
@@ -132,6 +140,7 @@ const std::vector<Table>& tables() {
       {"accounts_by_size", heads_of_accounts("has_size,min_bytes,max_bytes"), rows_of_size_accounts,
        has_accounts},
       {"accounts_by_phase", heads_of_accounts("phase,level"), rows_of_phase_accounts, has_accounts},
+      {"accounts_by_place", heads_of_accounts("function,site,place"), rows_of_site_accounts, has_accounts},
       {"waits", "rank,peer,waited_ns", rows_of_waits, has_accounts},
       {"traffic", "source,destination,messages,bytes", rows_of_traffic, has_accounts},
       {"sizes", "kind,min_bytes,max_bytes,operations,bytes,modelled_ns", rows_of_sizes},

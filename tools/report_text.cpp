@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <limits>
 
 #include "lib/configuration/names.hpp"
 #include "lib/report/accounts.hpp"
@@ -47,7 +49,15 @@ class Columns {
 std::vector<ReportAccount> account_rows(const ReportAccounts& accounts, AccountsBy by) {
   if (by == AccountsBy::kFunction) return accounts.functions;
   std::vector<ReportAccount> rows;
-  if (by == AccountsBy::kSize) {
+  if (by == AccountsBy::kSite) {
+    // What is called at two places of one name is told apart by its function.
+    for (const ReportSiteAccount& one : accounts.sites)
+      rows.push_back({fmt::format("{}, {}", one.function,
+                                  one.site.empty()    ? "an unknown place"
+                                  : one.place.empty() ? one.site
+                                                      : one.place),
+                      one.calls, one.parts});
+  } else if (by == AccountsBy::kSize) {
     for (const ReportSizeAccount& one : accounts.sizes)
       rows.push_back({one.has_size ? size_class_text(one.min_bytes, one.max_bytes) : "without operations",
                       one.calls, one.parts});
@@ -58,14 +68,18 @@ std::vector<ReportAccount> account_rows(const ReportAccounts& accounts, Accounts
   return rows;
 }
 
-std::vector<std::string> phase_account_lines(const ReportAccounts& accounts) {
-  return accounts.phases.size() > 1 ? account_lines(accounts, AccountsBy::kPhase)
-                                    : std::vector<std::string>();
+std::vector<std::string> more_account_lines(const ReportAccounts& accounts) {
+  std::vector<std::string> lines;
+  if (accounts.phases.size() > 1) lines = account_lines(accounts, AccountsBy::kPhase);
+  if (accounts.sites.size() > 1) {
+    for (std::string& line : account_lines(accounts, AccountsBy::kSite)) lines.push_back(std::move(line));
+  }
+  return lines;
 }
 
 std::vector<std::string> account_lines(const ReportAccounts& accounts, AccountsBy by) {
-  const char* const what = by == AccountsBy::kFunction ? "function" : by == AccountsBy::kSize ? "size" : "phase";
-  std::vector<std::string> heads = {what, "calls", "time"};
+  constexpr std::array<const char*, 4> kWhat = {"function", "size", "phase", "called from"};
+  std::vector<std::string> heads = {kWhat[static_cast<std::size_t>(by)], "calls", "time"};
   for (const TimeKindName& kind : kTimeKinds) heads.emplace_back(kind.head);
   Columns table(std::move(heads));
   const auto row = [&](const std::string& name, const std::string& calls, const TimeParts& parts) {
@@ -75,9 +89,11 @@ std::vector<std::string> account_lines(const ReportAccounts& accounts, AccountsB
     table.add(std::move(cells));
   };
   TimeParts sum;
+  // Of places there are many in large programs: those with the most time, which come first.
+  std::size_t left = by == AccountsBy::kSite ? kShownSites : std::numeric_limits<std::size_t>::max();
   for (const ReportAccount& account : account_rows(accounts, by)) {
     sum += account.parts;
-    if (account.parts.sum() > Time())
+    if (account.parts.sum() > Time() && left-- > 0)
       row(printable(account.function), count_text(account.calls), account.parts);
   }
   row("all", "", sum);
@@ -119,7 +135,7 @@ void print_accounts(const ShownLane& shown) {
   if (!shown.lane->accounts) return;
   fmt::print("\n{}: {}\n", printable(shown.label), accounts_text(*shown.lane->accounts));
   for (const std::string& line : account_lines(*shown.lane->accounts)) fmt::print("{}\n", line);
-  for (const std::string& line : phase_account_lines(*shown.lane->accounts)) fmt::print("{}\n", line);
+  for (const std::string& line : more_account_lines(*shown.lane->accounts)) fmt::print("{}\n", line);
 }
 
 /// The traffic over the first hardware that has it: the program sends the same over all.

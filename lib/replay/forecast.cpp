@@ -48,7 +48,7 @@ Task<void> one_call(RankHandle& rank, const Operation& operation, Outcome& outco
   observer.enter(rank.rank());
   co_await one_operation(rank, operation, outcome);
   const std::uint16_t function = operation.kind == OperationKind::kSend && receives ? 1 : 0;
-  observer.leave(rank.rank(), function, name_of_call(operation, receives), begin, rank.clock());
+  observer.leave(rank.rank(), function, name_of_call(operation, receives), {}, begin, rank.clock());
 }
 
 Task<void> one_rank(RankHandle& rank, const Operation& operation, int repeat, Outcome& outcome,

@@ -299,6 +299,7 @@ void ReplayThread::begin_call() {
   if (in_call_) return;
   call_began_ = rank_.clock();
   call_ = event_.call;
+  call_site_ = event_.site;
   in_call_ = event_.kind != EventKind::kPhase && !run_.is_end(call_);  // which no report counts as calls
   is_told_ = in_call_ && run_.options.observer != nullptr && !is_local(event_.kind);
   if (in_call_ && is_local(event_.kind)) ++counter_of(call_).native;
@@ -317,7 +318,8 @@ void ReplayThread::end_call() {
   if (own_.certificate != nullptr) own_.certificate->note_time(rank_.clock());
   if (!is_told_) return;
   turn();
-  run_.options.observer->leave(rank_.rank(), call_, run_.result.functions[call_], call_began_, rank_.clock());
+  run_.options.observer->leave(rank_.rank(), call_, run_.result.functions[call_], reader_.site(call_site_),
+                               call_began_, rank_.clock());
 }
 
 /// A send or a collective, in the current call.

@@ -220,6 +220,7 @@ class ReplayThread {
   bool in_call_ = false;
   bool is_told_ = false;    // to the observer
   std::uint16_t call_ = 0;  // Event::call of the call that goes on
+  std::uint32_t call_site_ = 0;
   Time call_began_;
   int source_ = 0;  // of a receive or probe, once that is decided
   int tag_ = 0;

@@ -56,7 +56,7 @@ class Communicators {
 
 namespace {
 
-/// The rows of sizes and of phases that a call belongs to.
+/// The rows of sizes, of phases and of places that a call belongs to.
 class AccountClasses {
  public:
   AccountClasses(ReportAccounts& all, const ReplayRecords* records)
@@ -73,6 +73,7 @@ class AccountClasses {
     }
     return sizes_[bytes ? 1 + static_cast<std::size_t>(std::bit_width(*bytes)) : 0];
   }
+  ReportSiteAccount& site(const Receipts::Call& call) { return sites_[{call.function, call.site}]; }
   ReportPhaseAccount& phase(const Receipts::Call& call) {
     return phases_[call.phase < phases_.size() ? call.phase : 0];
   }
@@ -92,6 +93,14 @@ class AccountClasses {
       if (i + 1 < phases_.size()) phases_[i].level = records_->phases()[i].level;
       if (phases_[i].calls > 0) all_.phases.push_back(std::move(phases_[i]));
     }
+    if (records_ == nullptr || records_->sites().empty()) return;
+    for (auto& [place, row] : sites_) {
+      row.function = place.first;
+      if (place.second > 0) row.site = records_->sites()[place.second - 1];
+      all_.sites.push_back(std::move(row));
+    }
+    all_.sites = longest_of(std::move(all_.sites), kMostAccountedSites,
+                            [](const ReportSiteAccount& row) { return row.parts.sum(); });
   }
 
  private:
@@ -99,6 +108,7 @@ class AccountClasses {
   const ReplayRecords* records_;
   std::vector<ReportSizeAccount> sizes_;    // first those without
   std::vector<ReportPhaseAccount> phases_;  // first those that are in none
+  std::map<std::pair<std::string, std::uint32_t>, ReportSiteAccount> sites_;
 };
 
 }  // namespace
@@ -115,12 +125,14 @@ ReportAccounts add_up(const Receipts& receipts, Time in_calls, const ReplayRecor
       ReportAccount& row = functions[call.function];
       ReportSizeAccount& size = classes.size(call);
       ReportPhaseAccount& phase = classes.phase(call);
+      ReportSiteAccount& site = classes.site(call);
       ++row.calls;
       ++size.calls;
       ++phase.calls;
+      ++site.calls;
       accounted += later(call.end - call.begin, {});
       for (const ReceiptLine& line : book.lines(static_cast<int>(rank), call)) {
-        for (TimeParts* const parts : {&row.parts, &size.parts, &phase.parts})
+        for (TimeParts* const parts : {&row.parts, &size.parts, &phase.parts, &site.parts})
           parts->of(line.kind) += line.end - line.begin;
         if (is_waiting(line.kind) && line.rank >= 0 && static_cast<std::size_t>(line.rank) != rank)
           waits[{rank, static_cast<std::uint64_t>(line.rank)}] += line.end - line.begin;

@@ -14,6 +14,13 @@ struct CallSite {
   std::string symbol;        // the exported function around it; empty: none
 };
 
+/// A program or library that calls come from: where its symbols are to be looked for.
+struct LoadedObject {
+  std::string name;      // CallSite::object
+  std::string build_id;  // see build_id_of()
+  std::string path;
+};
+
 /// returns_to: the address behind the call.
 CallSite call_site(const void* returns_to);
 

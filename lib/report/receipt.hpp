@@ -31,7 +31,9 @@ struct Receipts {
     Time begin;
     Time end;
     std::vector<std::uint64_t> operations;
-    std::uint32_t phase = 0;  // of ReplayRecords::phases(), from 1 on; 0: none. Reports do not have it
+    // Of ReplayRecords::phases() and sites(), from 1 on; 0: none. Reports do not have them.
+    std::uint32_t phase = 0;
+    std::uint32_t site = 0;
   };
   struct Stage {
     std::string unit;

@@ -16,8 +16,8 @@ void ReceiptRecorder::turn(std::uint32_t thread) {
   thread_ = thread;
 }
 
-void ReceiptRecorder::leave(const char* function, Time begin, Time end) {
-  if (is_wanted()) keep(ended_, {current_, function, begin, end, phase_}, kMostCalls);
+void ReceiptRecorder::leave(const char* function, std::uint32_t site, Time begin, Time end) {
+  if (is_wanted()) keep(ended_, {current_, function, begin, end, phase_, site}, kMostCalls);
   current_ = 0;
 }
 
@@ -39,7 +39,7 @@ Receipts::Rank ReceiptRecorder::entry() const {
   auto use = uses.begin();
   for (const Ended& one : ended) {
     Receipts::Call& call = rank.calls.emplace_back();
-    call = {one.number, one.function, one.begin, one.end, {}, one.phase};
+    call = {one.number, one.function, one.begin, one.end, {}, one.phase, one.site};
     while (use != uses.end() && use->call < call.number) ++use;
     for (; use != uses.end() && use->call == call.number; ++use) call.operations.push_back(use->operation);
   }

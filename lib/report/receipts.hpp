@@ -27,7 +27,7 @@ class ReceiptRecorder {
   /// The program is in a new call, which gets the next number.
   void enter() { current_ = ++calls_; }
   /// It has ended: what comes now belongs to none. function: a literal.
-  void leave(const char* function, Time begin, Time end);
+  void leave(const char* function, std::uint32_t site, Time begin, Time end);
   /// The same, and it has no receipt.
   void leave() { current_ = 0; }
   /// Calls that end from now on are in this phase of the program; 0: in none.
@@ -61,6 +61,7 @@ class ReceiptRecorder {
     Time begin;
     Time end;
     std::uint32_t phase;
+    std::uint32_t site;
   };
 
   template <typename Entry>

@@ -47,14 +47,25 @@ const char* ReplayRecords::name_of(std::uint16_t function, std::string_view name
   return names_[function].c_str();
 }
 
-void ReplayRecords::leave(int rank, std::uint16_t function, std::string_view name, Time begin, Time end) {
+std::uint32_t ReplayRecords::number_of_site(std::string_view site) {
+  if (site.empty() || !wanted_.accounts) return 0;
+  const auto [known, is_new] = site_numbers_.try_emplace(std::string(site), 0);
+  if (is_new) {
+    sites_.emplace_back(site);
+    known->second = static_cast<std::uint32_t>(sites_.size());
+  }
+  return known->second;
+}
+
+void ReplayRecords::leave(int rank, std::uint16_t function, std::string_view name, std::string_view site,
+                          Time begin, Time end) {
   const char* const known = name_of(function, name);
   if (!traces_.empty() && end > begin) keep(rank, {kTraceCalls, known, begin, end, of(about_, rank), rank});
   if (receipts_.empty()) return;
   ReceiptRecorder& own = of(receipts_, rank);
   // A call of which stages may be missing has no account.
   const bool is_whole = !wanted_.accounts || (accounted_ < kMostAccounted && own.dropped() == 0);
-  is_whole ? own.leave(known, begin, end) : own.leave();
+  is_whole ? own.leave(known, number_of_site(site), begin, end) : own.leave();
 }
 
 void ReplayRecords::phase(int rank, const ReplayPhase* phase) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -58,6 +59,8 @@ class ReplayRecords final : public ReplayObserver, private SpanSink, private Pac
     bool operator==(const Phase&) const = default;
   };
   [[nodiscard]] const std::vector<Phase>& phases() const { return phases_; }
+  /// Places in the program, as Receipts::Call::site counts them; with accounts.
+  [[nodiscard]] const std::vector<std::string>& sites() const { return sites_; }
   /// The entry "receipts" of a report: a JSON array.
   [[nodiscard]] std::string receipts_json() const;
   /// A line for each record that is full: "rank 3: the trace is full, without 17 more".
@@ -69,7 +72,8 @@ class ReplayRecords final : public ReplayObserver, private SpanSink, private Pac
   [[nodiscard]] PacketSink* packets() override { return wanted_.capture ? this : nullptr; }
   [[nodiscard]] ReplayEvents* events() override { return timeline_ ? &*timeline_ : nullptr; }
   void enter(int rank) override;
-  void leave(int rank, std::uint16_t function, std::string_view name, Time begin, Time end) override;
+  void leave(int rank, std::uint16_t function, std::string_view name, std::string_view site, Time begin,
+             Time end) override;
   void phase(int rank, const ReplayPhase* phase) override;
   void turn(int rank, std::uint32_t thread) override;
   void used(int rank, std::uint64_t operation) override;
@@ -94,9 +98,13 @@ class ReplayRecords final : public ReplayObserver, private SpanSink, private Pac
   std::vector<TraceRecorder> traces_;
   std::vector<ReceiptRecorder> receipts_;
   std::vector<CaptureRecorder> captures_;
-  LinkLoadRecorder links_;            // for the trace
-  TraceFacts facts_;                  // of kMostSpans operations at most
+  LinkLoadRecorder links_;  // for the trace
+  TraceFacts facts_;        // of kMostSpans operations at most
+  std::uint32_t number_of_site(std::string_view site);
+
   std::vector<Phase> phases_;
+  std::vector<std::string> sites_;
+  std::unordered_map<std::string, std::uint32_t> site_numbers_;
   std::vector<std::uint64_t> about_;  // by rank: the first operation of the current call; 0: none so far
   std::optional<Timeline> timeline_;
   std::uint64_t spans_ = 0;

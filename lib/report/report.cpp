@@ -136,6 +136,7 @@ void add_facts(RunReport& report, std::size_t ranks, const RunFacts& facts,
   report.mpi = facts.mpi;
   report.ucx = facts.ucx;
   report.recordings = facts.recordings;
+  report.objects = facts.objects;
   report.settings = facts.settings;
   report.ranks = ranks;
   report.clock = to_string(configuration.clock);

@@ -210,6 +210,13 @@ void describe(auto& a, Described<decltype(a), ReportPhaseAccount> account) {
   describe_calls(a, account);
 }
 
+void describe(auto& a, Described<decltype(a), ReportSiteAccount> account) {
+  a.field("function", account.function);
+  a.field("site", account.site);
+  a.field("place", account.place);
+  describe_calls(a, account);
+}
+
 void describe(auto& a, Described<decltype(a), ReportWait> wait) {
   a.field("rank", wait.rank);
   a.field("peer", wait.peer);
@@ -228,6 +235,7 @@ void describe(auto& a, Described<decltype(a), ReportAccounts> accounts) {
   a.field("functions", accounts.functions);
   a.later("sizes", accounts.sizes);
   a.later("phases", accounts.phases);
+  a.later("sites", accounts.sites);
   a.field("waits", accounts.waits, kMostAccountedPairs);
   a.field("traffic", accounts.traffic, kMostAccountedPairs);
   a.field("not_accounted", accounts.not_accounted);
@@ -350,6 +358,12 @@ void describe(auto& a, Described<decltype(a), RecordingFacts> recording) {
   a.field("host", recording.host);
 }
 
+void describe(auto& a, Described<decltype(a), LoadedObject> object) {
+  a.field("name", object.name);
+  a.field("build_id", object.build_id);
+  a.field("path", object.path);
+}
+
 void describe(auto& a, Described<decltype(a), SettingInForce> setting) {
   a.field("value", setting.value);
   a.field("source", setting.source);
@@ -367,6 +381,7 @@ void describe_facts(auto& a, Described<decltype(a), RunReport> report) {
   a.later("ucx", report.ucx);
   a.if_any("hosts", report.hosts, kMostRanksOfReport);
   a.if_any("recordings", report.recordings, kMostRanksOfReport);
+  a.if_any("objects", report.objects, kMostRanksOfReport);
   if (a.has("settings", true)) a.named("settings", report.settings);
 }
 

@@ -44,6 +44,17 @@ std::pair<std::string, std::string> key_and_value(const std::string& line) {
 
 }  // namespace
 
+std::vector<LoadedObject> objects_of(const recording::Description& description) {
+  std::vector<LoadedObject> objects;
+  for (const auto& [key, value] : description.facts) {
+    const std::size_t space = value.find(' ');
+    if (key.starts_with(kObjectFact) && space != std::string::npos)
+      objects.push_back({clean_text(key.substr(kObjectFact.size())), clean_text(value.substr(0, space)),
+                         clean_text(value.substr(space + 1))});
+  }
+  return objects;
+}
+
 RunFacts facts_of(const recording::Description& description) {
   RunFacts facts;
   for (const auto& [key, value] : description.facts) {
@@ -53,6 +64,7 @@ RunFacts facts_of(const recording::Description& description) {
       facts.mpi = clean_text(value);
     }
   }
+  facts.objects = objects_of(description);
   facts.date = date_text();
   facts.is_replay = true;
   return facts;

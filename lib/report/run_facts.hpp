@@ -9,6 +9,7 @@
 
 #include "lib/configuration/configuration.hpp"
 #include "lib/recording/reader.hpp"
+#include "lib/report/call_sites.hpp"
 
 namespace offramp {
 
@@ -28,8 +29,13 @@ struct RunFacts {
   std::vector<SettingInForce> settings;
   bool is_replay = false;
   std::vector<RecordingFacts> recordings;  // of a replay
+  std::vector<LoadedObject> objects;       // of rank 0: where its calls come from
   std::string replayed_part;               // of a replay that is not whole: how much of it there is, in words
 };
+
+/// A recording has them as facts "object NAME" with build id and path.
+inline constexpr std::string_view kObjectFact = "object ";
+std::vector<LoadedObject> objects_of(const recording::Description& description);
 
 /// The facts of a replay made now from an earlier recording.
 RunFacts facts_of(const recording::Description& description);

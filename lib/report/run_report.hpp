@@ -130,6 +130,15 @@ struct ReportPhaseAccount {
   TimeParts parts;
 };
 
+/// The same of calls from one place in the program.
+struct ReportSiteAccount {
+  std::string function;
+  std::string site;   // "jacobi+0x12a4"; empty: not known
+  std::string place;  // "exchange, jacobi.c:42"; empty: nobody has looked, or the program was not there
+  std::uint64_t calls = 0;
+  TimeParts parts;
+};
+
 /// How long one rank waits for another one, in all.
 struct ReportWait {
   std::uint64_t rank = 0;
@@ -146,6 +155,7 @@ struct ReportTraffic {
 };
 
 inline constexpr std::size_t kMostAccountedFunctions = 1024;
+inline constexpr std::size_t kMostAccountedSites = 4096;
 inline constexpr std::size_t kMostAccountedPairs = 1 << 16;
 
 /// Where the time in MPI calls goes: accounts.hpp.
@@ -155,9 +165,10 @@ struct ReportAccounts {
   // The same time once more: none in older reports.
   std::vector<ReportSizeAccount> sizes;    // calls without a size, and the smallest first
   std::vector<ReportPhaseAccount> phases;  // as they began, and what is outside of them
+  std::vector<ReportSiteAccount> sites;    // those with the most time first; none: no call has a place
   std::vector<ReportWait> waits;           // the longest first
-  std::vector<ReportTraffic> traffic;    // the most bytes first
-  Time not_accounted;                    // in calls, for want of memory
+  std::vector<ReportTraffic> traffic;      // the most bytes first
+  Time not_accounted;                      // in calls, for want of memory
 };
 
 /// The run over one backend.
@@ -237,6 +248,7 @@ struct RunReport {
   std::string ucx;
   std::vector<ReportHost> hosts;           // of a replay: where it was made, without ranks
   std::vector<RecordingFacts> recordings;  // none: it is of a run
+  std::vector<LoadedObject> objects;       // that calls come from, where places in the program are known
   std::vector<SettingInForce> settings;
   std::uint64_t ranks = 0;
   std::string clock;

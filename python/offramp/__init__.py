@@ -71,7 +71,8 @@ class Report:
     """A report of a run or a replay. lanes: what it says of each hardware, as docs/report.md names it."""
 
     _NAMED = {"accounts": ("accounts", "functions"), "accounts_by_size": ("accounts", "sizes"),
-              "accounts_by_phase": ("accounts", "phases"), "waits": ("accounts", "waits"), "traffic": ("accounts", "traffic")}
+              "accounts_by_phase": ("accounts", "phases"), "accounts_by_place": ("accounts", "sites"),
+              "waits": ("accounts", "waits"), "traffic": ("accounts", "traffic")}
     _LISTS = {"sizes": "sizes", "ranks": "each_rank", "declines": "declines", "units": "units", "resources": "resources",
               "links": "links", "phases": "phases", "jobs": "jobs"}
     TABLES = ("lanes", "calls", *_NAMED, *_LISTS)

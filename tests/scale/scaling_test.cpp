@@ -325,8 +325,10 @@ TEST(Scaling, RecordingsOfFewerRanksThatDoOtherThingsAreToBeLeftOut) {
     ring(tape, rank, ranks);
   };
   const Outcome found = outcome(ring_of_many, {2, 4, 8, 16, 32}, 64);
-  EXPECT_THAT(found.problem,
-              HasSubstr("what can be done: leave out the recordings of fewer than 8 ranks, where it does other things"));
+  EXPECT_THAT(
+      found.problem,
+      HasSubstr(
+          "what can be done: leave out the recordings of fewer than 8 ranks, where it does other things"));
   expect_exact(ring_of_many, {8, 16, 32}, 64);
   // Those that are left have to be enough.
   EXPECT_THAT(outcome(ring_of_many, {2, 4, 8, 16}, 64).problem, Not(HasSubstr("leave out")));

@@ -162,16 +162,20 @@ def taken_by_library(arguments):
     return 4 if mpi_of(arguments.build).family == "openmpi" and openmpi_release() < 5 else 16
 
 
+# Up to 16 ranks on one node do without it (lib/fabric/node_fabric.hpp).
+RANKS_WITH_UCX = 17
 # Name, size of /dev/shm for so many ranks, further settings and options, and whether messages take the network. The library
 # itself gets by without shared memory only if it is told so.
 SHORT_OF_MEMORY = [
     ("little for all buffers", "{little}m", {}, [], False),
     ("nothing", "256k", {}, ["--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo"], True),
-    ("less than it seemed", "256m", {"UCX_POSIX_RX_BUFS_GROW": "100000"}, [], True),
+    ("less than it seemed", "256m", {"UCX_POSIX_RX_BUFS_GROW": "100000"}, [], True),  # of UCX, so on more ranks
 ]
 
 
 def short_of_memory(arguments, backend, ranks, shm, settings, options, network):
+    if "UCX_POSIX_RX_BUFS_GROW" in settings:
+        ranks = RANKS_WITH_UCX
     result = run_alone(arguments, backend, ranks, ["none", 0], settings, options,
                        shm.format(little=taken_by_library(arguments) * ranks + 2))
     return went_well(result) and network == ("messages take the network" in result.output), result

@@ -17,7 +17,6 @@
 #include <fmt/format.h>
 
 #include "lib/mpi/marshal/point.hpp"
-#include "lib/report/call_sites.hpp"
 
 namespace offramp {
 namespace {
@@ -220,7 +219,8 @@ std::uint32_t ProgramRecorder::number_of_other(const void* site) {
     // from Offramp itself is a part of it that is not inlined into the function of the interface.
     if (!found.object.empty() && !found.object.starts_with("libmpi") && found.path != own) {
       place->second = recorder_.site(fmt::format("{}+{:#x}", found.object, found.offset));
-      objects_.insert(found.path);
+      if (std::ranges::find(objects_, found.object, &LoadedObject::name) == objects_.end())
+        objects_.push_back({found.object, build_id_of(found.path), found.path});
     }
   }
   known_sites_[reinterpret_cast<std::uintptr_t>(site) >> 2U & (kKnownSites - 1)] = {site, place->second};

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -21,6 +20,7 @@
 #include "lib/mpi/marshal/point.hpp"
 #include "lib/native/table.hpp"
 #include "lib/recording/recorder.hpp"
+#include "lib/report/call_sites.hpp"
 
 namespace offramp {
 
@@ -121,8 +121,8 @@ class ProgramRecorder {
     if (!times_ || std::exchange(watch_.unread, false)) return;
     end_time();
   }
-  /// Paths of the objects that this rank's calls are in.
-  [[nodiscard]] const std::set<std::string>& objects() const { return objects_; }
+  /// That this rank's calls are in.
+  [[nodiscard]] const std::vector<LoadedObject>& objects() const { return objects_; }
   /// In MPI_Finalize, which is the last event.
   void close();
   /// After MPI_Init: what the program has done before is not counted.
@@ -234,7 +234,7 @@ class ProgramRecorder {
   recording::Recorder recorder_;
   std::array<KnownSite, kKnownSites> known_sites_;
   std::unordered_map<const void*, std::uint32_t> sites_;
-  std::set<std::string> objects_;  // that they are in
+  std::vector<LoadedObject> objects_;  // that they are in
   bool is_shared_;
   std::uint32_t threads_ = 0;  // that have recorded anything
   bool times_;

@@ -39,9 +39,8 @@ recording::Description describe(Session& session) {
   known.emplace_back("offramp", OFFRAMP_VERSION);
   known.emplace_back("carried by",
                      session.carries() ? session.configuration().backend : std::string("the MPI library"));
-  for (const std::string& path : session.recorder()->objects())
-    known.emplace_back("object " + path.substr(path.rfind('/') + 1),
-                       fmt::format("{} {}", build_id_of(path), path));
+  for (const LoadedObject& object : facts.objects)
+    known.emplace_back(std::string(kObjectFact) + object.name, object.build_id + " " + object.path);
   for (const SettingInForce& setting : facts.settings) {
     if (!setting.is_default()) known.emplace_back("setting " + setting.key, setting.value);
   }

@@ -42,6 +42,7 @@ RunFacts facts_of(Session& session) {
     facts.mpi = release_of_mpi_library(text.data());
   }
   facts.ucx = session.fabric().version();
+  if (session.recorder() != nullptr) facts.objects = session.recorder()->objects();
   facts.settings = session.settings();
   return facts;
 }
