@@ -177,15 +177,18 @@ Result<Lesson> learn_all(const std::vector<const NamedProgram*>& order, Tags tag
   return lesson;
 }
 
-/// Programs do other things on few ranks: where a side of their grid is one or two, or an algorithm has a least
-/// number of ranks. Empty, or which of the smallest recordings to leave out so that the others can be scaled.
+/// Programs do other things on few ranks: where a side of their grid is one or two, or an algorithm has a
+/// least number of ranks. Empty, or which of the smallest recordings to leave out so that the others can be
+/// scaled.
 std::string advice_to_leave_out(std::span<const NamedProgram* const> order) {
   for (std::size_t first = 1; first + kEnough <= order.size(); ++first) {
-    const Result<Lesson> lesson = learn_all({order.begin() + static_cast<std::ptrdiff_t>(first), order.end()}, Tags::kValues);
+    const Result<Lesson> lesson =
+        learn_all({order.begin() + static_cast<std::ptrdiff_t>(first), order.end()}, Tags::kValues);
     if (!lesson) return {};
     if ((*lesson).learned.models.empty()) continue;
-    return fmt::format("leave out the recordings of fewer than {}, where it does other things: those of more can be scaled",
-                       counted(static_cast<std::uint64_t>(order[first]->program.description.ranks), "rank"));
+    return fmt::format(
+        "leave out the recordings of fewer than {}, where it does other things: those of more can be scaled",
+        counted(static_cast<std::uint64_t>(order[first]->program.description.ranks), "rank"));
   }
   return {};
 }
@@ -268,7 +271,8 @@ Result<LearnedProgram> LearnedProgram::learn(const std::vector<NamedProgram>& re
   if (lesson->learned.models.empty()) {
     Result<Lesson> other = learn_all(order, Tags::kShape);
     if (!other) return Refused::failure(other.error());
-    if (other->learned.models.empty()) return Refused::failure(refusal(lesson->learned, order.size(), advice_to_leave_out(order)));
+    if (other->learned.models.empty())
+      return Refused::failure(refusal(lesson->learned, order.size(), advice_to_leave_out(order)));
     lesson = std::move(other);
   }
   LearnedProgram learned;
