@@ -151,7 +151,7 @@ void check_points(const RankCurve& curve, const AdviseOptions& options) {
   }
   if (reasons.empty())
     throw Misuse{fmt::format("no replay came to its end in {} s; --seconds gives more", options.seconds)};
-  throw Misuse{fmt::format("{}", fmt::join(reasons, "\n"))};
+  throw Misuse{fmt::format("{}", fmt::join(reasons, "; "))};
 }
 
 }  // namespace
