@@ -467,7 +467,8 @@ class AdviseCommand final : public Command {
                    "write the fastest algorithms for an MPI library, see --tuning-for")
         ->type_name("FILE");
     app.add_option("--tuning-for", options_.tuning_for,
-                   "what --tuning writes: dynamic rules of Open MPI's component tuned, a selection tree of MPICH 4, or "
+                   "what --tuning writes: dynamic rules of Open MPI's component tuned, a selection tree of "
+                   "MPICH 4, or "
                    "the value of UCC_TL_UCP_TUNE")
         ->type_name("openmpi|mpich|ucc")
         ->check(CLI::IsMember({"openmpi", "mpich", "ucc"}))

@@ -133,8 +133,7 @@ std::string size_class_text(std::uint64_t least, std::uint64_t most);
 enum class AccountsBy : std::uint8_t { kFunction, kSize, kPhase };
 /// One row each, named as it is shown in the place of a function.
 std::vector<ReportAccount> account_rows(const ReportAccounts& accounts, AccountsBy by);
-std::vector<std::string> account_lines(const ReportAccounts& accounts,
-                                       AccountsBy by = AccountsBy::kFunction);
+std::vector<std::string> account_lines(const ReportAccounts& accounts, AccountsBy by = AccountsBy::kFunction);
 /// Below the lines of functions: those of phases, where there is more than one.
 std::vector<std::string> phase_account_lines(const ReportAccounts& accounts);
 /// Who sends how much to whom: of few ranks as a matrix, of more the pairs with the most.

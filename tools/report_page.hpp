@@ -55,7 +55,8 @@ class ReportPage {
     double opacity = 1;
   };
   static std::string bar(const std::vector<Part>& parts, const std::string& what);
-  /// Up to the row of heads. subject: what the table is about within its section; empty: all of it. It is HTML.
+  /// Up to the row of heads. subject: what the table is about within its section; empty: all of it. It is
+  /// HTML.
   void begin_table(const std::string& subject);
   void heads(const std::vector<std::string>& cells, const std::string& subject = {});
   /// These columns, and one for each lane.
@@ -115,7 +116,7 @@ class ReportPage {
   const std::vector<RunReport>& reports_;
   std::vector<ShownLane> lanes_;
   const ShownLane* baseline_;
-  std::string section_;  // the title of the current one
+  std::string section_;               // the title of the current one
   std::vector<std::size_t> colours_;  // of the lanes
   fmt::memory_buffer text_;
 };

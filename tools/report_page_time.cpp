@@ -45,7 +45,8 @@ void ReportPage::accounts_of(std::size_t index) {
   add("<h3>{}</h3>\n<p>{}</p>\n", dotted(index), escaped(accounts_text(accounts)));
   account_bars(index, accounts.functions);
   if (accounts.sizes.size() > 1) {
-    add("<h4>By size</h4>\n<p class=\"about\">Of what a call is about; of several operations, of the largest.</p>\n");
+    add("<h4>By size</h4>\n<p class=\"about\">Of what a call is about; of several operations, of the "
+        "largest.</p>\n");
     account_bars(index, account_rows(accounts, AccountsBy::kSize));
   }
   if (accounts.phases.size() > 1) {

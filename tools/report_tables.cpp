@@ -65,8 +65,9 @@ void rows_of_accounts(const ReportLane& lane, const Table::NewRow& row) {
 void rows_of_size_accounts(const ReportLane& lane, const Table::NewRow& row) {
   if (!lane.accounts) return;
   for (const ReportSizeAccount& account : lane.accounts->sizes)
-    add_account(std::move(row() << (account.has_size ? "true" : "false") << account.min_bytes << account.max_bytes),
-                account.calls, account.parts);
+    add_account(
+        std::move(row() << (account.has_size ? "true" : "false") << account.min_bytes << account.max_bytes),
+        account.calls, account.parts);
 }
 
 void rows_of_phase_accounts(const ReportLane& lane, const Table::NewRow& row) {

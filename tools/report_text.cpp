@@ -64,7 +64,9 @@ std::vector<std::string> phase_account_lines(const ReportAccounts& accounts) {
 }
 
 std::vector<std::string> account_lines(const ReportAccounts& accounts, AccountsBy by) {
-  const char* const what = by == AccountsBy::kFunction ? "function" : by == AccountsBy::kSize ? "size" : "phase";
+  const char* const what = by == AccountsBy::kFunction ? "function"
+                           : by == AccountsBy::kSize   ? "size"
+                                                       : "phase";
   std::vector<std::string> heads = {what, "calls", "time"};
   for (const TimeKindName& kind : kTimeKinds) heads.emplace_back(kind.head);
   Columns table(std::move(heads));

@@ -1,8 +1,8 @@
-// MPICH's selection of collective algorithms as a tree in JSON, for MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE of
-// MPICH 4 (src/mpi/coll/src/csel.c reads it). Keys are questions, asked in their order; the first that holds leads on,
-// and there is no way back from it, so each row of questions ends with one that always holds. A file takes the place of
-// the whole tree that is built in, and a collective without an entry ends the program that calls it: so what nothing is
-// known about gets the choices that MPICH 4.0 has of itself.
+// MPICH's selection of collective algorithms as a tree in JSON, for MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE
+// of MPICH 4 (src/mpi/coll/src/csel.c reads it). Keys are questions, asked in their order; the first that
+// holds leads on, and there is no way back from it, so each row of questions ends with one that always holds.
+// A file takes the place of the whole tree that is built in, and a collective without an entry ends the
+// program that calls it: so what nothing is known about gets the choices that MPICH 4.0 has of itself.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,7 +47,8 @@ struct Names {
   }
 };
 
-/// A reduction whose elements are split among the ranks: only if each gets one, and the operation is MPI's own.
+/// A reduction whose elements are split among the ranks: only if each gets one, and the operation is MPI's
+/// own.
 Json split(const Names& n, const std::string& split, const std::string& whole) {
   return ask({{"is_op_built_in=yes", ask({{"count<pow2", n.intra(whole)}, {"count=any", n.intra(split)}})},
               {"is_op_built_in=no", n.intra(whole)}});
@@ -60,8 +61,7 @@ Json bcast(const Names& n) {
   const auto by_size = [&](bool power) {
     Questions sizes = {{"avg_msg_size" + less + "12288", n.intra("binomial")}};
     if (power)
-      sizes.emplace_back("avg_msg_size" + less + "524288",
-                         n.intra("scatter_recursive_doubling_allgather"));
+      sizes.emplace_back("avg_msg_size" + less + "524288", n.intra("scatter_recursive_doubling_allgather"));
     sizes.emplace_back("avg_msg_size=any", n.intra("scatter_ring_allgather"));
     return ask(sizes);
   };
@@ -81,8 +81,8 @@ Json reduce(const Names& n) {
   Json flat = ask({{"avg_msg_size<=2048", n.intra("binomial")},
                    {"avg_msg_size=any", split(n, "reduce_scatter_gather", "binomial")}});
   if (n.blocking) return flat;
-  return ask({{"comm_hierarchy=parent", ask({{"is_commutative=yes", n.intra("smp")},
-                                             {"is_commutative=no", n.intra("binomial")}})},
+  return ask({{"comm_hierarchy=parent",
+               ask({{"is_commutative=yes", n.intra("smp")}, {"is_commutative=no", n.intra("binomial")}})},
               {"comm_hierarchy=any", std::move(flat)}});
 }
 
@@ -90,20 +90,19 @@ Json reduce(const Names& n) {
 Json allgather(const Names& n) {
   return ask({{"comm_size=pow2", ask({{"total_msg_size<524288", n.intra("recursive_doubling")},
                                       {"total_msg_size=any", n.intra("ring")}})},
-              {"comm_size=any", ask({{"total_msg_size<81920", n.intra("brucks")},
-                                     {"total_msg_size=any", n.intra("ring")}})}});
+              {"comm_size=any",
+               ask({{"total_msg_size<81920", n.intra("brucks")}, {"total_msg_size=any", n.intra("ring")}})}});
 }
 
 Json alltoall(const Names& n) {
   const Json medium = n.intra(n.number("scattered", "permuted_sendrecv"));
-  return ask(
-      {{"is_sendbuf_inplace=yes", n.intra(n.number("pairwise_sendrecv_replace", "inplace"))},
-       {"is_sendbuf_inplace=no",
-        ask({{"comm_size<8",
-              ask({{"avg_msg_size<=32768", medium}, {"avg_msg_size=any", n.intra("pairwise")}})},
-             {"comm_size=any", ask({{"avg_msg_size<=" + n.number("256", "2048"), n.intra("brucks")},
-                                    {"avg_msg_size<=32768", medium},
-                                    {"avg_msg_size=any", n.intra("pairwise")}})}})}});
+  return ask({{"is_sendbuf_inplace=yes", n.intra(n.number("pairwise_sendrecv_replace", "inplace"))},
+              {"is_sendbuf_inplace=no",
+               ask({{"comm_size<8",
+                     ask({{"avg_msg_size<=32768", medium}, {"avg_msg_size=any", n.intra("pairwise")}})},
+                    {"comm_size=any", ask({{"avg_msg_size<=" + n.number("256", "2048"), n.intra("brucks")},
+                                           {"avg_msg_size<=32768", medium},
+                                           {"avg_msg_size=any", n.intra("pairwise")}})}})}});
 }
 
 /// Of both alltoallv and alltoallw.
@@ -126,7 +125,8 @@ Json reduce_scatter(const Names& n, bool in_blocks) {
 /// The entries of all collectives, blocking or not.
 void add_collectives(Json& tree, bool blocking) {
   const auto names = [&](std::string function) {
-    if (!blocking) function = "I" + std::string(1, static_cast<char>(function[0] - 'A' + 'a')) + function.substr(1);
+    if (!blocking)
+      function = "I" + std::string(1, static_cast<char>(function[0] - 'A' + 'a')) + function.substr(1);
     return Names{std::move(function), blocking};
   };
   const auto add = [&](const Names& n, Json choice) {
@@ -147,16 +147,19 @@ void add_collectives(Json& tree, bool blocking) {
   add_both("Alltoallv", alltoallv, "pairwise_exchange");
   add_both("Alltoallw", alltoallv, "pairwise_exchange");
   const char* const scattered = blocking ? "remote_reduce_local_scatter" : "remote_reduce_local_scatterv";
-  add_both("Reduce_scatter", [](const Names& n) { return reduce_scatter(n, false); }, scattered);
-  add_both("Reduce_scatter_block", [](const Names& n) { return reduce_scatter(n, true); }, scattered);
+  add_both(
+      "Reduce_scatter", [](const Names& n) { return reduce_scatter(n, false); }, scattered);
+  add_both(
+      "Reduce_scatter_block", [](const Names& n) { return reduce_scatter(n, true); }, scattered);
   for (const auto& [function, few, many] :
        {std::tuple("Gather", blocking ? "local_gather_remote_send" : "short", blocking ? "linear" : "long"),
         std::tuple("Scatter", "remote_send_local_scatter", "linear")}) {
     const Names n = names(function);
-    add(n, n.both(n.intra("binomial"), ask({{"total_msg_size<2048", n.inter(few)},
-                                            {"total_msg_size=any", n.inter(many)}})));
+    add(n, n.both(n.intra("binomial"),
+                  ask({{"total_msg_size<2048", n.inter(few)}, {"total_msg_size=any", n.inter(many)}})));
   }
-  for (const char* function : {"Gatherv", "Scatterv"}) add(names(function), names(function).allcomm("linear"));
+  for (const char* function : {"Gatherv", "Scatterv"})
+    add(names(function), names(function).allcomm("linear"));
   add(names("Exscan"), names("Exscan").intra("recursive_doubling"));
   const Names scan = names("Scan");
   add(scan, blocking ? ask({{"is_node_consecutive=yes", scan.intra("smp")},
@@ -164,11 +167,10 @@ void add_collectives(Json& tree, bool blocking) {
                      : ask({{"comm_hierarchy=parent", scan.intra("smp")},
                             {"comm_hierarchy=any", scan.intra("recursive_doubling")}}));
   const Names barrier = names("Barrier");
-  add(barrier,
-      barrier.both(blocking ? ask({{"comm_hierarchy=parent", barrier.intra("smp")},
-                                   {"comm_hierarchy=any", barrier.intra("dissemination")}})
-                            : barrier.intra("recursive_doubling"),
-                   barrier.inter("bcast")));
+  add(barrier, barrier.both(blocking ? ask({{"comm_hierarchy=parent", barrier.intra("smp")},
+                                            {"comm_hierarchy=any", barrier.intra("dissemination")}})
+                                     : barrier.intra("recursive_doubling"),
+                            barrier.inter("bcast")));
   for (const char* function : {"Neighbor_allgather", "Neighbor_allgatherv", "Neighbor_alltoall",
                                "Neighbor_alltoallv", "Neighbor_alltoallw"})
     add(names(function), names(function).allcomm(blocking ? "nb" : "linear"));
@@ -176,8 +178,8 @@ void add_collectives(Json& tree, bool blocking) {
 
 // What is known to be faster.
 
-/// Our names of algorithms that MPICH has, too. whole: of a reduction that splits elements, what serves where that
-/// cannot be; null: none is needed.
+/// Our names of algorithms that MPICH has, too. whole: of a reduction that splits elements, what serves where
+/// that cannot be; null: none is needed.
 struct MpichAlgorithm {
   OperationKind kind;
   const char* ours;
@@ -205,9 +207,9 @@ constexpr MpichAlgorithm kMpich[] = {
 };
 
 const MpichAlgorithm* mpich_algorithm(const AlgorithmChoice& choice) {
-  const auto* const found = std::find_if(std::begin(kMpich), std::end(kMpich), [&](const MpichAlgorithm& one) {
-    return one.kind == choice.kind && choice.best == one.ours;
-  });
+  const auto* const found = std::find_if(
+      std::begin(kMpich), std::end(kMpich),
+      [&](const MpichAlgorithm& one) { return one.kind == choice.kind && choice.best == one.ours; });
   if (found == std::end(kMpich)) return nullptr;
   const bool power = (choice.ranks & (choice.ranks - 1)) == 0;
   return found->of_powers && !power ? nullptr : found;
@@ -215,7 +217,8 @@ const MpichAlgorithm* mpich_algorithm(const AlgorithmChoice& choice) {
 
 Json branch_of(const MpichAlgorithm& algorithm) {
   const Names n{algorithm.function, true};
-  Json one = algorithm.whole == nullptr ? n.intra(algorithm.theirs) : split(n, algorithm.theirs, algorithm.whole);
+  Json one =
+      algorithm.whole == nullptr ? n.intra(algorithm.theirs) : split(n, algorithm.theirs, algorithm.whole);
   if (algorithm.kind != OperationKind::kAlltoall) return one;
   return ask({{"is_sendbuf_inplace=yes", n.intra("pairwise_sendrecv_replace")},
               {"is_sendbuf_inplace=no", std::move(one)}});
@@ -232,7 +235,8 @@ Json by_message_size(OperationKind kind, int ranks, const std::map<std::size_t, 
   Questions questions;
   const MpichAlgorithm* before = nullptr;
   for (const auto& [bytes, algorithm] : sizes) {
-    // Between two sizes with the same algorithm it holds as well, and up to the next size otherwise nothing does.
+    // Between two sizes with the same algorithm it holds as well, and up to the next size otherwise nothing
+    // does.
     const bool follows = algorithm == before;
     if (bytes > 0 && !follows) questions.emplace_back(fmt::format("{}<{}", size, bytes * times), usual);
     if (follows) questions.pop_back();

@@ -1,6 +1,6 @@
-// UCC's choice of algorithms, as the value of UCC_TL_UCP_TUNE: sections "collective:sizes:memory:[ranks]:score:@algorithm"
-// with # between them. What no section is about stays as it is. Sizes are those of all ranks' data where each rank has
-// data of its own.
+// UCC's choice of algorithms, as the value of UCC_TL_UCP_TUNE: sections
+// "collective:sizes:memory:[ranks]:score:@algorithm" with # between them. What no section is about stays as
+// it is. Sizes are those of all ranks' data where each rank has data of its own.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

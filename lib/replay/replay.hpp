@@ -89,8 +89,8 @@ class ReplayObserver : public WorldLog {
   virtual void enter(int rank) = 0;
   /// It has ended. function: the number of the name, from 0 on.
   virtual void leave(int rank, std::uint16_t function, std::string_view name, Time begin, Time end) = 0;
-  /// From now on the calls of the rank are in this phase, of those that are open the one that began last; null: in
-  /// none. It is there during the call only.
+  /// From now on the calls of the rank are in this phase, of those that are open the one that began last;
+  /// null: in none. It is there during the call only.
   virtual void phase(int, const ReplayPhase*) {}
 
   void waited(int, const MessageWait&) final {}

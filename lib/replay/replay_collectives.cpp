@@ -164,8 +164,8 @@ void ReplayThread::phase() {
     own_.phases.push_back({level, run_.phase(level, name), rank_.clock()});
   }
   if (run_.options.observer == nullptr) return;
-  run_.options.observer->phase(
-      rank_.rank(), own_.phases.empty() ? nullptr : &run_.result.phases[own_.phases.back().index]);
+  run_.options.observer->phase(rank_.rank(),
+                               own_.phases.empty() ? nullptr : &run_.result.phases[own_.phases.back().index]);
 }
 
 /// 0: of all levels.

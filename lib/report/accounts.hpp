@@ -11,9 +11,9 @@
 
 namespace offramp {
 
-/// The receipts of all calls added up by function, by size and by phase, and the waiting by pairs of ranks. in_calls: the
-/// time in MPI calls of all ranks together; what of it no receipt has is not accounted for. records: says what operations
-/// and phases are; null: nothing is known of them.
+/// The receipts of all calls added up by function, by size and by phase, and the waiting by pairs of ranks.
+/// in_calls: the time in MPI calls of all ranks together; what of it no receipt has is not accounted for.
+/// records: says what operations and phases are; null: nothing is known of them.
 ReportAccounts add_up(const Receipts& receipts, Time in_calls, const ReplayRecords* records = nullptr);
 
 /// Replays the program once more for its accounts: with its computing where the recording has some. Nothing:

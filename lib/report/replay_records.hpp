@@ -94,8 +94,8 @@ class ReplayRecords final : public ReplayObserver, private SpanSink, private Pac
   std::vector<TraceRecorder> traces_;
   std::vector<ReceiptRecorder> receipts_;
   std::vector<CaptureRecorder> captures_;
-  LinkLoadRecorder links_;            // for the trace
-  TraceFacts facts_;                  // of kMostSpans operations at most
+  LinkLoadRecorder links_;  // for the trace
+  TraceFacts facts_;        // of kMostSpans operations at most
   std::vector<Phase> phases_;
   std::vector<std::uint64_t> about_;  // by rank: the first operation of the current call; 0: none so far
   std::optional<Timeline> timeline_;

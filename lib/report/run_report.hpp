@@ -156,8 +156,8 @@ struct ReportAccounts {
   std::vector<ReportSizeAccount> sizes;    // calls without a size, and the smallest first
   std::vector<ReportPhaseAccount> phases;  // as they began, and what is outside of them
   std::vector<ReportWait> waits;           // the longest first
-  std::vector<ReportTraffic> traffic;    // the most bytes first
-  Time not_accounted;                    // in calls, for want of memory
+  std::vector<ReportTraffic> traffic;      // the most bytes first
+  Time not_accounted;                      // in calls, for want of memory
 };
 
 /// The run over one backend.

@@ -1,10 +1,10 @@
-// Writer makes one rank's events. Spans that overlap on a unit go to further tracks of the same name. Arrows need both
-// ends of a message, which are in two ranks' recorders: each end's slice has the message's number, and the viewer joins
-// them.
+// Writer makes one rank's events. Spans that overlap on a unit go to further tracks of the same name. Arrows
+// need both ends of a message, which are in two ranks' recorders: each end's slice has the message's number,
+// and the viewer joins them.
 //
-// Compressed traces of long programs are large all the same, and deflate finds what repeats within 32 KiB: so slices of
-// all units stand in the order of time, where the members of one operation are near each other and times begin alike,
-// and what differs from slice to slice stands at the ends of a line.
+// Compressed traces of long programs are large all the same, and deflate finds what repeats within 32 KiB: so
+// slices of all units stand in the order of time, where the members of one operation are near each other and
+// times begin alike, and what differs from slice to slice stands at the ends of a line.
 #include "lib/report/trace.hpp"
 
 #include <fmt/format.h>
@@ -91,13 +91,14 @@ class Writer {
     Arrow arrow = Arrow::kNone;
   };
 
-  /// From the first slice of a message on its sender's hardware to the last that begins on its receiver's. Messages of
-  /// collectives have arrows, and collectives themselves have none.
+  /// From the first slice of a message on its sender's hardware to the last that begins on its receiver's.
+  /// Messages of collectives have arrows, and collectives themselves have none.
   void add_arrows(int rank) {
     std::map<std::uint64_t, std::pair<Slice*, Slice*>> ends;
     for (Slice& one : slices_) {
       const std::uint64_t operation = one.span->operation;
-      if (operation == 0 || (operation & kCollectiveOperation) != 0 || one.span->unit == kTraceCalls) continue;
+      if (operation == 0 || (operation & kCollectiveOperation) != 0 || one.span->unit == kTraceCalls)
+        continue;
       auto& [first, last] = ends[operation];
       if (first == nullptr) first = &one;
       last = &one;
@@ -114,9 +115,9 @@ class Writer {
     }
   }
 
-  /// Of one message in the whole file: by the process that sends it, which stands between the upper digits of the
-  /// message's number there and its last four, so that files of short programs have short numbers. Up to 2^31 messages
-  /// of 4 000 000 processes stay below 2^53, where every viewer takes whole numbers exactly.
+  /// Of one message in the whole file: by the process that sends it, which stands between the upper digits of
+  /// the message's number there and its last four, so that files of short programs have short numbers. Up to
+  /// 2^31 messages of 4 000 000 processes stay below 2^53, where every viewer takes whole numbers exactly.
   [[nodiscard]] std::uint64_t arrow_number(std::uint64_t operation) const {
     constexpr std::uint64_t kTogether = 10'000;
     constexpr std::uint64_t kProcesses = 4'000'000;

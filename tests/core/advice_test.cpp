@@ -185,8 +185,8 @@ AlgorithmChoice choice_of(OperationKind kind, int ranks, std::size_t bytes, cons
   return choice;
 }
 
-/// The algorithm that a selection tree of MPICH leads to, as MPICH walks it: the first question that holds, and no way
-/// back. Empty: none, with which MPICH ends the program.
+/// The algorithm that a selection tree of MPICH leads to, as MPICH walks it: the first question that holds,
+/// and no way back. Empty: none, with which MPICH ends the program.
 std::string mpich_choice(const nlohmann::ordered_json& node, const std::map<std::string, std::string>& facts,
                          const std::map<std::string, std::uint64_t>& numbers) {
   for (const auto& [question, next] : node.items()) {
@@ -198,7 +198,8 @@ std::string mpich_choice(const nlohmann::ordered_json& node, const std::map<std:
     bool holds = value == "any";
     if (const auto number = numbers.find(what); number != numbers.end() && !holds) {
       if (value == "pow2") {
-        holds = less ? number->second < std::bit_floor(numbers.at("comm_size")) : std::has_single_bit(number->second);
+        holds = less ? number->second < std::bit_floor(numbers.at("comm_size"))
+                     : std::has_single_bit(number->second);
       } else {
         const std::uint64_t limit = std::stoull(value);
         holds = less && (question[sign + 1] == '=' ? number->second <= limit : number->second < limit);
@@ -216,7 +217,7 @@ TEST(MpichRules, HoldForTheirSizesAndLeaveTheRestAsItIs) {
       choice_of(OperationKind::kBcast, 4, 8, "scatter_allgather_ring"),
       choice_of(OperationKind::kBcast, 4, 1024, "scatter_allgather_ring"),
       choice_of(OperationKind::kBcast, 12, 1 << 20, "binomial"),
-      choice_of(OperationKind::kBcast, 16, 4096, "pipeline"),  // which MPICH does not have
+      choice_of(OperationKind::kBcast, 16, 4096, "pipeline"),                // which MPICH does not have
       choice_of(OperationKind::kAllgather, 12, 1000, "recursive_doubling"),  // which is of powers of two
       choice_of(OperationKind::kAllgather, 8, 1000, "ring"),
       choice_of(OperationKind::kAllreduce, 4, 4, "rabenseifner")};
@@ -226,8 +227,13 @@ TEST(MpichRules, HoldForTheirSizesAndLeaveTheRestAsItIs) {
                           const std::string& built_in = "yes", std::uint64_t count = 1 << 20) {
     const bool total = collective == "allgather";
     return mpich_choice(tree.at("collective=" + collective),
-                        {{"comm_type", "intra"}, {"is_op_built_in", built_in}, {"is_commutative", "yes"}, {"is_sendbuf_inplace", "no"}},
-                        {{"comm_size", ranks}, {total ? "total_msg_size" : "avg_msg_size", total ? bytes * ranks : bytes}, {"count", count}});
+                        {{"comm_type", "intra"},
+                         {"is_op_built_in", built_in},
+                         {"is_commutative", "yes"},
+                         {"is_sendbuf_inplace", "no"}},
+                        {{"comm_size", ranks},
+                         {total ? "total_msg_size" : "avg_msg_size", total ? bytes * ranks : bytes},
+                         {"count", count}});
   };
   EXPECT_EQ(chosen("bcast", 4, 7), "MPIR_Bcast_intra_binomial");
   for (const std::uint64_t bytes : {8U, 100U, 1024U})
@@ -242,16 +248,24 @@ TEST(MpichRules, HoldForTheirSizesAndLeaveTheRestAsItIs) {
   EXPECT_EQ(chosen("allgather", 8, 1000), "MPIR_Allgather_intra_ring");
   EXPECT_EQ(chosen("allgather", 8, 999), "MPIR_Allgather_intra_recursive_doubling");
   EXPECT_EQ(chosen("allreduce", 4, 4), "MPIR_Allreduce_intra_reduce_scatter_allgather");
-  EXPECT_EQ(chosen("allreduce", 4, 4, "yes", 1), "MPIR_Allreduce_intra_recursive_doubling") << "no element for each";
+  EXPECT_EQ(chosen("allreduce", 4, 4, "yes", 1), "MPIR_Allreduce_intra_recursive_doubling")
+      << "no element for each";
   EXPECT_EQ(chosen("allreduce", 4, 4, "no"), "MPIR_Allreduce_intra_recursive_doubling");
   EXPECT_EQ(chosen("allreduce", 8, 4), "MPIR_Allreduce_intra_recursive_doubling");
   for (const auto& [collective, node] : tree.items()) {
     for (const char* type : {"intra", "inter"}) {
       for (const char* no : {"yes", "no"})
-        EXPECT_NE(mpich_choice(node,
-                               {{"comm_type", type}, {"is_op_built_in", no}, {"is_commutative", no}, {"is_sendbuf_inplace", no}, {"is_block_regular", no}, {"is_node_consecutive", no}, {"comm_hierarchy", "flat"}},
-                               {{"comm_size", 6}, {"avg_msg_size", 99}, {"total_msg_size", 600}, {"count", 9}}),
-                  "")
+        EXPECT_NE(
+            mpich_choice(node,
+                         {{"comm_type", type},
+                          {"is_op_built_in", no},
+                          {"is_commutative", no},
+                          {"is_sendbuf_inplace", no},
+                          {"is_block_regular", no},
+                          {"is_node_consecutive", no},
+                          {"comm_hierarchy", "flat"}},
+                         {{"comm_size", 6}, {"avg_msg_size", 99}, {"total_msg_size", 600}, {"count", 9}}),
+            "")
             << collective;
     }
   }
@@ -265,8 +279,8 @@ TEST(UccRules, AreSectionsOfSizesAndRanks) {
                        choice_of(OperationKind::kAllreduce, 4, 4096, "rabenseifner"),
                        choice_of(OperationKind::kAllgather, 8, 100, "ring"),
                        choice_of(OperationKind::kBcast, 16, 4096, "han")}),
-            "allgather:800-801:host:[8-8]:inf:@ring#allreduce:8-65:host:[4-4]:inf:@knomial#"
-            "allreduce:4096-4097:host:[4-4]:inf:@sra_knomial\n");
+            "allreduce:8-65:host:[4-4]:inf:@knomial#allreduce:4096-4097:host:[4-4]:inf:@sra_knomial#"
+            "allgather:800-801:host:[8-8]:inf:@ring\n");
   EXPECT_EQ(ucc_rules({choice_of(OperationKind::kBcast, 16, 4096, "han")}), "");
 }
 
