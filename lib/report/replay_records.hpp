@@ -83,6 +83,7 @@ class ReplayRecords final : public ReplayObserver, private SpanSink, private Pac
   void carried(const Network& network, std::size_t link, Time begin, Time end, Bandwidth rate) override;
 
  private:
+  std::uint32_t number_of_site(std::string_view site);
   void record(const Span& span) override;
   void record(const Packet& packet) override;
   [[nodiscard]] bool is_wanted(std::uint64_t operation) const {
@@ -100,8 +101,6 @@ class ReplayRecords final : public ReplayObserver, private SpanSink, private Pac
   std::vector<CaptureRecorder> captures_;
   LinkLoadRecorder links_;  // for the trace
   TraceFacts facts_;        // of kMostSpans operations at most
-  std::uint32_t number_of_site(std::string_view site);
-
   std::vector<Phase> phases_;
   std::vector<std::string> sites_;
   std::unordered_map<std::string, std::uint32_t> site_numbers_;

@@ -56,7 +56,7 @@ class Rows(CliTest):
             self.assertEqual(sums["accounts_by_size"], sums["accounts"])
             self.assertEqual(sums["accounts_by_phase"], sums["accounts"])
         sizes = [row["max_bytes"] for row in report.table("accounts_by_size") if row["has_size"] and row["backend"] == "host"]
-        self.assertIn(2047, sizes)  # of the halo's messages of 1 KiB
+        self.assertIn(4095, sizes)  # of the halo's messages of 2 KiB
 
     def test_of_a_sweep_have_every_combination(self):
         rows = offramp.sweep(HALO, ["host", "cclo"], {"latency": ["x0.5", "x1"], "ranks_per_node": [1, 2]})

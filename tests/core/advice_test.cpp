@@ -280,8 +280,8 @@ TEST(UccRules, AreSectionsOfSizesAndRanks) {
                        choice_of(OperationKind::kAllreduce, 4, 4096, "rabenseifner"),
                        choice_of(OperationKind::kAllgather, 8, 100, "ring"),
                        choice_of(OperationKind::kBcast, 16, 4096, "han")}),
-            "allgather:800-801:host:[8-8]:inf:@ring#allreduce:8-65:host:[4-4]:inf:@knomial#"
-            "allreduce:4096-4097:host:[4-4]:inf:@sra_knomial\n");
+            "allreduce:8-65:host:[4-4]:inf:@knomial#allreduce:4096-4097:host:[4-4]:inf:@sra_knomial#"
+            "allgather:800-801:host:[8-8]:inf:@ring\n");
   EXPECT_EQ(ucc_rules({choice_of(OperationKind::kBcast, 16, 4096, "han")}), "");
 }
 

@@ -111,5 +111,24 @@ TEST(TheTraffic, OfManyRanksSaysHowMuchItLeavesOut) {
   EXPECT_THAT(traffic_lines(traffic, 20).back(), Not(HasSubstr("more")));
 }
 
+TEST(AccountLines, OfPhasesAreThereWhereThereAreSeveral) {
+  ReportAccounts accounts;
+  TimeParts parts;
+  parts.of(TimeKind::kTransfer) = Time::us(3);
+  parts.of(TimeKind::kSoftware) = Time::us(1);
+  accounts.phases = {{"solve", 1, 12, parts}};
+  EXPECT_TRUE(phase_account_lines(accounts).empty());
+  accounts.phases.push_back({"", 0, 4, parts});
+  const std::vector<std::string> lines = phase_account_lines(accounts);
+  ASSERT_EQ(lines.size(), 4U);
+  EXPECT_THAT(lines[0], testing::StartsWith("phase "));
+  EXPECT_THAT(lines[1], testing::MatchesRegex("solve +12 +4.000 us +75.0 % +25.0 % .*"));
+  EXPECT_THAT(lines[2], testing::StartsWith("outside of phases "));
+  EXPECT_THAT(lines[3], testing::MatchesRegex("all +8.000 us +75.0 %.*"));
+  accounts.sizes = {{false, 0, 0, 1, parts}, {true, 1024, 2047, 1, parts}};
+  EXPECT_THAT(account_lines(accounts, AccountsBy::kSize)[1], testing::StartsWith("without operations "));
+  EXPECT_THAT(account_lines(accounts, AccountsBy::kSize)[2], testing::HasSubstr("1 KiB"));
+}
+
 }  // namespace
 }  // namespace offramp::tool
