@@ -35,12 +35,18 @@ class Tape {
 
   std::vector<Entry> entries;
   std::vector<std::vector<std::uint64_t>> lists = {{}};
+  std::vector<std::string> sites = {{}};
   bool cut = false;
   std::string error;
 
   /// Whose the events are that follow.
   Tape& of_thread(std::uint32_t thread) {
     thread_ = next_.thread = thread;
+    return *this;
+  }
+  /// Where the calls are that follow; empty: not known.
+  Tape& at(std::string place) {
+    sites.push_back(std::move(place));
     return *this;
   }
   /// What the next event comes after.
@@ -59,6 +65,7 @@ class Tape {
 
   /// Returns the number of the request that it begins, if it does.
   std::uint64_t add(Event event) {
+    event.site = static_cast<std::uint32_t>(sites.size() - 1);
     entries.push_back({event, std::exchange(next_, {})});
     next_.thread = thread_;
     return recording::begins_request(event) ? begun_++ : begun_;
@@ -210,6 +217,7 @@ class TapeReader final : public recording::Reader {
     static_assert(std::size(kNames) == Tape::kFinalizeCall + 1);
     return number < std::size(kNames) ? kNames[number] : "MPI_Other";
   }
+  [[nodiscard]] std::string_view site(std::uint32_t number) const override { return tape_.sites[number]; }
   [[nodiscard]] bool cut() const override { return tape_.cut; }
   [[nodiscard]] const std::string& error() const override { return tape_.error; }
 

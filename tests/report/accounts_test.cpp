@@ -94,15 +94,18 @@ std::pair<std::uint64_t, std::vector<Time>> sums_of(const Rows& rows) {
   return {calls, kinds};
 }
 
-TEST_F(Accounts, OfSizesAndOfPhasesAddUpToThoseOfFunctions) {
+TEST_F(Accounts, OfSizesPhasesAndPlacesAddUpToThoseOfFunctions) {
   for (std::size_t rank = 0; rank < tapes_.size(); ++rank) {
     test::Tape& tape = tapes_[rank];
     const int next = static_cast<int>(rank + 1) % 3;
     const int last = static_cast<int>(rank + 2) % 3;
     for (const auto& [phase, bytes] : {std::pair("solve", 100), {"solve", 100'000}, {"write", 0}}) {
       tape.phase(phase == std::string_view("solve") ? 1 : 2, phase);
+      tape.at("app+0x10");
       const auto in = tape.irecv(last, static_cast<std::uint64_t>(bytes));
+      tape.at("app+0x20");
       const auto out = tape.isend(next, static_cast<std::uint64_t>(bytes));
+      tape.at(rank == 0 ? "app+0x10" : "lib.so+0x30");
       tape.wait({in, out});
     }
     tape.phase(-2);
@@ -113,6 +116,15 @@ TEST_F(Accounts, OfSizesAndOfPhasesAddUpToThoseOfFunctions) {
     const ReportAccounts accounts = accounts_over(name.c_str());
     EXPECT_EQ(sums_of(accounts.sizes), sums_of(accounts.functions)) << name;
     EXPECT_EQ(sums_of(accounts.phases), sums_of(accounts.functions)) << name;
+    EXPECT_EQ(sums_of(accounts.sites), sums_of(accounts.functions)) << name;
+    std::vector<std::string> places;
+    for (const ReportSiteAccount& row : accounts.sites) {
+      if (!row.site.empty())
+        places.push_back(row.function + " " + row.site + " " + std::to_string(row.calls));
+    }
+    EXPECT_THAT(places, testing::UnorderedElementsAre("MPI_Recv app+0x10 9", "MPI_Send app+0x20 9",
+                                                      "MPI_Wait app+0x10 3", "MPI_Wait lib.so+0x30 6"))
+        << name;
     std::vector<std::string> phases;
     for (const ReportPhaseAccount& row : accounts.phases)
       phases.push_back(row.phase + " " + std::to_string(row.level) + " " + std::to_string(row.calls));

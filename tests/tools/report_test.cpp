@@ -117,9 +117,9 @@ TEST(AccountLines, OfPhasesAreThereWhereThereAreSeveral) {
   parts.of(TimeKind::kTransfer) = Time::us(3);
   parts.of(TimeKind::kSoftware) = Time::us(1);
   accounts.phases = {{"solve", 1, 12, parts}};
-  EXPECT_TRUE(phase_account_lines(accounts).empty());
+  EXPECT_TRUE(more_account_lines(accounts).empty());
   accounts.phases.push_back({"", 0, 4, parts});
-  const std::vector<std::string> lines = phase_account_lines(accounts);
+  const std::vector<std::string> lines = more_account_lines(accounts);
   ASSERT_EQ(lines.size(), 4U);
   EXPECT_THAT(lines[0], testing::StartsWith("phase "));
   EXPECT_THAT(lines[1], testing::MatchesRegex("solve +12 +4.000 us +75.0 % +25.0 % .*"));
