@@ -49,6 +49,8 @@ std::string troff(std::string_view text) {
       out += "\\e";
     } else if (c == '-') {
       out += "\\-";
+    } else if (c == '|') {
+      out += "|\\:";  // a long choice may be broken there
     } else {
       out += c;
     }

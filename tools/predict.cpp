@@ -182,13 +182,13 @@ std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points
       const auto say = [&](std::size_t done) {
         progress.say("{}/{} {} {} ranks {} bytes", done, all, backend->name, point.ranks, point.bytes);
       };
+      say(at + 1);
       std::string problem;
       if (shared != nullptr) {
         const auto record = shared->wait_for(at, say);
         if (!record) return answers;
         answers.push_back(answer_of(*record, {point, backend}, problem));
       } else {
-        say(at + 1);
         const std::unique_ptr<ReplayRecords> records = files.records(backend->name, point.ranks);
         answers.push_back(answer_to(setup, point, *backend, options, problem, records.get()));
         if (records != nullptr && answers.back().forecast.declined.empty())

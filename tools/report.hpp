@@ -138,6 +138,9 @@ std::vector<std::string> account_lines(const ReportAccounts& accounts, AccountsB
 /// Below the lines of functions: those of phases, where there is more than one, and of the places with the
 /// most time.
 std::vector<std::string> more_account_lines(const ReportAccounts& accounts);
+/// Of two versions of a program, what calls from each of its functions take; by function, since lines move.
+/// Empty: no place has a name.
+std::vector<std::string> place_change_lines(const ReportAccounts& before, const ReportAccounts& after);
 /// Who sends how much to whom: of few ranks as a matrix, of more the pairs with the most.
 std::vector<std::string> traffic_lines(const std::vector<ReportTraffic>& traffic, std::uint64_t ranks);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 
 #include "lib/configuration/names.hpp"
 #include "lib/report/accounts.hpp"
@@ -100,6 +101,65 @@ std::vector<std::string> account_lines(const ReportAccounts& accounts, AccountsB
   return table.lines();
 }
 
+namespace {
+
+/// "exchange (halo.c)" of "exchange, halo.c:48": lines move from one version of a program to the next,
+/// functions stay. Empty: the place has no name.
+std::string function_around(const ReportSiteAccount& site) {
+  const std::string& place = site.place;
+  const std::size_t comma = place.rfind(", ");
+  if (comma == std::string::npos) return place.substr(0, place.rfind(" ("));
+  return fmt::format("{} ({})", place.substr(0, comma),
+                     place.substr(comma + 2, place.rfind(':') - comma - 2));
+}
+
+/// "16 000 -> 40"; one of them where both are the same.
+std::string arrow(std::string before, std::string after) {
+  return before == after ? std::move(before) : fmt::format("{} -> {}", before, after);
+}
+
+std::string difference_text(Time before, Time after) {
+  if (before == after) return "-";
+  return fmt::format("{}{}", after < before ? "-" : "+",
+                     time_text(later(before, after) - std::min(before, after)));
+}
+
+}  // namespace
+
+std::vector<std::string> place_change_lines(const ReportAccounts& before, const ReportAccounts& after) {
+  struct Total {
+    std::uint64_t calls = 0;
+    Time time;
+  };
+  std::map<std::string, std::array<Total, 2>> places;
+  for (const ReportAccounts* const side : {&before, &after}) {
+    for (const ReportSiteAccount& site : side->sites) {
+      if (site.place.empty()) continue;
+      Total& total =
+          places[fmt::format("{} in {}", site.function, function_around(site))][side == &after ? 1 : 0];
+      total.calls += site.calls;
+      total.time += site.parts.sum();
+    }
+  }
+  if (places.empty()) return {};
+  std::vector<std::pair<std::string, std::array<Total, 2>>> rows(places.begin(), places.end());
+  const auto size_of_change = [](const auto& row) {
+    const auto& [was, is] = row.second;
+    return later(was.time, is.time) - std::min(was.time, is.time);
+  };
+  std::ranges::stable_sort(
+      rows, [&](const auto& a, const auto& b) { return size_of_change(a) > size_of_change(b); });
+  Columns table({"called from", "calls", "time", "difference"});
+  for (std::size_t i = 0; i < std::min(rows.size(), kShownSites); ++i) {
+    const auto& [was, is] = rows[i].second;
+    table.add({printable(rows[i].first), arrow(count_text(was.calls), count_text(is.calls)),
+               arrow(time_text(was.time), time_text(is.time)), difference_text(was.time, is.time)});
+  }
+  std::vector<std::string> lines = table.lines();
+  if (rows.size() > kShownSites) lines.push_back(and_more_text(rows.size() - kShownSites));
+  return lines;
+}
+
 std::vector<std::string> traffic_lines(const std::vector<ReportTraffic>& traffic, std::uint64_t ranks) {
   constexpr std::uint64_t kMostInMatrix = 16;
   constexpr std::size_t kMostPairs = 8;
@@ -149,11 +209,6 @@ void print_traffic(const std::vector<ShownLane>& lanes) {
     fmt::print("{}\n", line);
 }
 
-/// "16 000 -> 40"; one of them where both are the same.
-std::string arrow(std::string before, std::string after) {
-  return before == after ? std::move(before) : fmt::format("{} -> {}", before, after);
-}
-
 void print_changes(const ShownLane& before, const ShownLane& after) {
   fmt::print("\nFrom {} to {}:\n", printable(before.label), printable(after.label));
   if (before.lane->run && after.lane->run && before.lane->run->end > Time())
@@ -168,11 +223,11 @@ void print_changes(const ShownLane& before, const ShownLane& after) {
     table.add({printable(change.name), arrow(count_text(change.before.count), count_text(change.after.count)),
                arrow(size(change.before), size(change.after)),
                arrow(time_text(change.before.modelled), time_text(change.after.modelled)),
-               change.difference() == Time()
-                   ? "-"
-                   : fmt::format("{}{}", change.after.modelled < change.before.modelled ? "-" : "+",
-                                 time_text(change.difference()))});
+               difference_text(change.before.modelled, change.after.modelled)});
   table.print();
+  if (!before.lane->accounts || !after.lane->accounts) return;
+  for (const std::string& line : place_change_lines(*before.lane->accounts, *after.lane->accounts))
+    fmt::print("{}\n", line);
 }
 
 /// What each report after the first changes, over the hardware that the first one has as well.

@@ -251,7 +251,7 @@ class Figures(unittest.TestCase):
         ("docs/recording.md", "at most 8192 symbols", "lib/recording/format.hpp", "kMostSymbols = 8192;"),
         ("docs/recording.md", "at most 1,048,576 values", "lib/recording/format.hpp", "kMostValues = std::size_t{1} << 20U;"),
         ("docs/recording.md", "three times as many", "lib/recording/format.hpp", "kMostBlockValues = 3 * kMostValues;"),
-        ("docs/recording.md", "version, 32 bits: 4", "lib/recording/format.hpp", "kVersion = 4;"),
+        ("docs/recording.md", "version, 32 bits: 5", "lib/recording/format.hpp", "kVersion = 5;"),
         ("docs/recording.md", "gaps of up to 1 us", "lib/recording/event.hpp", "kBriefGap = 1000;"),
         ("docs/recording.md", "`FILE.rank-N`", "lib/recording/recording.cpp", '"{}.rank-{}"'),
         ("docs/report.md", "up to 2^24 messages", "lib/replay/replay_log.hpp", "kMostWaits = std::size_t{1} << 24;"),

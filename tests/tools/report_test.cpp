@@ -111,6 +111,27 @@ TEST(TheTraffic, OfManyRanksSaysHowMuchItLeavesOut) {
   EXPECT_THAT(traffic_lines(traffic, 20).back(), Not(HasSubstr("more")));
 }
 
+TEST(AccountLines, OfTwoVersionsAreHeldAgainstEachOtherByFunction) {
+  TimeParts short_time, long_time;
+  short_time.of(TimeKind::kTransfer) = Time::us(1);
+  long_time.of(TimeKind::kTransfer) = Time::us(5);
+  ReportAccounts before, after;
+  before.sites = {{"MPI_Send", "app+0x10", "exchange, app.c:48", 10, long_time},
+                  {"MPI_Send", "app+0x20", "exchange, app.c:49", 10, long_time},
+                  {"MPI_Bcast", "app+0x30", "main, app.c:80", 1, short_time},
+                  {"MPI_Barrier", "app+0x40", "", 1, long_time}};
+  after.sites = {{"MPI_Send", "app+0x18", "exchange, app.c:60", 10, short_time},
+                 {"MPI_Bcast", "app+0x38", "main, app.c:92", 1, short_time},
+                 {"MPI_Wait", "app+0x48", "finish (app+0x48)", 3, short_time}};
+  const std::vector<std::string> lines = place_change_lines(before, after);
+  ASSERT_EQ(lines.size(), 4U);
+  EXPECT_THAT(lines[1], testing::MatchesRegex(
+                            "MPI_Send in exchange .app.c. +20 -> 10 +10.00 us -> 1.000 us +-9.000 us"));
+  EXPECT_THAT(lines[2], testing::MatchesRegex("MPI_Wait in finish +0 -> 3 +0 -> 1.000 us +.1.000 us"));
+  EXPECT_THAT(lines[3], testing::MatchesRegex("MPI_Bcast in main .app.c. +1 +1.000 us +-"));
+  EXPECT_TRUE(place_change_lines({}, {}).empty());
+}
+
 TEST(AccountLines, OfPhasesAreThereWhereThereAreSeveral) {
   ReportAccounts accounts;
   TimeParts parts;
