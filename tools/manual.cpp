@@ -62,7 +62,7 @@ std::string troff(std::string_view text) {
 class Page {
  public:
   Page(std::string_view name, int section, std::string_view summary)
-      : text_(fmt::format(".TH {0} {1} \"\" \"offramp {2}\" \"Offramp\"\n.SH NAME\n{3} \\- {4}\n",
+      : text_(fmt::format(".TH {0} {1} \"\" \"offramp {2}\" \"Offramp\"\n.ad l\n.SH NAME\n{3} \\- {4}\n",
                           in_capitals(name), section, OFFRAMP_VERSION, troff(name), troff(summary))) {}
 
   void heading(std::string_view text) { text_ += fmt::format(".SH \"{}\"\n", text); }
