@@ -103,14 +103,11 @@ std::vector<std::string> account_lines(const ReportAccounts& accounts, AccountsB
 
 namespace {
 
-/// "exchange (halo.c)" of "exchange, halo.c:48": lines move from one version of a program to the next,
-/// functions stay. Empty: the place has no name.
+/// "exchange" of "exchange, halo.c:48": lines, and files, are other ones in another version of a program.
+/// Empty: the place has no name.
 std::string function_around(const ReportSiteAccount& site) {
-  const std::string& place = site.place;
-  const std::size_t comma = place.rfind(", ");
-  if (comma == std::string::npos) return place.substr(0, place.rfind(" ("));
-  return fmt::format("{} ({})", place.substr(0, comma),
-                     place.substr(comma + 2, place.rfind(':') - comma - 2));
+  const std::size_t comma = site.place.rfind(", ");
+  return site.place.substr(0, comma == std::string::npos ? site.place.rfind(" (") : comma);
 }
 
 /// "16 000 -> 40"; one of them where both are the same.

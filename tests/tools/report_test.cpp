@@ -125,10 +125,10 @@ TEST(AccountLines, OfTwoVersionsAreHeldAgainstEachOtherByFunction) {
                  {"MPI_Wait", "app+0x48", "finish (app+0x48)", 3, short_time}};
   const std::vector<std::string> lines = place_change_lines(before, after);
   ASSERT_EQ(lines.size(), 4U);
-  EXPECT_THAT(lines[1], testing::MatchesRegex(
-                            "MPI_Send in exchange .app.c. +20 -> 10 +10.00 us -> 1.000 us +-9.000 us"));
+  EXPECT_THAT(lines[1],
+              testing::MatchesRegex("MPI_Send in exchange +20 -> 10 +10.00 us -> 1.000 us +-9.000 us"));
   EXPECT_THAT(lines[2], testing::MatchesRegex("MPI_Wait in finish +0 -> 3 +0 -> 1.000 us +.1.000 us"));
-  EXPECT_THAT(lines[3], testing::MatchesRegex("MPI_Bcast in main .app.c. +1 +1.000 us +-"));
+  EXPECT_THAT(lines[3], testing::MatchesRegex("MPI_Bcast in main +1 +1.000 us +-"));
   EXPECT_TRUE(place_change_lines({}, {}).empty());
 }
 
