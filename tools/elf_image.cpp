@@ -160,7 +160,7 @@ std::string build_id_of_file(const std::string& path) {
     std::size_t name = 0, content = 0;
     for (std::size_t at = 0; (at = gelf_getnote(data, at, &note, &name, &content)) > 0;) {
       const auto* const bytes = static_cast<const char*>(data->d_buf);
-      constexpr std::string_view kOwner("GNU", 4);
+      constexpr std::string_view kOwner("GNU\0", 4);
       if (note.n_type != NT_GNU_BUILD_ID || std::string_view(bytes + name, note.n_namesz) != kOwner) continue;
       std::string text;
       for (const char byte : std::string_view(bytes + content, note.n_descsz))

@@ -42,7 +42,7 @@ struct Wanted {
 
 /// The note of the linker among those of a segment; empty: it is not there.
 std::string build_id_in(const char* at, std::size_t size) {
-  constexpr std::string_view kOwner("GNU", 4);
+  constexpr std::string_view kOwner("GNU\0", 4);
   while (size >= sizeof(ElfW(Nhdr))) {
     ElfW(Nhdr) note;
     std::memcpy(&note, at, sizeof note);
