@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
-#include <thread>
 
 #include "lib/fabric/memory_fabric.hpp"
 
@@ -99,19 +98,16 @@ class NodeFabric final : public ProcessFabric {
 
   int progress(Sink& sink) override {
     int events = 0;
-    rings_.for_each_sender([&](std::size_t index) { events += read(index, sink) ? 1 : 0; });
+    rings_.for_each_sender([&](std::size_t index) {
+      events +=
+          rings_.read(index, sink, [&](const auto& message) { return take(index, message, sink); }) ? 1 : 0;
+    });
     if (waiting_ > 0) events += write_waiting();
     return events + self_.progress(sink);
   }
 
   void close(Sink& sink) override {
-    // What is queued goes out, unless its receiver has stopped to take messages. All have received what they
-    // ever will by now: what is queued tells a sender that nobody wants its message.
-    constexpr int kPatience = 100'000;
-    for (int idle = 0; idle < kPatience && waiting_ > 0;) {
-      idle = progress(sink) > 0 ? 0 : idle + 1;
-      if (idle % 64 == 63) std::this_thread::yield();  // the receiver may have no core of its own
-    }
+    let_out(sink, [this] { return waiting_ == 0; });
     closed_ = true;
   }
 
@@ -128,7 +124,6 @@ class NodeFabric final : public ProcessFabric {
     RingWriter* ring = nullptr;
     pid_t process = 0;
     std::deque<Waiting> waiting;
-    bool damaged = false;  // its ring to this rank
   };
   /// A payload at another rank.
   struct Remote {
@@ -208,37 +203,20 @@ class NodeFabric final : public ProcessFabric {
     return events;
   }
 
-  /// Takes the next message if there is one. One at a time: whoever waits for it goes on before others come,
-  /// for which there may be no receive yet.
-  bool read(std::size_t index, Sink& sink) {
-    Peer& from = peers_[index];
-    if (from.damaged) return false;
-    RingReader& ring = rings_.from(index);
-    RingReader::Message message;
-    const RingReader::State state = ring.look(message);
-    if (state == RingReader::State::kEmpty) return false;
-    from.damaged = state == RingReader::State::kDamaged || !take(index, message, sink);
-    if (from.damaged) {
-      sink.deliver({});  // is refused, and counted
-      return false;
-    }
-    ring.done(message);
-    return true;
-  }
-
-  /// False: no rank sends such a thing.
-  bool take(std::size_t index, const RingReader::Message& message, Sink& sink) {
+  NodeRings::Taken take(std::size_t index, const RingReader::Message& message, Sink& sink) {
+    using Taken = NodeRings::Taken;
     if (message.after == static_cast<std::uint32_t>(Kind::kMessage)) {
       sink.deliver({message.header, message.payload.data(), message.payload.size()});
-      return true;
+      return Taken::kYes;
     }
     Place place;
-    if (message.payload.size() != sizeof place) return false;
+    if (message.payload.size() != sizeof place) return Taken::kDamaged;
     std::memcpy(&place, message.payload.data(), sizeof place);
-    if (message.after == static_cast<std::uint32_t>(Kind::kEnd)) return end_offer(place.offer, index);
-    if (message.after != static_cast<std::uint32_t>(Kind::kOffer)) return false;
+    if (message.after == static_cast<std::uint32_t>(Kind::kEnd))
+      return end_offer(place.offer, index) ? Taken::kYes : Taken::kDamaged;
+    if (message.after != static_cast<std::uint32_t>(Kind::kOffer)) return Taken::kDamaged;
     sink.deliver({message.header, nullptr, place.size, new Remote{index, place}});
-    return true;
+    return Taken::kYes;
   }
 
   int rank_;

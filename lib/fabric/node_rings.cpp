@@ -98,7 +98,7 @@ void NodeRings::open(const std::vector<int>& node, int rank, double bytes, const
   joins_all_ = true;
   for (std::size_t i = 0; i < node.size(); ++i) {
     const bool there = verdicts[static_cast<std::size_t>(node[i])] == "+";
-    incoming_.emplace_back(ring(self_, i));
+    incoming_.push_back({RingReader(ring(self_, i)), false});
     if (i != self_ && there) outgoing_[i].state = Way::kUnused;
     joins_all_ = joins_all_ && there;
   }

@@ -44,8 +44,27 @@ class NodeRings {
     Outgoing& to = outgoing_[index];
     return to.state == Way::kReady || (to.state == Way::kUnused && prepare(index)) ? &to.ring : nullptr;
   }
-  /// The ring from a rank of the node.
-  RingReader& from(std::size_t index) { return incoming_[index]; }
+  enum class Taken : std::uint8_t {
+    kYes,
+    kNotYet,  // the message stays the next one
+    kDamaged  // no rank sends such a thing: nothing more comes from there
+  };
+  /// Hands the next message from a rank of the node to take(message), if there is one. One at a time: whoever
+  /// waits for it goes on before others come, for which there may be no receive yet. sink: hears of damage by
+  /// a message without a header, which is refused and counted. False: nothing was taken.
+  template <typename Take>
+  bool read(std::size_t index, Fabric::Sink& sink, Take take) {
+    Incoming& from = incoming_[index];
+    if (from.damaged) return false;
+    RingReader::Message message;
+    const RingReader::State state = from.ring.look(message);
+    if (state == RingReader::State::kEmpty) return false;
+    const Taken taken = state == RingReader::State::kDamaged ? Taken::kDamaged : take(message);
+    if (taken == Taken::kYes) from.ring.done(message);
+    from.damaged = taken == Taken::kDamaged;
+    if (from.damaged) sink.deliver({});
+    return taken == Taken::kYes;
+  }
 
   /// Tells a rank of the node that a message for it is on its way elsewhere, and how many this one was told
   /// of.
@@ -68,6 +87,10 @@ class NodeRings {
 
  private:
   enum class Way : std::uint8_t { kNone, kUnused, kReady };
+  struct Incoming {
+    RingReader ring;
+    bool damaged = false;
+  };
   struct Outgoing {
     RingWriter ring;
     Way state = Way::kNone;
@@ -98,7 +121,7 @@ class NodeRings {
   std::size_t self_ = 0;
   std::uint64_t* board_ = nullptr;  // of this rank: what was announced, and who has written to its rings
   std::vector<Outgoing> outgoing_;
-  std::vector<RingReader> incoming_;
+  std::vector<Incoming> incoming_;
 };
 
 }  // namespace offramp

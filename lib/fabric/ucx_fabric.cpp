@@ -11,7 +11,6 @@
 
 #include <cstdlib>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "lib/fabric/memory_fabric.hpp"
@@ -162,19 +161,13 @@ class UcxFabric final : public ProcessFabric {
   [[nodiscard]] std::string version() const override { return ucp_get_version_string(); }
 
   void close(Sink& sink) override {
-    // What is queued goes out, unless its receiver has stopped to take messages. All have received what they
-    // ever will by now: what is queued tells a sender that nobody wants its message, and so has time to lose
-    // but no data. Endpoints end with the worker: closing them one by one would need the peer's help, or
-    // error handling, which costs transports.
-    constexpr int kPatience = 100'000;
+    // Endpoints end with the worker: closing them one by one would need the peer's help, or error handling,
+    // which costs transports.
     ucp_request_param_t param;
     param.op_attr_mask = 0;
     const ucs_status_ptr_t request = ucp_worker_flush_nbx(worker_, &param);
     if (UCS_PTR_IS_PTR(request)) {
-      for (int idle = 0; idle < kPatience && ucp_request_check_status(request) == UCS_INPROGRESS;) {
-        idle = progress(sink) > 0 ? 0 : idle + 1;
-        if (idle % 64 == 63) std::this_thread::yield();  // the receiver may have no core of its own
-      }
+      let_out(sink, [request] { return ucp_request_check_status(request) != UCS_INPROGRESS; });
       ucp_request_free(request);
     }
     closed_ = true;
@@ -187,7 +180,6 @@ class UcxFabric final : public ProcessFabric {
     std::size_t index = 0;
     std::uint32_t sent = 0;
     std::uint32_t received = 0;
-    bool damaged = false;  // its ring
   };
 
   void open_rings(const UcxOptions& options) {
@@ -206,23 +198,12 @@ class UcxFabric final : public ProcessFabric {
            ring->write(header, payload, to.sent);
   }
 
-  /// Delivers the next message if there is one. One at a time: whoever waits for it goes on before others
-  /// come, for which there may be no receive yet.
   bool read_ring(Neighbour& from) {
-    if (from.damaged) return false;
-    RingReader& ring = rings_.from(from.index);
-    RingReader::Message message;
-    const RingReader::State state = ring.look(message);
-    if (state == RingReader::State::kEmpty) return false;
-    from.damaged = state == RingReader::State::kDamaged;
-    if (from.damaged) {
-      sink_->deliver({});  // is refused, and counted
-      return false;
-    }
-    if (message.after != from.received) return false;  // UCX is behind
-    sink_->deliver({message.header, message.payload.data(), message.payload.size()});
-    ring.done(message);
-    return true;
+    return rings_.read(from.index, *sink_, [&](const RingReader::Message& message) {
+      if (message.after != from.received) return NodeRings::Taken::kNotYet;  // UCX is behind
+      sink_->deliver({message.header, message.payload.data(), message.payload.size()});
+      return NodeRings::Taken::kYes;
+    });
   }
 
   /// Not only when something is known to come: UCX has work of its own at times.

@@ -221,6 +221,12 @@ class Node {
   std::vector<std::unique_ptr<NodeRings>> rings_;
 };
 
+/// Counts messages without a header, by which a ring tells that it is damaged.
+struct Refusals final : Fabric::Sink {
+  void deliver(const Fabric::Inbound& message) override { count += message.header.empty() ? 1 : 0; }
+  int count = 0;
+};
+
 std::vector<std::size_t> senders(NodeRings& rings) {
   std::vector<std::size_t> found;
   rings.for_each_sender([&](std::size_t index) { found.push_back(index); });
@@ -243,11 +249,36 @@ TEST(NodeRings, LeadFromEachRankToEachOther) {
   for (std::size_t to = 0; to < 3; ++to) {
     EXPECT_EQ(senders(node.at(to)).size(), 2U);
     node.at(to).for_each_sender([&](std::size_t from) {
-      RingReader::Message message;
-      ASSERT_EQ(node.at(to).from(from).look(message), State::kMessage);
-      EXPECT_TRUE(equal(message.header, pattern(8, static_cast<std::uint32_t>(10 * from + to))));
+      Refusals refusals;
+      EXPECT_TRUE(node.at(to).read(from, refusals, [&](const RingReader::Message& message) {
+        EXPECT_TRUE(equal(message.header, pattern(8, static_cast<std::uint32_t>(10 * from + to))));
+        return NodeRings::Taken::kYes;
+      }));
+      EXPECT_EQ(refusals.count, 0);
     });
   }
+}
+
+TEST(NodeRings, ReadAMessageUntilItIsTakenAndNothingBehindDamage) {
+  Node node({{0, 1}, {0, 1}}, 2);
+  RingWriter* const ring = node.at(0).towards(1);
+  ASSERT_NE(ring, nullptr);
+  for (std::uint32_t i = 0; i < 3; ++i) ASSERT_TRUE(ring->write(pattern(8, i), {}, i));
+  Refusals refusals;
+  std::vector<std::uint32_t> seen;
+  const auto read = [&](NodeRings::Taken answer) {
+    return node.at(1).read(0, refusals, [&](const RingReader::Message& message) {
+      seen.push_back(message.after);
+      return answer;
+    });
+  };
+  EXPECT_FALSE(read(NodeRings::Taken::kNotYet));
+  EXPECT_TRUE(read(NodeRings::Taken::kYes));
+  EXPECT_EQ(refusals.count, 0);
+  EXPECT_FALSE(read(NodeRings::Taken::kDamaged));
+  EXPECT_FALSE(read(NodeRings::Taken::kYes));
+  EXPECT_EQ(refusals.count, 1);
+  EXPECT_EQ(seen, (std::vector<std::uint32_t>{0, 0, 1}));
 }
 
 TEST(NodeRings, NameOnlyThoseSendersThatHaveWritten) {
