@@ -191,9 +191,9 @@ Recorded gather_recording(Session& session, const WorldApart& apart) {
   if (!configuration.record.empty()) {
     recorded.recording = parts_of_all(session, apart);
     if (const std::uint64_t ended = apart.sum(recorder.complete() ? 0 : 1); ended > 0)
-      recorded.unsettled = fmt::format(
-          "the recording of {} ends early; offramp replay --partial {} shows what there is",
-          counted(ended, "rank"), recorded.path);
+      recorded.unsettled =
+          fmt::format("the recording of {} ends early; offramp replay --partial {} shows what there is",
+                      counted(ended, "rank"), recorded.path);
     return recorded;
   }
   std::vector<std::string> parts = apart.gather(recorder.finish());
