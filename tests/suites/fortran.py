@@ -3,10 +3,11 @@ here it is checked that no function of the list is missing in it, and that its c
 
 import json
 import os
+import re
 import subprocess
 import tempfile
 
-from launch import lacks_processes, mpirun, openmpi_release, starts_several_programs
+from launch import base_environment, lacks_processes, mpirun, openmpi_release, run as launch, starts_several_programs
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINDINGS = {"MPIF": "mpif.h", "MPI": "use mpi", "F08": "use mpi_f08"}
@@ -47,7 +48,8 @@ def counts_in(report):
         return {call: figures["count"] for call, figures in json.load(file)["calls"].items()}
 
 
-def run(arguments, tally):
+def run(arguments, tally, tools=None):
+    """tools: the build with the tools, where arguments.build has none."""
     seen = {}
     for binding, name in BINDINGS.items():
         program = os.path.join(arguments.build, "tests/fortran", binding, "every_call")
@@ -78,6 +80,7 @@ def run(arguments, tally):
             differing = {call: counts for call, counts in differing.items() if len(set(counts)) > 1}
             tally.record(f"fortran/{backend}: as many calls from every binding", not differing, str(differing))
     threads(arguments, tally)
+    places(arguments, tally, tools or arguments.build)
     reason = lacks_processes(arguments.build)
     if reason:
         tally.skip("fortran/other processes", reason)
@@ -86,6 +89,30 @@ def run(arguments, tally):
         backends = (arguments.backends * len(BINDINGS))[2 * i:2 * i + 2]
         for backend in [None, *dict.fromkeys(backends)]:
             dynamic(arguments, tally, binding, backend)
+
+
+def places(arguments, tally, tools):
+    """Calls of a recording come from the lines of the program, not from the MPI library's layers between it and Offramp."""
+    with open(os.path.join(ROOT, "tests/mpi/fortran.F90"), encoding="utf-8") as file:
+        lines = file.read().upper().split("\n")
+    for binding in BINDINGS.values():
+        label = f"fortran/{binding}: calls have the places that they come from"
+        if not tally.wants(label):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "a.rec")
+            program = os.path.join(arguments.build, "tests/mpi/fortran_" + binding.replace("use mpi_", "").replace(" ", "").replace(".h", ""))
+            result = mpirun(arguments.build, "host", 2, [program], 60, {"OFFRAMP_RECORD": file}, cwd=folder)
+            told = launch([os.path.join(tools, "bin/offramp"), "info", "--json", file], base_environment(), 60)
+        known = json.loads(told.output)["places"] if told.ok else []
+        wrong = []
+        for place in known:
+            found = re.fullmatch(r"[\w.]+, fortran\.F90:(\d+)", place["name"])
+            line = int(found[1]) if found else 0  # of the end of the statement, or of its beginning
+            if place["function"].upper() not in "".join(lines[max(line - 4, 0):line + 3]):
+                wrong.append(place)
+        # gfortran gives the call of MPI_Buffer_detach to the line of a declaration.
+        tally.record(label, result.ok and len(known) > 40 and {place["function"] for place in wrong} <= {"MPI_Buffer_detach"}, f"{wrong}\n{result.output}{told.output}", result.seconds)
 
 
 def start_hangs(output):

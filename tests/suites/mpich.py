@@ -65,7 +65,7 @@ def run(arguments, tally):
             Run(within, tally, lambda name, backend=backend, ranks=ranks: f"mpich/{name} {backend or 'native'} {ranks} ranks",
                 backend, ranks, separate=False).all([name for name in chosen if max(2, least_ranks(name)) == ranks])
     within.backends = arguments.backends if arguments.thorough else arguments.backends[1:2]
-    fortran.run(within, Within(tally))
+    fortran.run(within, Within(tally), arguments.build)
     mpi4.run(arguments, build, tally)
     for backend in arguments.backends:
         same_times(arguments, build, tally, backend)

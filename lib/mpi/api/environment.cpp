@@ -259,7 +259,7 @@ double Wtime() {
   Session& session = *Session::current;
   const auto guard = session.lock();
   if (session.settled_clock() != nullptr) {
-    session.recorder()->enter(Function::kWtime, __builtin_return_address(0));
+    session.recorder()->enter(Function::kWtime, CallPlace::here());
     const std::optional<std::uint64_t> calls = session.recorder()->clock_read();
     session.recorder()->leave(Function::kWtime);
     return calls ? session.settled_clock()->read(*calls, native.Wtime()) : native.Wtime();

@@ -36,12 +36,12 @@ std::string_view name_at(const char* text, std::array<char, kLongestName>& copy)
   return printable ? name : std::string_view();
 }
 
-void record_phase(int level, const char* text, const void* site) {
+void record_phase(int level, const char* text, CallPlace place) {
   if (Session::current == nullptr || Session::current->recorder() == nullptr) return;
   Session& session = *Session::current;
   const auto guard = session.lock();
   std::array<char, kLongestName> copy{};
-  session.recorder()->enter(Function::kCount, site);  // not among the generated functions
+  session.recorder()->enter(Function::kCount, place);  // not among the generated functions
   session.recorder()->phase(level, name_at(text, copy));
   session.recorder()->leave(Function::kCount);
 }
@@ -55,7 +55,7 @@ OFFRAMP_EXPORT int MPI_Pcontrol(const int level, ...) {
   va_start(rest, level);
   const char* const text = va_arg(rest, const char*);
   va_end(rest);
-  offramp::record_phase(level, text, __builtin_return_address(0));
+  offramp::record_phase(level, text, offramp::CallPlace::here());
   return MPI_SUCCESS;
 }
 OFFRAMP_EXPORT int PMPI_Pcontrol(const int level, ...) __attribute__((alias("MPI_Pcontrol")));

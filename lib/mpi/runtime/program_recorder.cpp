@@ -6,6 +6,8 @@
 // found or the run ends (end_run(), read_late()).
 #include "lib/mpi/runtime/program_recorder.hpp"
 
+#include <unwind.h>
+
 #include <algorithm>
 #include <array>
 #include <ctime>
@@ -185,7 +187,7 @@ void ProgramRecorder::end_time() {
 
 void ProgramRecorder::close() {
   switch_to_this_thread();
-  enter(Function::kFinalize, nullptr);
+  enter(Function::kFinalize, {});
   leave(Function::kFinalize);
 }
 
@@ -206,25 +208,82 @@ ProgramRecorder::Event ProgramRecorder::event(EventKind kind, Function function,
   event.flags |= static_cast<std::uint8_t>(watch_.silent ? 0 : recording::kContinues);
   calls_ += watch_.silent && !is_question(static_cast<Function>(event.call)) ? 1 : 0;
   watch_.silent = false;
-  event.site = number_of(watch_.site);
+  event.site = number_of(watch_.place);
   return recorder_.add(event);
 }
 
-std::uint32_t ProgramRecorder::number_of_other(const void* site) {
-  const auto [place, is_new] = sites_.try_emplace(site, 0);
-  if (is_new) {
-    static const std::string own = call_site(reinterpret_cast<const void*>(&call_names)).path;
-    const CallSite found = call_site(site);
-    // Fortran calls the MPI library's own layer for it, and that calls here: the place says nothing. A call
-    // from Offramp itself is a part of it that is not inlined into the function of the interface.
-    if (!found.object.empty() && !found.object.starts_with("libmpi") && found.path != own) {
-      place->second = recorder_.site(fmt::format("{}+{:#x}", found.object, found.offset));
-      if (std::ranges::find(objects_, found.object, &LoadedObject::name) == objects_.end())
-        objects_.push_back({found.object, build_id_of(found.path), found.path});
-    }
+namespace {
+
+/// The return addresses of the calls that this one is in, the innermost first.
+struct Frames {
+  std::array<const void*, 64> returns{};
+  std::size_t count = 0;
+};
+
+Frames frames_here() {
+  Frames frames;
+  const auto take = [](_Unwind_Context* context, void* data) {
+    Frames& all = *static_cast<Frames*>(data);
+    all.returns[all.count++] = reinterpret_cast<const void*>(_Unwind_GetIP(context));
+    return all.count < all.returns.size() ? _URC_NO_REASON : _URC_END_OF_STACK;
+  };
+  _Unwind_Backtrace(take, &frames);
+  return frames;
+}
+
+/// To which the function returns that contains the site; null: it cannot be found.
+const void* caller_of(const void* site) {
+  const Frames frames = frames_here();
+  const auto end = frames.returns.begin() + static_cast<std::ptrdiff_t>(frames.count);
+  const auto found = std::find(frames.returns.begin(), end, site);
+  return found == end || found + 1 == end ? nullptr : *(found + 1);
+}
+
+/// How many words above the slot that address stands; 0: not within reach. It reads what others have on the
+/// stack.
+__attribute__((no_sanitize("address"))) std::uint32_t words_up_to(const void* address,
+                                                                  const void* const* slot) {
+  constexpr std::uint32_t kReach = 1024;  // the frames of the layers are some hundred bytes
+  for (std::uint32_t up = 1; address != nullptr && up < kReach; ++up) {
+    if (slot[up] == address) return up;
   }
-  known_sites_[reinterpret_cast<std::uintptr_t>(site) >> 2U & (kKnownSites - 1)] = {site, place->second};
-  return place->second;
+  return 0;
+}
+
+}  // namespace
+
+// Fortran calls layers of the MPI library, and those call here. Such a layer's frame has one size, so its
+// return address stands at one distance from that of its call. The unwinder, which takes microseconds, finds
+// it once, and is asked again whether it holds for each caller that is new.
+const ProgramRecorder::KnownSite& ProgramRecorder::look_up(CallPlace place) {
+  const auto [known, is_new] = sites_.try_emplace(place.site, KnownSite{place.site, 0, 0});
+  if (!is_new) return known->second;
+  static const std::string own = call_site(reinterpret_cast<const void*>(&call_names)).path;
+  const CallSite found = call_site(place.site);
+  // A call from Offramp itself is a part of it that is not inlined into the function of the interface.
+  if (found.object.empty() || found.path == own) return known->second;
+  if (found.object.starts_with("libmpi")) {
+    if (place.slot != nullptr) known->second.up = words_up_to(caller_of(place.site), place.slot);
+    return known->second;
+  }
+  known->second.number = recorder_.site(fmt::format("{}+{:#x}", found.object, found.offset));
+  if (std::ranges::find(objects_, found.object, &LoadedObject::name) == objects_.end())
+    objects_.push_back({found.object, build_id_of(found.path), found.path});
+  return known->second;
+}
+
+std::uint32_t ProgramRecorder::number_of_other(CallPlace place) {
+  for (;;) {
+    KnownSite& at_hand = known_site(place.site);
+    if (at_hand.site != place.site) at_hand = look_up(place);
+    if (at_hand.up == 0) return at_hand.number;
+    const CallPlace outer = {place.slot[at_hand.up], place.slot + at_hand.up};
+    if (!sites_.contains(outer.site) && caller_of(place.site) != outer.site) {
+      sites_[place.site].up = at_hand.up = 0;  // its frames differ after all
+      return 0;
+    }
+    place = outer;
+  }
 }
 
 void ProgramRecorder::add_native(Function function) {

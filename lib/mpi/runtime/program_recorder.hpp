@@ -18,6 +18,7 @@
 
 #include "lib/engine/collective.hpp"
 #include "lib/mpi/marshal/point.hpp"
+#include "lib/mpi/runtime/call_place.hpp"
 #include "lib/native/table.hpp"
 #include "lib/recording/recorder.hpp"
 #include "lib/report/call_sites.hpp"
@@ -55,10 +56,10 @@ struct CallWatch {
   std::uint64_t outside = 0;  // spent between calls, and not recorded yet
   std::uint64_t cpu = 0;      // CPU time in nanoseconds, and when it was read
   std::uint64_t cpu_read = 0;
-  const void* site = nullptr;  // of the call
-  bool silent = false;         // no event in this call yet
-  int depth = 0;               // calls that this thread is in: the library makes some within others
-  int hidden = 0;              // not 0: what is called now is the library's affair
+  CallPlace place;      // of the call
+  bool silent = false;  // no event in this call yet
+  int depth = 0;        // calls that this thread is in: the library makes some within others
+  int hidden = 0;       // not 0: what is called now is the library's affair
   // Questions that find nothing, one after the other, are read as a run: the clock at the 1st, 2nd, 4th, 8th,
   // and then every 8th of them.
   bool asks = false;               // the last call was one
@@ -99,11 +100,10 @@ class ProgramRecorder {
   };
 
   // The CPU time between calls: what passes from leave() to enter() of one thread.
-  /// site: the address to which the call returns.
-  [[gnu::always_inline]] void enter(Function function, const void* site) {
+  [[gnu::always_inline]] void enter(Function function, CallPlace place) {
     if (watch_.depth++ > 0) return;
     watch_.silent = true;
-    watch_.site = site;
+    watch_.place = place;
     if (!times_) return;
     if (is_question(function) && watch_.to_skip > 0) {
       --watch_.to_skip;
@@ -207,11 +207,11 @@ class ProgramRecorder {
   std::uint32_t add(Event event);
   void add_native(Function function);
   /// What Event::site counts.
-  [[gnu::always_inline]] std::uint32_t number_of(const void* site) {
-    const KnownSite& known = known_sites_[reinterpret_cast<std::uintptr_t>(site) >> 2U & (kKnownSites - 1)];
-    return known.site == site ? known.number : number_of_other(site);
+  [[gnu::always_inline]] std::uint32_t number_of(CallPlace place) {
+    const KnownSite& known = known_site(place.site);
+    return known.site == place.site && known.up == 0 ? known.number : number_of_other(place);
   }
-  std::uint32_t number_of_other(const void* site);
+  std::uint32_t number_of_other(CallPlace place);
   void begin_time(bool asks_again);
   void end_time();
   void end_run(std::uint64_t now, std::uint64_t gaps, bool asks_again);
@@ -228,12 +228,19 @@ class ProgramRecorder {
   struct KnownSite {
     const void* site = nullptr;
     std::uint32_t number = 0;
+    /// Not 0: the site is in a layer of the MPI library, whose own return address stands so many words
+    /// further up the stack.
+    std::uint32_t up = 0;
   };
   static constexpr std::size_t kKnownSites = 64;  // at hand; a power of two
+  KnownSite& known_site(const void* site) {
+    return known_sites_[reinterpret_cast<std::uintptr_t>(site) >> 2U & (kKnownSites - 1)];
+  }
+  const KnownSite& look_up(CallPlace place);
 
   recording::Recorder recorder_;
   std::array<KnownSite, kKnownSites> known_sites_;
-  std::unordered_map<const void*, std::uint32_t> sites_;
+  std::unordered_map<const void*, KnownSite> sites_;
   std::vector<LoadedObject> objects_;  // that they are in
   bool is_shared_;
   std::uint32_t threads_ = 0;  // that have recorded anything

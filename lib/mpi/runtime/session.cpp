@@ -149,13 +149,13 @@ void Session::restart_cpu_time() {
 
 // --- calls ---
 
-NativeCall::NativeCall(Function function, const void* site) : function_(function) {
+NativeCall::NativeCall(Function function, CallPlace place) : function_(function) {
   Session& session = *Session::current;
   const auto guard = session.lock();
   session.library_has_work();
   session.add_compute_time();
   session.entered(function);
-  if (session.recorder() != nullptr) session.recorder()->enter(function, site);
+  if (session.recorder() != nullptr) session.recorder()->enter(function, place);
   CallCounter& counter = session.counter(function);
   ++counter.count;
   ++counter.native;

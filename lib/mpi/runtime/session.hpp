@@ -28,6 +28,7 @@
 #include "lib/mpi/marshal/marshal_context.hpp"
 #include "lib/mpi/runtime/background_progress.hpp"
 #include "lib/mpi/runtime/bsend.hpp"
+#include "lib/mpi/runtime/call_place.hpp"
 #include "lib/mpi/runtime/meetings.hpp"
 #include "lib/mpi/runtime/program_recorder.hpp"
 #include "lib/mpi/runtime/settled_clock.hpp"
@@ -288,8 +289,8 @@ class Session {
 /// A call that the MPI library carries while a backend is on: counted, and seen by the hang report.
 class NativeCall {
  public:
-  /// site: as for Call.
-  explicit NativeCall(Function function, const void* site = __builtin_return_address(0));
+  /// place: as for Call.
+  explicit NativeCall(Function function, CallPlace place = CallPlace::here());
   ~NativeCall();
   NativeCall(const NativeCall&) = delete;
   NativeCall& operator=(const NativeCall&) = delete;
@@ -302,19 +303,18 @@ class NativeCall {
 /// modelled time that passes in it.
 class Call {
  public:
-  /// site: where the program goes on. As a default it is the return address of the function that this is
-  /// written in, which must be the entry point itself or a part of it that is always inlined.
-  [[gnu::always_inline]] explicit Call(Function function, const void* site = __builtin_return_address(0))
+  /// place: as a default that of the function that this is written in, see CallPlace::here().
+  [[gnu::always_inline]] explicit Call(Function function, CallPlace place = CallPlace::here())
       : session(*Session::current),
         engine(session.engine()),
         lock_(session.lock()),
         function_(function),
-        site_(site) {
+        site_(place.site) {
     session.add_compute_time();
     if (engine.clock() != nullptr) began_ = engine.clock()->now;
     session.entered(function);
-    if (session.recorder() != nullptr) session.recorder()->enter(function, site);
-    engine.enter(static_cast<std::uint16_t>(function), site);
+    if (session.recorder() != nullptr) session.recorder()->enter(function, place);
+    engine.enter(static_cast<std::uint16_t>(function), place.site);
     ++session.counter(function).count;
   }
   [[gnu::always_inline]] ~Call() {
