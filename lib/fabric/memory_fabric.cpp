@@ -116,9 +116,8 @@ class SelfPath::Marking final : public Fabric::Sink {
   Fabric::Sink& sink_;
 };
 
-int SelfPath::progress(Fabric::Sink& sink) {
+int SelfPath::progress_with_all(Fabric::Sink& sink) {
   int events = finished_.notify();
-  if (queue_.empty()) return events;
   Marking marking(sink);
   while (queue_.deliver_one(marking, 0)) ++events;
   return events;

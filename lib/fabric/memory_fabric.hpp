@@ -16,6 +16,7 @@ namespace offramp {
 class FinishedSends {
  public:
   void add(FabricWaiter& waiter) { waiting_.push_back(&waiter); }
+  [[nodiscard]] bool empty() const { return waiting_.empty(); }
   /// Returns the number of callbacks.
   int notify() { return waiting_.empty() ? 0 : notify_all(); }
 
@@ -90,11 +91,14 @@ class SelfPath {
   static void drop(void* remote) { MemoryQueue::drop(untag(remote)); }
 
   /// Senders learn first that they are done. Returns the number of things done.
-  int progress(Fabric::Sink& sink);
+  int progress(Fabric::Sink& sink) {
+    return queue_.empty() && finished_.empty() ? 0 : progress_with_all(sink);
+  }
 
  private:
   static constexpr std::size_t kEagerLimit = 8192;
   class Marking;
+  int progress_with_all(Fabric::Sink& sink);
   static void* untag(void* remote) { return static_cast<std::byte*>(remote) - 1; }
 
   int rank_;

@@ -49,6 +49,8 @@ class NodeRings {
     kNotYet,  // the message stays the next one
     kDamaged  // no rank sends such a thing: nothing more comes from there
   };
+  /// Nothing has come from a rank of the node. False: read() knows.
+  [[nodiscard]] bool is_empty(std::size_t index) const { return incoming_[index].ring.is_empty(); }
   /// Hands the next message from a rank of the node to take(message), if there is one. One at a time: whoever
   /// waits for it goes on before others come, for which there may be no receive yet. sink: hears of damage by
   /// a message without a header, which is refused and counted. False: nothing was taken.
@@ -80,7 +82,7 @@ class NodeRings {
       std::uint64_t bits = std::atomic_ref(board_[1 + i]).load(std::memory_order_relaxed);
       for (; bits != 0; bits &= bits - 1) {
         const std::size_t index = 64 * i + static_cast<std::size_t>(std::countr_zero(bits));
-        if (index < incoming_.size()) visit(index);
+        if (index < layout_.ranks) visit(index);
       }
     }
   }

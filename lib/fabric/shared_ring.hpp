@@ -239,6 +239,7 @@ class RingReader {
   RingReader() = default;
   explicit RingReader(const RingMemory& ring) : ring_(ring) {}
 
+  [[nodiscard]] bool is_empty() const { return load().bits() == 0; }
   /// The next message, which stays the next one until done().
   State look(Message& message) {
     RingWord word = load();

@@ -153,7 +153,9 @@ class UcxFabric final : public ProcessFabric {
   int progress(Sink& sink) override {
     sink_ = &sink;
     int events = 0;
-    rings_.for_each_sender([&](std::size_t index) { events += read_ring(*neighbours_[index]) ? 1 : 0; });
+    rings_.for_each_sender([&](std::size_t index) {
+      if (!rings_.is_empty(index)) events += read_ring(*neighbours_[index]) ? 1 : 0;
+    });
     if (is_turn_of_ucx()) events += static_cast<int>(ucp_worker_progress(worker_));
     return events + self_.progress(sink);
   }

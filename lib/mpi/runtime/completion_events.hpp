@@ -21,6 +21,11 @@ class CompletionEvents {
   /// Where the library is to tell the statuses: where the program wants them, or here if the recording does.
   MPI_Status* statuses(MPI_Status* wanted) { return library_ ? own_statuses(wanted) : wanted; }
 
+  /// The library has told them already, before this was there; the requests are a copy from before that.
+  void has_told(const MPI_Status* statuses) {
+    if (library_) library_->told = statuses;
+  }
+
   // What the program learns.
   void all();
   /// The call has failed: those that it has completed.

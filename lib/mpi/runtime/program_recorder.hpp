@@ -181,6 +181,25 @@ class ProgramRecorder {
     recorder_.polled(static_cast<std::uint16_t>(function));
   }
 
+  /// The next question, if it finds nothing like the one before, is only counted: no clock is read for it.
+  [[nodiscard]] bool asks_again() const {
+    return watch_.to_skip > 0 && watch_.depth == 0 && watch_.hidden == 0;
+  }
+  /// So it was, without enter() and leave().
+  void found_nothing_again(Function function) {
+    --watch_.to_skip;
+    ++watch_.unread_calls;
+    recorder_.polled(static_cast<std::uint16_t>(function));
+  }
+  /// While there is one, what is called is a part of the call that this thread is in.
+  class Within {
+   public:
+    Within() { ++watch_.depth; }
+    ~Within() { --watch_.depth; }
+    Within(const Within&) = delete;
+    Within& operator=(const Within&) = delete;
+  };
+
   /// A new communicator or place; returns its number. id: its members agree on it.
   std::uint32_t communicator(Function function, const Context& members, std::uint64_t id);
   std::uint32_t communicator(Function function, const Context& made) {

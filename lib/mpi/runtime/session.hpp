@@ -233,6 +233,18 @@ class Session {
     if (configuration_.clock != Clock::kModel) return;
     engine_.clock()->now += kQuery;  // clock = model: there is one
   }
+  /// Whether a question that finds nothing, like the one before, is only counted, without a Call: there is no
+  /// other thread, no clock goes on, and none is to be read.
+  [[nodiscard]] bool asks_again() {
+    return !threads_ && !follows_cpu_time_ && engine_.clock() == nullptr &&
+           (recorder_ == nullptr || recorder_->asks_again());
+  }
+  void found_nothing_again(Function function) {
+    entered(function);
+    ++counter(function).count;
+    left();
+    if (recorder_ != nullptr) recorder_->found_nothing_again(function);
+  }
   void restart_compute_time() {
     if (follows_cpu_time_) restart_cpu_time();
   }
