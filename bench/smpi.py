@@ -1,11 +1,14 @@
-"""Runs of a simulator: what they cost, and SimGrid's SMPI (Debian: libsimgrid-dev) with bench/operations.c."""
+"""Runs of a simulator: what they cost, and SimGrid's SMPI (Debian: libsimgrid-dev) with bench/operations.c; clusters of SimGrid on
+which Offramp and SimGrid play the same."""
 
 import os
 import random
+import re
 import shutil
 import signal
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -18,6 +21,42 @@ PLATFORM = """<?xml version='1.0'?>
   <cluster id="hosts" prefix="h" suffix="" radical="0-{last}" speed="1Gf" bw="12.5GBps" lat="{latency}" {more}/>
 </platform>
 """
+
+CLUSTER = """<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <cluster id="c" prefix="h" suffix="" radical="0-{last}" speed="1Gf" bw="12.5GBps" lat="{latency}" {more}/>
+</platform>
+"""
+# SimGrid's model CM02: that of flows, without the factors by which LV08 fits them to TCP.
+FLOWS = ("--cfg=network/model:CM02", "--cfg=network/TCP-gamma:0", "--cfg=network/crosstraffic:0")
+# A NIC as SMPI has it: no framing, and times and bandwidths that vanish beside the messages.
+FREE_NIC = ("framing=1", "pcie=100000", "overhead=0.001", "gap=0.001", "fetch=0", "post=0")
+
+
+def output_of(command, text=None):
+    process = subprocess.run(list(map(str, command)), input=text, capture_output=True, text=True, check=False, timeout=600)
+    if process.returncode != 0:
+        sys.exit(f"error: {' '.join(map(str, command))}\n{process.stdout}{process.stderr}")
+    return process.stdout
+
+
+def difference(ours, theirs):
+    """In percent."""
+    return round(100 * (ours / theirs - 1), 1) + 0.0  # no -0.0
+
+
+def replayed(build, program, platform, settings, sharing="fair", options=()):
+    """Microseconds of a program over a `host` with these settings and a platform file's network."""
+    text = output_of([build / "bin/offramp", "replay", program, "--backend", "host", "--network", platform, *options, "--set",
+                      f"network.sharing={sharing}", *(word for key in settings for word in ("--set", f"host.{key}"))])
+    return float(re.search(r"# host: ([\d.]+) us", text)[1])
+
+
+def write_table(page, name, lines):
+    """Between the comments in the page that name the command."""
+    table = re.compile(rf"(<!-- table: written by {name} --write -->\n).*?(<!-- end of table -->)", re.DOTALL)
+    page.write_text(table.sub(lambda m: m[1] + "\n".join(lines) + "\n" + m[2], page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 class NoEnd(Exception):

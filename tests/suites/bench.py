@@ -5,6 +5,7 @@ import importlib.machinery
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -211,6 +212,16 @@ def networks_agree_with_simgrid(arguments, tally):
     tally.record(label, result.ok and len(rows) == 15, result.output, result.seconds)
 
 
+def exported_programs_take_as_long_in_simgrid(arguments, tally):
+    label = "bench/exported programs end in SimGrid, and take as long there"
+    if not tally.wants(label) or shutil.which("smpirun") is None:
+        return
+    command = [sys.executable, os.path.join(ROOT, "bench/exported"), "--build", arguments.build, "--within", "10"]
+    result = launch(command, base_environment(), 120)
+    rows = re.findall(r"^\| .* \| [\d.]+ \| \d+ \| [+-][\d.]+ % \|$", result.output, re.M)
+    tally.record(label, result.ok and len(rows) == 19, result.output, result.seconds)
+
+
 def strangers_print_modelled_time(arguments, tally):
     """hpcc measures latency and bandwidth on MPI_Wtime, chooses its repetitions by it, and has never heard of Offramp."""
     label = "bench/hpcc prints modelled time"
@@ -244,3 +255,4 @@ def run(arguments, tally):
     ratios_to_native(arguments, tally)
     replays_and_recordings(arguments, tally)
     networks_agree_with_simgrid(arguments, tally)
+    exported_programs_take_as_long_in_simgrid(arguments, tally)
