@@ -62,6 +62,10 @@ CurveCell RankCurve::cell_of(const BackendDescription& backend, const ReplaySour
     cell.why_not = setting.error();
     return cell;
   }
+  if (const CurveCell* const too_many = outgrown(backend.name)) {
+    cell.why_not = too_many->why_not;
+    return cell;
+  }
   // What did not carry the program on fewer ranks is likely not to carry it here.
   if (with_computing() && lacked(backend.name)) {
     Result<ReplayResult> alone = replayed(*setting, source, false);
@@ -85,6 +89,18 @@ CurveCell RankCurve::cell_of(const BackendDescription& backend, const ReplaySour
   }
   cell.why_not = why_not_carried(backend.name, counters);
   return cell;
+}
+
+const CurveCell* RankCurve::outgrown(std::string_view backend) const {
+  const CurveCell* last = nullptr;
+  bool has_counted = false;
+  for (const CurvePoint& point : points_) {
+    const CurveCell* const cell = point.of(backend);
+    if (cell == nullptr) continue;
+    has_counted = has_counted || cell->counts();
+    last = cell;
+  }
+  return has_counted && !last->counts() ? last : nullptr;
 }
 
 bool RankCurve::lacked(std::string_view backend) const {

@@ -54,6 +54,9 @@ class RankCurve {
  private:
   CurveCell cell_of(const BackendDescription& backend, const ReplaySource& source);
   /// It had no time that counts at the number of ranks before.
+  /// The last cell of hardware that carried the program on fewer ranks and no longer does: more are not
+  /// tried.
+  [[nodiscard]] const CurveCell* outgrown(std::string_view backend) const;
   [[nodiscard]] bool lacked(std::string_view backend) const;
   Result<ReplayResult> replayed(const WorldSetting& setting, const ReplaySource& source, bool computes);
 

@@ -293,7 +293,7 @@ class RankHandle {
   friend class world::Thread;
   explicit RankHandle(world::Thread& thread) : thread_(thread) {}
   Task<void> ask();
-  std::vector<Received> learn_as_they_come(const std::vector<RankRequest>& requests);
+  const std::vector<Received>& learn_as_they_come(const std::vector<RankRequest>& requests);
 
   world::Thread& thread_;
 };

@@ -209,6 +209,12 @@ class Core final : private NetworkWorld {
   /// Whether operations are numbered.
   [[nodiscard]] bool is_observed() const { return is_observed_; }
   [[nodiscard]] Time now() const override { return now_; }
+  /// Memory for a wait that learns of its operations in the order of their ends, until the next one does.
+  struct Learning {
+    std::vector<std::pair<Time, std::size_t>> order;
+    std::vector<Received> received;
+  };
+  [[nodiscard]] Learning& learning() { return learning_; }
   [[nodiscard]] Rank& rank(int rank);
   [[nodiscard]] Rank* rank_if_used(int rank) const { return ranks_[static_cast<std::size_t>(rank)].get(); }
   [[nodiscard]] const Communicator& everyone() const { return everyone_; }
@@ -432,6 +438,7 @@ class Core final : private NetworkWorld {
   std::uint64_t messages_ = 0;
   std::uint64_t events_ = 0;
   Pool<Message> pool_;
+  Learning learning_;
   std::vector<std::unique_ptr<Rank>> ranks_;
   Communicator everyone_;
   World::Program program_;

@@ -333,16 +333,15 @@ Task<Received> RankHandle::wait(RankRequest& request) {
 }
 
 /// What is done first the program learns of first, whatever the order of its list.
-std::vector<Received> RankHandle::learn_as_they_come(const std::vector<RankRequest>& requests) {
-  std::vector<std::size_t> order;
+const std::vector<Received>& RankHandle::learn_as_they_come(const std::vector<RankRequest>& requests) {
+  auto& [order, received] = thread_.core().learning();
+  order.clear();
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    if (!requests[i].empty()) order.push_back(i);
+    if (!requests[i].empty()) order.emplace_back(requests[i].operation_->done_at, i);
   }
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return requests[a].operation_->done_at < requests[b].operation_->done_at;
-  });
-  std::vector<Received> received(requests.size());
-  for (const std::size_t i : order) received[i] = thread_.observe(*requests[i].operation_);
+  std::sort(order.begin(), order.end());
+  received.assign(requests.size(), {});
+  for (const auto& [done_at, i] : order) received[i] = thread_.observe(*requests[i].operation_);
   return received;
 }
 
@@ -357,13 +356,13 @@ Task<Outcome> RankHandle::wait_all(std::vector<RankRequest>& requests, std::vect
     done = later(done, request.operation_->done_at);
   }
   if (thread_.rank().going_on > 0) co_await share_processor(thread_, done);
-  std::vector<Received> learned;
-  if (!come_in_order) learned = learn_as_they_come(requests);
+  const std::vector<Received>* learned = nullptr;
+  if (!come_in_order) learned = &learn_as_they_come(requests);
   Outcome outcome = Outcome::kOk;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     Received one;
-    if (!come_in_order) {
-      one = learned[i];
+    if (learned != nullptr) {
+      one = (*learned)[i];
     } else if (!requests[i].empty()) {
       one = thread_.observe(*requests[i].operation_);
     }

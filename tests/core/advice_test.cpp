@@ -403,6 +403,19 @@ TEST_F(ACurve, SaysFromHowManyRanksOnHardwarePaysAndUpToWhere) {
   EXPECT_EQ(lacking_text(found, "host"), "");
 }
 
+TEST_F(ACurve, DoesNotTryMoreRanksThanHardwareHasOutgrown) {
+  RankCurve found = curve({"host", "aie"});
+  for (const int ranks : {16, 512, 600}) {
+    const std::vector<test::Tape> tapes = sums(ranks, 0);
+    EXPECT_TRUE(found.add(test::source_of(tapes)));
+  }
+  ASSERT_EQ(found.points().size(), 3U);
+  EXPECT_TRUE(found.points()[1].of("aie")->end);  // tried
+  EXPECT_FALSE(found.points()[2].of("aie")->end);
+  EXPECT_EQ(found.points()[2].of("aie")->why_not, found.points()[1].of("aie")->why_not);
+  EXPECT_THAT(lacking_text(found, "aie"), HasSubstr("aie has no time that counts at 512, 600 ranks: "));
+}
+
 TEST_F(ACurve, OfHardwareThatPaysNowhereSaysWhichComesClosest) {
   RankCurve found = curve({"host", "dpu", "tinsel"});
   found.refuse(3, "there is no such grid");
