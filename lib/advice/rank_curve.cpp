@@ -234,6 +234,7 @@ std::string lacking_text(const RankCurve& curve, std::string_view backend) {
   }
   if (lacking.empty()) return {};
   std::vector<std::string> numbers;
+  numbers.reserve(lacking.size());
   for (const int ranks : lacking) numbers.push_back(number(ranks));
   return fmt::format("{} has no time that counts at {} ranks{}: {}", backend, fmt::join(numbers, ", "),
                      lacking.size() == tried && tried > 1 ? ", which is nowhere" : "", why);
@@ -250,6 +251,7 @@ std::string verdict_text(const RankCurve& curve, const std::string& program) {
     if (backend->name == "host" || ranges.empty()) continue;
     const std::vector<Compared> all = compared(curve, backend->name);
     std::vector<std::string> texts;
+    texts.reserve(ranges.size());
     for (const PayingRange& range : ranges) texts.push_back(range_text(range, all));
     paying.push_back(fmt::format("{} pays {}", backend->name, fmt::join(texts, " and ")));
   }

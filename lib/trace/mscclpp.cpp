@@ -95,7 +95,7 @@ Result<std::optional<Algorithm>> read_mscclpp_algorithm(const std::string& path,
   if (!begins_as_plan(begin)) return std::optional<Algorithm>();
   const auto read = read_shared_plan(path);
   if (!read) return Read::failure(read.error());
-  const std::shared_ptr<const SharedPlan> shared = *read;
+  const std::shared_ptr<const SharedPlan>& shared = *read;
   const OneSidedPlan& plan = shared->plan();
   Algorithm algorithm;
   algorithm.ranks = static_cast<int>(plan.gpus.size());

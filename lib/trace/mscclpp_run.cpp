@@ -71,7 +71,7 @@ class PlanRun {
 
   /// Empty, or what is wrong.
   std::string run() {
-    if (const std::string problem = make_memories(); !problem.empty()) return problem;
+    if (std::string problem = make_memories(); !problem.empty()) return problem;
     bool moved = true;
     while (moved && problem_.empty()) {
       moved = false;
@@ -86,7 +86,7 @@ class PlanRun {
   std::string wrong_result() const {
     ChunkShape shape = this->shape();
     if (!knows_results(shape.collective)) return {};
-    if (const std::string problem = wrong_shape(shape); !problem.empty()) return problem;
+    if (std::string problem = wrong_shape(shape); !problem.empty()) return problem;
     for (std::uint64_t gpu = 0; gpu < shape.ranks; ++gpu) {
       for (std::uint64_t at = 0; at < shape.output; ++at) {
         const ChunkContent& found = memories_[gpu].data[memories_[gpu].begin[1] + at].content;
