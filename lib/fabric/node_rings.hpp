@@ -51,9 +51,9 @@ class NodeRings {
   };
   /// Nothing has come from a rank of the node. False: read() knows.
   [[nodiscard]] bool is_empty(std::size_t index) const { return incoming_[index].ring.is_empty(); }
-  /// Hands the next message from a rank of the node to take(message), if there is one. One at a time: whoever
-  /// waits for it goes on before others come, for which there may be no receive yet. sink: hears of damage by
-  /// a message without a header, which is refused and counted. False: nothing was taken.
+  /// Hands the next message from a rank of the node to take(message), if there is one. It hands over a single
+  /// message, so that the program goes on with it before others come, for which there may be no receive yet.
+  /// A damaged ring is reported to the sink as a message without a header. Returns whether one was taken.
   template <typename Take>
   bool read(std::size_t index, Fabric::Sink& sink, Take take) {
     Incoming& from = incoming_[index];
