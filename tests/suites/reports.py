@@ -204,7 +204,7 @@ def places_are_named(arguments, tally):
         offramp, page = os.path.join(arguments.build, "bin/offramp"), os.path.join(folder, "page.html")
         subprocess.run([offramp, "report", *files, "--html", page], check=True)
         with open(page, encoding="utf-8") as file:
-            section = file.read().split("Where the order of arrival decides")[1].split("</section>")[0]
+            section = file.read().split("<h2>Where the order of arrival decides", 1)[1].split("</section>")[0]
     headed = re.findall(r"<h3>(.*?)</h3>\s*<div class=\"scroll\"><table><caption>", section)
     tally.record(label, headed == files, section)
 
