@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "offramp/kernel/frame_pool.hpp"
 #include "simulators/model/audit.hpp"
 #include "simulators/model/world_core.hpp"
 #include "simulators/model/world_rank.hpp"
@@ -12,8 +13,11 @@ namespace offramp {
 World::World(const WorldOptions& options, const WorldBackend& backend)
     : core_(std::make_unique<world::Core>(options, backend)) {}
 World::~World() {
-  if (core_->options().check || !world::Audit::of_all()) return;
-  for (const std::string& violation : core_->violations(false)) world::Audit::of_all()(violation);
+  if (!core_->options().check && world::Audit::of_all()) {
+    for (const std::string& violation : core_->violations(false)) world::Audit::of_all()(violation);
+  }
+  core_.reset();
+  detail::FramePool::trim();
 }
 void audit_all_worlds(std::function<void(const std::string& violation)> report) {
   world::Audit::of_all() = std::move(report);

@@ -176,6 +176,23 @@ TEST(FramePool, DoesNotHoardWhatOtherThreadsAllocated) {
   EXPECT_GE(allocations - before, 100U - 16U);
   for (void* block : blocks) FramePool::release(block, kSize);
 }
+
+TEST(FramePool, KeepsAsManySmallBlocksAsWereInUseUntilItIsTrimmed) {
+  constexpr std::size_t kSize = 4000;
+  constexpr std::size_t kMany = 2000;  // more than kept otherwise
+  std::vector<void*> blocks(kMany);
+  const auto taken = [&] {
+    const std::uint64_t before = allocations;
+    for (void*& block : blocks) block = FramePool::allocate(kSize);
+    const std::uint64_t made = allocations - before;
+    for (void* block : blocks) FramePool::release(block, kSize);
+    return made;
+  };
+  taken();
+  EXPECT_EQ(taken(), 0U);
+  FramePool::trim();
+  EXPECT_GE(taken(), kMany - (std::size_t{1} << 20U) / 4032U);
+}
 #endif
 
 TEST(FramePool, BlocksOfEverySizeAreUsableAndDistinct) {

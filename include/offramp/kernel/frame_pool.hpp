@@ -3,13 +3,18 @@
 // few have ended.
 //
 // Thread rule: any thread may release what another one allocated; the block then serves the releasing thread.
-// Each class keeps at most kKeptBytes, so a thread that only releases does not hoard. Under AddressSanitizer
-// nothing is pooled, so that a use of a dead frame is found.
+// Each class keeps at most kKeptBytes, so a thread that only releases does not hoard; one of small blocks
+// keeps as many as the thread has had in use at once, if that is more. So a world of many ranks, which goes
+// through all its frames again and again, takes none from the system's allocator, whose books touch memory
+// that no cache holds. trim() is for the end of such a world. Under AddressSanitizer nothing is pooled, so
+// that a use of a dead frame is found.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <new>
 #include <vector>
@@ -36,6 +41,7 @@ class FramePool {
     if (!kFramesPooled || index >= kClasses || lists_ == nullptr)
       return ::operator new(pooled_bytes(size, index));
     List& list = (*lists_)[index];
+    list.most_used = std::max(list.most_used, ++list.used);
     if (list.head == nullptr) return ::operator new(block_bytes(index));
     Block* block = list.head;
     list.head = block->next;
@@ -51,12 +57,28 @@ class FramePool {
       return;
     }
     List& list = (*lists_)[index];
-    if (list.kept == kKeptBytes / block_bytes(index)) {
+    --list.used;
+    if (list.kept >= kept_at_most(list, index)) {
       ::operator delete(memory);
       return;
     }
     list.head = ::new (memory) Block{list.head};
     ++list.kept;
+  }
+
+  /// Gives back what the thread keeps because it has had so much in use.
+  static void trim() noexcept {
+    if (lists_ == nullptr) return;
+    for (std::size_t index = 0; index < kClasses; ++index) {
+      List& list = (*lists_)[index];
+      list.most_used = list.used;
+      while (list.kept > kept_at_most(list, index)) {
+        Block* const block = list.head;
+        list.head = block->next;
+        --list.kept;
+        ::operator delete(block);
+      }
+    }
   }
 
  private:
@@ -70,7 +92,9 @@ class FramePool {
   };
   struct List {
     Block* head;
-    std::size_t kept;
+    std::int64_t kept;
+    std::int64_t used;  // negative: the thread has released more than it took
+    std::int64_t most_used;
   };
   using Lists = std::array<List, kClasses>;
   struct Closer {
@@ -100,6 +124,10 @@ class FramePool {
     return lists_ != nullptr;
   }
 
+  static std::int64_t kept_at_most(const List& list, std::size_t index) {
+    const auto few = static_cast<std::int64_t>(kKeptBytes / block_bytes(index));
+    return index < kFine ? std::max(few, list.most_used) : few;
+  }
   static std::size_t class_of(std::size_t size) {
     if (size <= kFine * kStep) return (size - 1) / kStep;
     return kFine + static_cast<std::size_t>(std::bit_width((size - 1) / (kFine * kStep))) - 1;
