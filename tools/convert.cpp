@@ -10,6 +10,7 @@
 #include "lib/trace/chakra.hpp"
 #include "lib/trace/goal.hpp"
 #include "lib/trace/otf2.hpp"
+#include "lib/trace/recording_writer.hpp"
 #include "lib/trace/smpi.hpp"
 #include "tools/command.hpp"
 #include "tools/replay_output.hpp"
@@ -31,10 +32,18 @@ struct Format {
   /// Why it cannot be written there; null: it is a file.
   std::string (*problem)(const std::string& path) = nullptr;
 };
-constexpr std::array kFormats = {Format{"smpi", trace::write_smpi}, Format{"goal", trace::write_goal_text},
-                                 Format{"goal-binary", trace::write_goal_binary},
-                                 Format{"chakra", trace::write_chakra},
-                                 Format{"otf2", trace::write_otf2, trace::otf2_problem}};
+
+/// One file, whatever the program was in.
+std::string write_recording(const trace::Program& program, const std::string& path,
+                            std::vector<std::string>& /*unsaid*/) {
+  return program.recording != nullptr ? program.recording->write(path)
+                                      : trace::write_recording(program, path);
+}
+
+constexpr std::array kFormats = {
+    Format{"recording", write_recording},   Format{"smpi", trace::write_smpi},
+    Format{"goal", trace::write_goal_text}, Format{"goal-binary", trace::write_goal_binary},
+    Format{"chakra", trace::write_chakra},  Format{"otf2", trace::write_otf2, trace::otf2_problem}};
 
 constexpr auto kNames = [] {
   std::array<std::string_view, kFormats.size()> names;
@@ -88,7 +97,7 @@ class ConvertCommand final : public Command {
 const Registered<ConvertCommand> convert_command(
     {.name = "convert",
      .place = 45,
-     .summary = "write a recording, trace or pattern in the format of another tool",
+     .summary = "write a recording, trace or pattern as a recording or in the format of another tool",
      .about = "What the format cannot say is named on standard error, each kind once.",
      .exits = {{kUsage}, {kNotWritten, "it could not be written, or the format cannot hold it"}}});
 

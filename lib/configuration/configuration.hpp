@@ -111,6 +111,7 @@ struct Configuration {
   double hang_timeout = 0;  // seconds; 0: never
   std::string report;       // paths; empty: none
   std::string record;
+  bool joins_parts = true;  // of a recording, into one file
   std::string trace;
   std::string capture;
   std::string times;  // with clock = settled: what MPI_Wtime says

@@ -289,6 +289,15 @@ constexpr Row kRows[] = {
      [](Target& t, const RawValue& v) { return set_text(t.all.record, v); },
      // The ranks bring their parts together.
      [](const Configuration& c) { return plain(c.record.empty()); }},
+    {{"record_parts", "OFFRAMP_RECORD_PARTS", "join", true, "join, keep",
+      "what becomes of the parts that the ranks write with record: one file, or files beside an index, which "
+      "are not copied"},
+     [](Target& t, const RawValue& v) {
+       if (v.text != "join" && v.text != "keep") return false;
+       t.all.joins_parts = v.text == "join";
+       return true;
+     },
+     [](const Configuration& c) { return plain(c.joins_parts); }},
     {{"certificate", "OFFRAMP_CERTIFICATE", "false", false, "true, false",
       "hash every call, its time and its data for the report; reads all data once more"},
      [](Target& t, const RawValue& v) { return set_flag(t.all.certificate, v); }},

@@ -55,7 +55,7 @@ void append(std::string& text, std::string_view word) {
 
 std::string_view to_string(Column column) {
   constexpr std::array<std::string_view, static_cast<std::size_t>(Column::kCount)> kNames = {
-      "times", "polls", "matches", "choices", "events", "end", "index", "gaps", "threads"};
+      "times", "polls", "matches", "choices", "events", "end", "index", "gaps", "threads", "index of parts"};
   return kNames[static_cast<std::size_t>(column)];
 }
 

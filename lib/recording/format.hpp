@@ -48,6 +48,7 @@ enum class Column : std::uint8_t {
   kIndex,
   kGaps,
   kThreads,
+  kPartsIndex,
   kCount
 };
 std::string_view to_string(Column column);
@@ -98,6 +99,11 @@ std::string encode(const Description& description);
 /// Bytes of the whole header, by its first kFileStartBytes.
 Result<std::size_t> file_header_bytes(ByteSpan start);
 Result<Description> decode_file_header(ByteSpan header);
+
+/// The blocks of a file, or of the parts beside it, are counted there.
+constexpr bool is_index(Column column) {
+  return column == Column::kIndex || column == Column::kPartsIndex;
+}
 
 /// The last bytes of a complete recording: where the index is.
 inline constexpr std::size_t kEndMarkBytes = 24;

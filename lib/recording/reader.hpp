@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,6 +18,7 @@
 namespace offramp::recording {
 
 class Source;
+enum class Column : std::uint8_t;
 
 /// What a recording says of itself.
 struct Description {
@@ -90,8 +92,8 @@ std::optional<PartMark> mark_of_part(const std::string& path);
 /// A recording, all ranks. Readers share nothing but its bytes, which stay until the last of them is gone.
 class Recording {
  public:
-  /// From one file, or, where a run has not come to its end, from the parts of its ranks beside it: then
-  /// there is a fact "unfinished".
+  /// From one file, which may be an index of parts beside it; or, where a run has not come to its end, from
+  /// the parts of its ranks beside it: then there is a fact "unfinished".
   static Result<Recording> open(const std::string& path);
   /// From the contents of one file. name: for messages.
   static Result<Recording> from_bytes(std::string bytes, const std::string& name);
@@ -105,10 +107,13 @@ class Recording {
   ~Recording();
 
   [[nodiscard]] const Description& description() const;
-  /// Where the file ends before its index, in words; empty: it does not. Ranks may be cut all the same.
+  /// Where the file ends before its index, in words, or why the first part that its index names is not there;
+  /// empty: it is whole. Ranks may be cut all the same.
   [[nodiscard]] const std::string& breaks_off() const;
   /// Bytes behind the end of the file's recording, which belong to something else.
   [[nodiscard]] std::uint64_t beyond() const;
+  /// The parts of all ranks that have one are files beside one of that name.
+  [[nodiscard]] bool is_in_parts(const std::string& path) const;
   /// XXH3 (64 bits, no seed) of the whole file, which is read for it. Nothing: it is several files, or it
   /// cannot be read.
   [[nodiscard]] std::optional<std::uint64_t> checksum() const;
@@ -118,12 +123,19 @@ class Recording {
   [[nodiscard]] std::uint64_t bytes(int rank) const;
   /// Writes the one file of all ranks. Empty, or what went wrong.
   [[nodiscard]] std::string write(const std::string& path) const;
+  /// Writes an index of the parts beside it, which stay where they are: what is_in_parts(path) says. The
+  /// same.
+  [[nodiscard]] std::string write_index(const std::string& path) const;
 
  private:
   struct Impl;
   explicit Recording(std::unique_ptr<Impl> impl);
   static Result<Recording> from_file(Source source);
   static Result<Recording> from_parts_beside(const std::string& path);
+  using Write = std::function<void(std::string_view bytes)>;
+  using WriteBlocks = std::function<std::string(const Write& write, std::string& error)>;
+  [[nodiscard]] std::string write_file(const std::string& path, Column index_column,
+                                       const WriteBlocks& write_blocks) const;
   std::shared_ptr<const Impl> impl_;
 };
 

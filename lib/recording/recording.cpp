@@ -1,7 +1,7 @@
 // A recording is opened in one of two ways: by its index and end mark, or, where these are missing or
 // damaged, block by block from the front, up to where the blocks break off (breaks_off). Parts of ranks
-// beside a recording that was never brought together are read the same way. No block's payload is read
-// before its events are asked for.
+// beside a recording that was never brought together are read the same way. An index may be of blocks in the
+// file itself, or of those in parts beside it. No block's payload is read before its events are asked for.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ std::uint64_t scan(const std::shared_ptr<const Source>& source, std::uint64_t of
   std::string problem;
   for (;;) {
     const auto header = decode_block_header(source->read(offset, kBlockHeaderBytes, buffer, problem));
-    if (!header || header->column == Column::kIndex) return offset;
+    if (!header || is_index(header->column)) return offset;
     const std::size_t size = kBlockHeaderBytes + header->length;
     if (header->rank < first_rank || header->rank >= end_rank || size > source->size() - offset)
       return offset;
@@ -65,9 +65,73 @@ bool read_index(const std::shared_ptr<const Source>& source, std::uint64_t begin
   return cursor.problem() == nullptr && cursor.empty() && begin == end;
 }
 
+Result<PartHeader> part_header(const Source& source) {
+  Buffer buffer;
+  std::string problem;
+  const ByteSpan start = source.read(0, kPartHeaderBytes, buffer, problem);
+  Result<PartHeader> header =
+      problem.empty() ? decode_part_header(start) : Result<PartHeader>::failure(problem);
+  return header ? header : Result<PartHeader>::failure(problem_with(source, header.error()));
+}
+
+/// The part of a rank beside the recording at `path`, whose index knows where the part's last block lies and
+/// that block's checksum. A failure: there is none, or another run has written it.
+Result<Source> indexed_part(const std::string& path, std::uint32_t rank, std::uint32_t ranks,
+                            const BlockPlace& last, std::uint64_t checksum) {
+  using Part = Result<Source>;
+  Result<Source> source = Source::look(part_path(path, static_cast<int>(rank)));
+  if (!source) return source;
+  const Result<PartHeader> header = part_header(*source);
+  if (!header) return Part::failure(header.error());
+  Buffer buffer;
+  std::string problem;
+  const auto block = decode_block_header((*source).read(last.offset, kBlockHeaderBytes, buffer, problem));
+  if (!problem.empty()) return Part::failure(problem);
+  if ((*header).rank != rank || (*header).ranks != ranks || !block || block->checksum != checksum ||
+      (*source).size() - last.offset < last.size)
+    return Part::failure(problem_with(*source, fmt::format("it is not the part that {} was made of", path)));
+  return source;
+}
+
+/// Of each rank the blocks of each column as (bytes since the end of the one before, length of the payload),
+/// and the checksum of the one that ends last. missing: the first part that is not there, and why. False: it
+/// is damaged.
+bool read_parts_index(const std::string& path, const Description& description, Cursor cursor, Ranks& ranks,
+                      std::string& missing) {
+  const auto count = static_cast<std::uint32_t>(description.ranks);
+  constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 62U;  // of a part
+  for (std::uint32_t rank = 0; rank < count && cursor.problem() == nullptr; ++rank) {
+    RankBlocks blocks;
+    BlockPlace last;
+    for (const Column column : columns_of_rank(static_cast<std::uint32_t>(description.version))) {
+      std::uint64_t end = kPartHeaderBytes;
+      for (std::uint64_t left = cursor.number(cursor.left(), ""); left > 0 && cursor.problem() == nullptr;
+           --left) {
+        const std::uint64_t offset = end + cursor.number(kMostBytes - end, "");
+        const std::size_t size = kBlockHeaderBytes + cursor.number(kMostPayload, "");
+        blocks.columns[static_cast<std::size_t>(column)].push_back({offset, size});
+        end = offset + size;
+        if (offset >= last.offset) last = {offset, size};
+        if (end >= kMostBytes) return false;
+      }
+    }
+    if (last.size == 0) continue;  // nothing is there of this rank
+    const std::uint64_t checksum = cursor.number();
+    if (cursor.problem() != nullptr) return false;
+    Result<Source> source = indexed_part(path, rank, count, last, checksum);
+    if (source) {
+      blocks.source = std::make_shared<const Source>(std::move(*source));
+      ranks[rank] = std::move(blocks);
+    } else if (missing.empty()) {
+      missing = source.error();
+    }
+  }
+  return cursor.problem() == nullptr && cursor.empty();
+}
+
 /// By the index and the end mark, the last of so many bytes of the file. False: there is none that fits.
 bool find_by_index(const std::shared_ptr<const Source>& source, std::uint64_t begin, std::uint64_t size,
-                   const Description& description, Ranks& ranks) {
+                   const Description& description, Ranks& ranks, std::string& missing) {
   if (size < begin + kBlockHeaderBytes + kEndMarkBytes) return false;
   Buffer buffer;
   std::string problem;
@@ -76,17 +140,11 @@ bool find_by_index(const std::shared_ptr<const Source>& source, std::uint64_t be
   if (!offset || *offset < begin || *offset > end - kBlockHeaderBytes) return false;
   const ByteSpan index = source->read(*offset, static_cast<std::size_t>(end - *offset), buffer, problem);
   const auto header = decode_block_header(index);
-  return header && header->column == Column::kIndex && checksum_fits(index) &&
-         read_index(source, begin, *offset, description, Cursor(index.subspan(kBlockHeaderBytes)), ranks);
-}
-
-Result<PartHeader> part_header(const Source& source) {
-  Buffer buffer;
-  std::string problem;
-  const ByteSpan start = source.read(0, kPartHeaderBytes, buffer, problem);
-  Result<PartHeader> header =
-      problem.empty() ? decode_part_header(start) : Result<PartHeader>::failure(problem);
-  return header ? header : Result<PartHeader>::failure(problem_with(source, header.error()));
+  if (!header || !checksum_fits(index)) return false;
+  const Cursor cursor(index.subspan(kBlockHeaderBytes));
+  if (header->column == Column::kPartsIndex)
+    return *offset == begin && read_parts_index(source->name(), description, cursor, ranks, missing);
+  return header->column == Column::kIndex && read_index(source, begin, *offset, description, cursor, ranks);
 }
 
 /// Numbers of the ranks whose parts lie beside the recording.
@@ -122,20 +180,21 @@ struct Recording::Impl {
   std::string breaks_off;
   std::uint64_t beyond = 0;
 
-  /// The blocks of a file whose header ends there.
+  /// The blocks of a file whose header ends there, or of the parts beside it.
   void find(const std::shared_ptr<const Source>& source, std::uint64_t begin) {
     const auto count = static_cast<std::uint32_t>(description.ranks);
-    if (find_by_index(source, begin, source->size(), description, ranks)) return;
+    if (find_by_index(source, begin, source->size(), description, ranks, breaks_off)) return;
     ranks.clear();
+    breaks_off.clear();
     const std::uint64_t end = scan(source, begin, 0, count, ranks);
     Buffer buffer;
     std::string problem;
     const auto header = decode_block_header(source->read(end, kBlockHeaderBytes, buffer, problem));
-    const std::uint64_t whole = header && header->column == Column::kIndex
-                                    ? end + kBlockHeaderBytes + header->length + kEndMarkBytes
-                                    : 0;
+    const std::uint64_t whole =
+        header && is_index(header->column) ? end + kBlockHeaderBytes + header->length + kEndMarkBytes : 0;
     Ranks indexed;
-    if (whole > 0 && whole < source->size() && find_by_index(source, begin, whole, description, indexed)) {
+    if (whole > 0 && whole < source->size() &&
+        find_by_index(source, begin, whole, description, indexed, breaks_off)) {
       ranks = std::move(indexed);
       beyond = source->size() - whole;
     } else {
@@ -275,8 +334,17 @@ std::uint64_t Recording::beyond() const {
   return impl_->beyond;
 }
 
+bool Recording::is_in_parts(const std::string& path) const {
+  return std::ranges::all_of(impl_->ranks, [&](const auto& rank) {
+    return rank.second.source->name() == part_path(path, static_cast<int>(rank.first));
+  });
+}
+
 std::optional<std::uint64_t> Recording::checksum() const {
   if (impl_->file == nullptr) return std::nullopt;
+  for (const auto& [rank, blocks] : impl_->ranks) {
+    if (blocks.source != impl_->file) return std::nullopt;
+  }
   constexpr std::size_t kPiece = std::size_t{1} << 20U;
   Buffer buffer;
   std::string problem;
@@ -302,7 +370,10 @@ std::uint64_t Recording::bytes(int rank) const {
   return bytes;
 }
 
-std::string Recording::write(const std::string& path) const {
+/// Writes the header, what write_blocks() writes, which returns an index, and that. Empty, or what went
+/// wrong.
+std::string Recording::write_file(const std::string& path, Column index_column,
+                                  const WriteBlocks& write_blocks) const {
   NewFile file(path);
   std::uint64_t offset = 0;
   const auto write = [&](std::string_view bytes) {
@@ -313,24 +384,62 @@ std::string Recording::write(const std::string& path) const {
   if (const auto size = file_header_bytes(byte_span(head)); !size)
     return fmt::format("cannot write {}: {}", path, size.error());
   write(head);
-  std::string index, error;
-  for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(impl_->description.ranks); ++rank) {
-    const RankBlocks& blocks = impl_->blocks(static_cast<int>(rank));
-    for (const Column column : columns_of_rank(static_cast<std::uint32_t>(impl_->description.version))) {
-      append_varint(index, blocks.of(column).size());
-      ColumnReader reader(blocks, rank, column, error);
-      while (reader.next()) {
-        append_varint(index, reader.payload().size());
-        write(text_of(reader.block()));
-      }
-      if (!error.empty()) return error;
-    }
-  }
+  std::string error;
+  const std::string index = write_blocks(write, error);
+  if (!error.empty()) return error;
   const std::uint64_t index_offset = offset;
-  write(text_of(seal({Column::kIndex, 0, 0, 0, 0, 0}, byte_span(index))));
+  write(text_of(seal({index_column, 0, 0, 0, 0, 0}, byte_span(index))));
   write(index);
   write(text_of(encode_end_mark(index_offset)));
   return file.finish();
+}
+
+std::string Recording::write(const std::string& path) const {
+  return write_file(path, Column::kIndex, [&](const auto& write, std::string& error) {
+    std::string index;
+    for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(impl_->description.ranks); ++rank) {
+      const RankBlocks& blocks = impl_->blocks(static_cast<int>(rank));
+      for (const Column column : columns_of_rank(static_cast<std::uint32_t>(impl_->description.version))) {
+        append_varint(index, blocks.of(column).size());
+        ColumnReader reader(blocks, rank, column, error);
+        while (reader.next()) {
+          append_varint(index, reader.payload().size());
+          write(text_of(reader.block()));
+        }
+        if (!error.empty()) return index;
+      }
+    }
+    return index;
+  });
+}
+
+std::string Recording::write_index(const std::string& path) const {
+  if (!is_in_parts(path)) return fmt::format("cannot write {}: not all parts lie beside it", path);
+  return write_file(path, Column::kPartsIndex, [&](const auto& /*write*/, std::string& error) {
+    std::string index;
+    Buffer buffer;
+    for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(impl_->description.ranks); ++rank) {
+      const RankBlocks& blocks = impl_->blocks(static_cast<int>(rank));
+      BlockPlace last;
+      for (const Column column : columns_of_rank(static_cast<std::uint32_t>(impl_->description.version))) {
+        append_varint(index, blocks.of(column).size());
+        std::uint64_t end = kPartHeaderBytes;
+        for (const BlockPlace& place : blocks.of(column)) {
+          append_varint(index, place.offset - end);
+          append_varint(index, place.size - kBlockHeaderBytes);
+          end = place.offset + place.size;
+          if (place.offset >= last.offset) last = place;
+        }
+      }
+      if (last.size == 0) continue;
+      const auto header =
+          decode_block_header(blocks.source->read(last.offset, kBlockHeaderBytes, buffer, error));
+      if (!header && error.empty()) error = problem_with(*blocks.source, "it has changed");
+      if (!error.empty()) return index;
+      append_varint(index, header->checksum);
+    }
+    return index;
+  });
 }
 
 }  // namespace offramp::recording

@@ -630,6 +630,7 @@ TEST_F(ConfigurationFrom, RanksAgreeOnEveryKeyButThoseOfOneRank) {
                                                      {"compute", "measured"},
                                                      {"polling", "wait"},
                                                      {"reductions", "native"},
+                                                     {"record_parts", "keep"},
                                                      {"summary", "false"},
                                                      {"certificate", "true"},
                                                      {"details", "true"},

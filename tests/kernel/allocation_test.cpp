@@ -177,7 +177,7 @@ TEST(FramePool, DoesNotHoardWhatOtherThreadsAllocated) {
   for (void* block : blocks) FramePool::release(block, kSize);
 }
 
-TEST(FramePool, KeepsAsManySmallBlocksAsWereInUseUntilItIsTrimmed) {
+TEST(FramePool, KeepsAsManySmallBlocksAsItMadeUntilItIsTrimmed) {
   constexpr std::size_t kSize = 4000;
   constexpr std::size_t kMany = 2000;  // more than kept otherwise
   std::vector<void*> blocks(kMany);

@@ -162,6 +162,90 @@ TEST_F(SmallFile, IsTheSameFromEveryWayItCame) {
   EXPECT_EQ(contents(folder_.file("mixed")), bytes_);
 }
 
+class IndexOfParts : public SmallFile {
+ protected:
+  void SetUp() override {
+    SmallFile::SetUp();
+    path_ = folder_.file("apart");
+    std::vector<Part> parts(3);
+    for (int rank = 0; rank < 3; ++rank) {
+      RecorderOptions options = options_of(rank, 3);
+      options.spill = part_path(path_, rank);
+      options.keep = true;
+      parts[static_cast<std::size_t>(rank)] = {record(small_program(rank), options), options.spill};
+    }
+    const Result<Recording> recording =
+        Recording::from_parts((*small_recording()).description(), std::move(parts));
+    ASSERT_TRUE(recording) << recording.error();
+    EXPECT_TRUE((*recording).is_in_parts(path_));
+    EXPECT_FALSE((*recording).is_in_parts(folder_.file("elsewhere")));
+    EXPECT_THAT((*recording).write_index(folder_.file("elsewhere")),
+                HasSubstr("not all parts lie beside it"));
+    ASSERT_EQ((*recording).write_index(path_), "");
+  }
+  /// What is missing, where ranks that are there read as they should.
+  std::string missing_of(const Recording& recording) {
+    for (int rank = 0; rank < 3; ++rank) {
+      if (recording.bytes(rank) == 0) continue;
+      const Reading read = reading(recording, rank);
+      EXPECT_EQ(read.text, whole_[static_cast<std::size_t>(rank)].text);
+      EXPECT_FALSE(read.cut);
+    }
+    return recording.breaks_off();
+  }
+};
+
+TEST_F(IndexOfParts, IsReadAsTheOneFileIs) {
+  const Result<Recording> recording = Recording::open(path_);
+  ASSERT_TRUE(recording) << recording.error();
+  EXPECT_EQ(missing_of(*recording), "");
+  for (int rank = 0; rank < 3; ++rank) EXPECT_EQ((*recording).bytes(rank), (*small_recording()).bytes(rank));
+  EXPECT_TRUE((*recording).is_in_parts(path_));
+  EXPECT_EQ((*recording).checksum(), std::nullopt);
+  EXPECT_LT(contents(path_).size(), bytes_.size() / 2);
+  EXPECT_EQ((*recording).write(folder_.file("joined")), "");
+  EXPECT_EQ(contents(folder_.file("joined")), bytes_);
+}
+
+TEST_F(IndexOfParts, NamesAPartThatIsNotThere) {
+  ASSERT_EQ(std::rename(part_path(path_, 1).c_str(), folder_.file("away").c_str()), 0);
+  const Result<Recording> recording = Recording::open(path_);
+  EXPECT_EQ(missing_of(*recording), "cannot read " + part_path(path_, 1) + ": No such file or directory");
+  EXPECT_EQ((*recording).bytes(1), 0U);
+  EXPECT_GT((*recording).bytes(2), 0U);
+}
+
+TEST_F(IndexOfParts, KnowsAPartOfAnotherRun) {
+  const std::string other = ": it is not the part that " + path_ + " was made of";
+  const std::string part = part_path(path_, 1), before = contents(part);
+  RecorderOptions options = options_of(1, 3);
+  options.spill = part;
+  options.keep = true;
+  EXPECT_EQ(record({{wait_all(1)}}, options), "");
+  EXPECT_THAT(missing_of(*Recording::open(path_)), testing::EndsWith(other));
+  const auto write = [&](const std::string& bytes) { std::ofstream(part, std::ios::binary) << bytes; };
+  write(before.substr(0, before.size() - 1));
+  EXPECT_THAT(missing_of(*Recording::open(path_)), testing::EndsWith(other));
+  write(contents(part_path(path_, 2)));
+  EXPECT_THAT(missing_of(*Recording::open(path_)), testing::EndsWith(other));
+  write(before + "more");
+  EXPECT_EQ(missing_of(*Recording::open(path_)), "");
+}
+
+TEST_F(IndexOfParts, DamagedAnywhereIsNeverMisread) {
+  const std::string whole = contents(path_);
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x55);
+    std::ofstream(path_, std::ios::binary) << damaged;
+    const Result<Recording> recording = Recording::open(path_);
+    EXPECT_TRUE(!recording || !missing_of(*recording).empty()) << at;
+    std::ofstream(path_, std::ios::binary) << whole.substr(0, at);
+    const Result<Recording> cut = Recording::open(path_);
+    EXPECT_TRUE(!cut || !missing_of(*cut).empty()) << at;
+  }
+}
+
 TEST_F(SmallFile, CutAnywhereIsReadUpToThere) {
   for (std::size_t size = 0; size < bytes_.size(); ++size) {
     const Result<Recording> recording = Recording::from_bytes(bytes_.substr(0, size), "cut");

@@ -244,6 +244,36 @@ def on_other_hosts(arguments, tally):
             tally.record(label, ok, f"{result.output}\n{other.output}\n{infos}\n{left}", result.seconds + other.seconds)
 
 
+def parts_that_stay(arguments, tally):
+    """With record_parts = keep the parts lie beside an index, of hosts that rank 0 does not see too; what reads recordings reads them,
+    and a later run over the same name leaves nothing of them."""
+    label = "recording/parts that stay beside an index"
+    if not tally.wants(label):
+        return
+    keep = {"OFFRAMP_RECORD_PARTS": "keep", "OFFRAMP_SUMMARY": "false"}
+    with Folder(arguments) as here:
+        os.makedirs(here.path("0"))
+        program = [here.program("fixed_pattern")]
+        apart, joined, file = here.path("0/a.rec"), here.path("b.rec"), here.path("c.rec")
+        runs = [mpirun(arguments.build, "off", 3, in_own_folders(here, program), 120, {"OFFRAMP_RECORD": "a.rec", **keep}),
+                mpirun(arguments.build, "off", 3, program, 120, {"OFFRAMP_RECORD": joined, "OFFRAMP_SUMMARY": "false"}),
+                mpirun(arguments.build, arguments.backends[0], 3, program, 120, {"OFFRAMP_RECORD": file, **keep})]
+        left = sorted(os.path.relpath(os.path.join(folder, name), here.folder.name)
+                      for folder, _, names in os.walk(here.folder.name) for name in names)
+        expected = sorted(["b.rec", *(name + part for name in ("0/a.rec", "c.rec") for part in ("", ".rank-0", ".rank-1", ".rank-2"))])
+        prints = {here.info(path).get("fingerprint") for path in (apart, joined, file)}
+        whole = here.offramp("convert", file, "--to", "recording", "-o", here.path("whole.rec"))
+        times = {str(clocks(here.replay(path, "--backend", "cclo")[0])) for path in (apart, file, here.path("whole.rec"))}
+        os.remove(here.path("c.rec.rank-1"))
+        refused = here.offramp("replay", file, "--backend", "host")
+        again = mpirun(arguments.build, "off", 2, program, 120, {"OFFRAMP_RECORD": file, "OFFRAMP_SUMMARY": "false"})
+        after = sorted(name for name in os.listdir(here.folder.name) if name.startswith("c.rec"))
+        ok = (all(run.ok for run in (*runs, whole, again)) and left == expected and len(prints) == 1 and None not in prints
+              and len(times) == 1 and not refused.ok and "c.rec.rank-1: No such file" in refused.output and after == ["c.rec"])
+        tally.record(label, ok, "\n".join([*(run.output for run in (*runs, whole, refused, again)), str((left, prints, times, after))]),
+                     sum(run.seconds for run in (*runs, whole, refused, again)))
+
+
 def full_disk(arguments, tally):
     """The disk of rank 1 is full amid the run: what does not fit stays in memory, and nothing is lost. That of rank 0 is: the
     parts stay, and the error names host and file."""
@@ -342,6 +372,7 @@ def run(arguments, tally):
     threads(arguments, tally)
     ends_untimely(arguments, tally)
     on_other_hosts(arguments, tally)
+    parts_that_stay(arguments, tally)
     full_disk(arguments, tally)
     places(arguments, tally)
     phases(arguments, tally)

@@ -2,6 +2,8 @@
 More than 5 % above bench/instructions.json fails. Another compiler than the one that those figures are of gives others: then each
 backend's are held against the host's of the same build. After a change that is worth it: tests/suites/speed.py BUILD --write
 
+Of a question that finds nothing, over host, how many more than over the MPI library alone: a program may ask millions of times.
+
 And of a message while the backend is off, over each MPI library that there are programs for: 2 % more than natively at most. It is
 one of 8 bytes to the rank itself, the cheapest there is: nothing is waited for, so of any other one it is less."""
 
@@ -26,6 +28,8 @@ TOLERANCE = 1.05
 
 
 OFF_TOLERANCE = 1.02
+# 15 % above what g++ 12 makes of them.
+MORE_PER_QUESTION = {"testany": 131, "test": 207, "testsome": 117, "iprobe": 0}
 FEW_MESSAGES, MANY_MESSAGES = 1000, 101000  # the start of a run differs by a million instructions
 
 
@@ -62,9 +66,10 @@ def scale(arguments, tally, operation, expected):
     return None if seen is None else seen / expected[operation]["host"]
 
 
-def per_message(build, settings=None):
-    """Over the MPI library of the build."""
-    few, many = (counted([os.path.join(build, "tests/messages"), count], settings) for count in (FEW_MESSAGES, MANY_MESSAGES))
+def per_message(build, settings=None, program=("messages",)):
+    """Over the MPI library of the build. program: another one, and what follows the number of rounds."""
+    name, *words = program
+    few, many = (counted([os.path.join(build, "tests", name), count, *words], settings) for count in (FEW_MESSAGES, MANY_MESSAGES))
     return None if few is None or many is None else (many - few) / (MANY_MESSAGES - FEW_MESSAGES)
 
 
@@ -77,7 +82,19 @@ def off_costs_nothing(build, preload, label, tally):
     tally.record(f"{label}: {native} instructions, and {off}", ok, "more than 2 %, or a run failed")
 
 
+def questions_cost_little(arguments, tally):
+    carried = {"LD_PRELOAD": os.path.join(arguments.build, "lib/libofframp.so"), "OFFRAMP_BACKEND": "host", "OFFRAMP_SUMMARY": "false"}
+    for question, most in MORE_PER_QUESTION.items():
+        label = f"speed/instructions per question that finds nothing, {question} host"
+        if not tally.wants(label):
+            continue
+        native, own = (per_message(arguments.build, settings, ("questions", question)) for settings in (None, carried))
+        ok = native is not None and own is not None and own <= native + most
+        tally.record(f"{label}: {native} natively, and {own}", ok, f"more than {most} on top, or a run failed")
+
+
 def run(arguments, tally):
+    questions_cost_little(arguments, tally)
     own = mpi_of(arguments.build).family
     off_costs_nothing(arguments.build, "libofframp.so", f"speed/a message while the backend is off, {own}", tally)
     other = os.path.join(arguments.build, "mpich")

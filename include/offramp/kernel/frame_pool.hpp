@@ -4,7 +4,7 @@
 //
 // Thread rule: any thread may release what another one allocated; the block then serves the releasing thread.
 // Each class keeps at most kKeptBytes, so a thread that only releases does not hoard; one of small blocks
-// keeps as many as the thread has had in use at once, if that is more. So a world of many ranks, which goes
+// keeps as many as the thread has had to make, if that is more. So a world of many ranks, which goes
 // through all its frames again and again, takes none from the system's allocator, whose books touch memory
 // that no cache holds. trim() is for the end of such a world. Under AddressSanitizer nothing is pooled, so
 // that a use of a dead frame is found.
@@ -14,7 +14,6 @@
 #include <array>
 #include <bit>
 #include <cstddef>
-#include <cstdint>
 #include <list>
 #include <new>
 #include <vector>
@@ -41,8 +40,7 @@ class FramePool {
     if (!kFramesPooled || index >= kClasses || lists_ == nullptr)
       return ::operator new(pooled_bytes(size, index));
     List& list = (*lists_)[index];
-    list.most_used = std::max(list.most_used, ++list.used);
-    if (list.head == nullptr) return ::operator new(block_bytes(index));
+    if (list.head == nullptr) return make(list, index);
     Block* block = list.head;
     list.head = block->next;
     --list.kept;
@@ -57,8 +55,7 @@ class FramePool {
       return;
     }
     List& list = (*lists_)[index];
-    --list.used;
-    if (list.kept >= kept_at_most(list, index)) {
+    if (list.kept >= list.most) {
       ::operator delete(memory);
       return;
     }
@@ -71,8 +68,9 @@ class FramePool {
     if (lists_ == nullptr) return;
     for (std::size_t index = 0; index < kClasses; ++index) {
       List& list = (*lists_)[index];
-      list.most_used = list.used;
-      while (list.kept > kept_at_most(list, index)) {
+      list.made = 0;
+      list.most = few(index);
+      while (list.kept > list.most) {
         Block* const block = list.head;
         list.head = block->next;
         --list.kept;
@@ -92,9 +90,9 @@ class FramePool {
   };
   struct List {
     Block* head;
-    std::int64_t kept;
-    std::int64_t used;  // negative: the thread has released more than it took
-    std::int64_t most_used;
+    std::size_t kept;
+    std::size_t most;  // of these
+    std::size_t made;  // since the beginning, or the last trim()
   };
   using Lists = std::array<List, kClasses>;
   struct Closer {
@@ -119,14 +117,18 @@ class FramePool {
     if (lists_ != nullptr) return true;
     if (closed_) return false;
     lists_ = new (std::nothrow) Lists{};
-    if (lists_ != nullptr)
-      static_cast<void>(&closer_);  // constructs it, so that the thread's end empties them
-    return lists_ != nullptr;
+    if (lists_ == nullptr) return false;
+    for (std::size_t index = 0; index < kClasses; ++index) (*lists_)[index].most = few(index);
+    static_cast<void>(&closer_);  // constructs it, so that the thread's end empties them
+    return true;
   }
 
-  static std::int64_t kept_at_most(const List& list, std::size_t index) {
-    const auto few = static_cast<std::int64_t>(kKeptBytes / block_bytes(index));
-    return index < kFine ? std::max(few, list.most_used) : few;
+  static std::size_t few(std::size_t index) { return kKeptBytes / block_bytes(index); }
+  [[gnu::noinline]] static void* make(List& list, std::size_t index) {
+    void* const block = ::operator new(block_bytes(index));
+    ++list.made;
+    if (index < kFine) list.most = std::max(list.most, list.made);
+    return block;
   }
   static std::size_t class_of(std::size_t size) {
     if (size <= kFine * kStep) return (size - 1) / kStep;

@@ -95,7 +95,7 @@ std::string receive_part(const WorldApart& apart, int rank, const std::string& p
 /// Of a run that records into a file: the parts stay in their files, and rank 0 gets none of them into
 /// memory. A part that it does not see whole is copied: the rank is on a host with a file system of its own,
 /// or could not write all of it.
-Result<recording::Recording> parts_of_all(Session& session, const WorldApart& apart) {
+Result<recording::Recording> parts_of_all(Session& session, const WorldApart& apart, bool& was_copied) {
   using Recording = Result<recording::Recording>;
   const recording::Recorder& recorder = session.recorder()->recorder();
   const std::string& record = session.configuration().record;
@@ -112,8 +112,8 @@ Result<recording::Recording> parts_of_all(Session& session, const WorldApart& ap
     const bool seen = !marks[rank].empty() && marks[rank] == encode(recording::mark_of_part(path_of(rank)));
     unseen.push_back(seen ? 0 : 1);
   }
-  if (apart.hear_own(unseen) && apart.rank() != 0)
-    send_part(apart, recorder.has_written() ? own : std::string(), memory);
+  was_copied = apart.hear_own(unseen) && apart.rank() != 0;
+  if (was_copied) send_part(apart, recorder.has_written() ? own : std::string(), memory);
   if (apart.rank() != 0) return Recording::failure("it is at rank 0");
   std::vector<recording::Part> parts(marks.size());
   std::string problem;
@@ -130,6 +130,17 @@ Result<recording::Recording> parts_of_all(Session& session, const WorldApart& ap
   }
   if (!problem.empty()) return Recording::failure(problem);
   return recording::Recording::from_parts(describe(session), std::move(parts));
+}
+
+/// An index that an earlier run has left, whose parts this one writes anew, goes, and with it the parts of
+/// ranks that there are no more.
+void remove_index(const std::string& path, int ranks) {
+  if (access(path.c_str(), F_OK) != 0) return;
+  const Result<recording::Recording> earlier = recording::Recording::open(path);
+  if (!earlier || !(*earlier).is_in_parts(path)) return;
+  (void)unlink(path.c_str());
+  for (int rank = ranks; rank < (*earlier).description().ranks; ++rank)
+    (void)unlink(recording::part_path(path, rank).c_str());
 }
 
 }  // namespace
@@ -154,6 +165,7 @@ std::unique_ptr<ProgramRecorder> make_recorder(const Configuration& configuratio
   options.calls = ProgramRecorder::call_names();
   if (has_file) options.spill = recording::part_path(configuration.record, options.rank);
   options.keep = has_file;
+  if (has_file && options.rank == 0) remove_index(configuration.record, options.ranks);
   // What an earlier run has left.
   if (const std::string path = recording_path(configuration); !has_file && !path.empty())
     (void)unlink(recording::part_path(path, options.rank).c_str());
@@ -189,7 +201,7 @@ Recorded gather_recording(Session& session, const WorldApart& apart) {
         fmt::format("{}; its recording is in {}: offramp replay settles it", too_long, recorded.path);
   }
   if (!configuration.record.empty()) {
-    recorded.recording = parts_of_all(session, apart);
+    recorded.recording = parts_of_all(session, apart, recorded.was_copied);
     if (const std::uint64_t ended = apart.sum(recorder.complete() ? 0 : 1); ended > 0)
       recorded.unsettled =
           fmt::format("the recording of {} ends early; offramp replay --partial {} shows what there is",
@@ -205,15 +217,24 @@ Recorded gather_recording(Session& session, const WorldApart& apart) {
 void write_recording(Session& session, const WorldApart& apart, Recorded& recorded) {
   if (recorded.path.empty()) return;
   std::string problem;
+  bool joins = session.configuration().joins_parts;
   if (apart.rank() == 0) {
-    problem = recorded.recording ? recorded.recording->write(recorded.path) : recorded.recording.error();
+    auto& recording = recorded.recording;
+    joins = joins || !recording || !recording->is_in_parts(recorded.path);
+    problem = !recording ? recording.error()
+              : joins    ? recording->write(recorded.path)
+                         : recording->write_index(recorded.path);
     if (!problem.empty()) {
       tell_lost("recording", recorded.path, problem);
-    } else {  // the parts go
+    } else {  // the parts go, or it reads them by the index
       recorded.recording = recording::Recording::open(recorded.path);
     }
   }
   if (!apart.hear(problem.empty())) return;
+  if (!apart.hear(joins)) {
+    if (recorded.was_copied) (void)unlink(recording::part_path(recorded.path, apart.rank()).c_str());
+    return;
+  }
   // Rank 0 may have copies of parts that are on other hosts.
   const int first = apart.rank();
   const int end = first == 0 ? session.engine().ranks() : first + 1;

@@ -23,6 +23,7 @@ struct Recorded {
   Result<recording::Recording> recording;
   std::string path = {};       // of the file that it belongs into; empty: none
   std::string unsettled = {};  // not empty: why it is not to be settled
+  bool was_copied = false;     // rank 0 has a copy of this rank's part
 };
 
 /// Every rank calls it.
