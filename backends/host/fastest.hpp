@@ -39,7 +39,8 @@ class Fastest {
   };
   [[nodiscard]] Case case_of(const Call& call) const;
   [[nodiscard]] const Collectives& fastest(const Case& of);
-  [[nodiscard]] Time time_of(const Case& of, const Settings& settings) const;
+  /// least: no trial goes on from then on, and takes that.
+  [[nodiscard]] Time time_of(const Case& of, const Settings& settings, Time least) const;
   [[nodiscard]] Settings settings_by(OperationKind kind, std::string_view algorithm) const;
   [[nodiscard]] const Collectives& by(OperationKind kind, std::string_view algorithm);
 

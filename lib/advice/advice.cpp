@@ -446,20 +446,25 @@ void Advisor::find_fastest(const Traffic& traffic) {
 void Advisor::find_algorithms() {
   read_traffic();
   std::size_t forecasts = 0;
+  bool knows_all = true;
   for (const Traffic& traffic : traffic_) {
     // Nonblocking ones follow schedules of libnbc, whose algorithms nobody chooses.
     const bool alike = traffic.operation.kind != OperationKind::kSend && !traffic.operation.nonblocking &&
                        !has_blocks_of_different_sizes(traffic.operation.kind);
-    if (!alike || traffic.operation.ranks < 2 || traffic.operation.ranks > kLargestForecast) continue;
+    if (!alike || traffic.operation.ranks < 2) continue;
+    if (traffic.operation.ranks > kLargestForecast) {
+      knows_all = false;
+      continue;
+    }
     if (++forecasts > kMostForecasts) break;
     if (!may_go_on(fmt::format("host: algorithms of {}", to_string(traffic.operation.kind)))) break;
     find_fastest(traffic);
   }
-  knows_algorithms_ = !cut_short_ && forecasts <= kMostForecasts;
+  knows_algorithms_ = knows_all && !cut_short_ && forecasts <= kMostForecasts;
   std::stable_sort(algorithms_.begin(), algorithms_.end(),
                    [](const AlgorithmChoice& a, const AlgorithmChoice& b) { return a.gain() > b.gain(); });
   Result<WorldSetting> setting = setting_of(*registry_.find("host"));
-  if (!setting || setting->settings.choice("collectives") == "best" ||
+  if (!setting || setting->settings.choice("collectives") == "best" || source_.ranks > kLargestForecast ||
       !may_go_on("host: the fastest algorithms"))
     return;
   setting->settings.set("collectives", {0, "best"});

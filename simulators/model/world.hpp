@@ -87,6 +87,7 @@ struct WorldOptions {
   bool check = false;              // verify the invariants all the time: see World::violations()
   std::uint64_t shuffle_seed = 0;  // not 0: simultaneous events are inserted in an order drawn from it
   Time poll = Time::ns(100);       // what a question that may find nothing (test, iprobe) costs the program
+  Time stop_at = Time::never();    // nothing happens from then on: what has not ended by then does not
   // These live as long as the world; null: not told.
   Choices* choices = nullptr;
   SpanSink* spans = nullptr;

@@ -306,6 +306,7 @@ std::string Core::run(const World::Program& program, std::span<const int> ranks,
       if (when_stuck && declined_.empty() && when_stuck()) continue;
       break;
     }
+    if (queue_.next()->at >= options_.stop_at) break;
     const auto entry = queue_.pop();
     prefetch();
     now_ = entry.at;

@@ -76,6 +76,34 @@ TEST_P(Worlds, KeepTheOrderOfAPairsMessages) {
   EXPECT_EQ(received, std::vector<std::size_t>(std::begin(kSizes), std::end(kSizes)));
 }
 
+TEST_P(Worlds, StopAtATimeAndAreWholeBeforeIt) {
+  const auto ends = [](Time stop_at, std::string& left) {
+    WorldOptions options = ranks_of(2);
+    options.stop_at = stop_at;
+    World world(options, test::with_host(test::hardware(GetParam())));
+    left = world.run([](RankHandle& rank) -> Task<void> {
+      for (int i = 0; i < 100; ++i) {
+        if (rank.rank() == i % 2) {
+          (void)co_await rank.send(1 - rank.rank(), 8);
+        } else {
+          (void)co_await rank.receive(1 - rank.rank(), 8);
+        }
+      }
+    });
+    return world.end();
+  };
+  std::string left;
+  const Time end = ends(Time::never(), left);
+  EXPECT_EQ(left, "");
+  EXPECT_EQ(ends(end + Time::ps(1), left), end);
+  EXPECT_EQ(left, "");
+  const Time half = Time::ps(end.count() / 2);
+  const Time stopped = ends(half, left);
+  EXPECT_NE(left, "");
+  EXPECT_GT(stopped, Time::ps(end.count() / 4));
+  EXPECT_LT(stopped, Time::ps(3 * (end.count() / 4)));
+}
+
 TEST_P(Worlds, TakeFromAnySourceWhatArrivesFirst) {
   std::vector<int> sources;
   run(4, [&](RankHandle& rank) -> Task<void> {
