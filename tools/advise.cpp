@@ -19,6 +19,7 @@
 #include "lib/replay/pattern.hpp"
 #include "lib/report/words.hpp"
 #include "tools/command.hpp"
+#include "tools/large_pages.hpp"
 #include "tools/options.hpp"
 #include "tools/progress.hpp"
 #include "tools/replay_output.hpp"
@@ -507,10 +508,13 @@ class AdviseCommand final : public Command {
     if (ranks_.empty()) {
       if (is_given("--compute-scaling")) problem = "--compute-scaling needs --ranks N";
       if (!options_.svg.empty()) problem = "--svg is of several numbers of ranks, see --ranks";
-      return problem.empty() ? advise(options_) : refuse(problem);
+    } else if (const std::string misfit = take_ranks(of_one); !misfit.empty()) {
+      problem = misfit;
     }
-    if (const std::string misfit = take_ranks(of_one); !misfit.empty()) problem = misfit;
-    return problem.empty() ? advise(options_) : refuse(problem);
+    if (!problem.empty()) return refuse(problem);
+    const std::vector<int>& counts = options_.rank_counts;
+    use_large_pages(options_.files, counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end()));
+    return advise(options_);
   }
 
  private:
