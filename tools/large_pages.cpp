@@ -18,7 +18,8 @@ namespace {
 
 constexpr int kMany = 8192;  // ranks
 constexpr const char* kVariable = "GLIBC_TUNABLES";
-// Read by glibc when a program starts, and by mallopt() no more. What a world gives back stays for the next one.
+// Read by glibc when a program starts, and by mallopt() no more. What a world gives back stays for the next
+// one.
 constexpr std::string_view kLargePages =
     "glibc.malloc.hugetlb=1:glibc.malloc.trim_threshold=8589934592:glibc.malloc.top_pad=67108864";
 
@@ -37,7 +38,8 @@ std::vector<std::string> command_line() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   const std::string all{std::istreambuf_iterator<char>(file), {}};
   std::vector<std::string> words;
-  for (std::size_t at = 0; at < all.size(); at += words.back().size() + 1) words.emplace_back(all.c_str() + at);
+  for (std::size_t at = 0; at < all.size(); at += words.back().size() + 1)
+    words.emplace_back(all.c_str() + at);
   return words;
 }
 
@@ -55,6 +57,7 @@ void use_large_pages(std::span<const std::string> files, int ranks) {
   if (ranks < kMany) return;
   std::vector<std::string> words = command_line();
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   if (words.empty() || setenv(kVariable, std::string(kLargePages).c_str(), 1) != 0) return;
