@@ -51,12 +51,18 @@ class Traces(CliTest):
                 self.assertIn(call, contents["calls"])
                 self.offramp("info", "--events", DATA / name)
 
+    def test_are_recordings_on_demand(self):
+        self.offramp("convert", "pattern:stencil2d:4:4KiB:3", "-o", "made.rec", "--to", "recording")
+        times = [json.loads(self.offramp("replay", name, "--backend", "cclo", "--json").stdout)["results"][0]["modelled_time_ps"]
+                 for name in ("made.rec", "pattern:stencil2d:4:4KiB:3")]
+        self.assertEqual(times[0], times[1])
+
     def test_refuse_what_a_format_cannot_hold(self):
         done = self.offramp("convert", DATA / "smpi/program.txt", "-o", "out", "--to", "goal", code=74)
         self.assertIn("a collective, and GOAL has messages alone", done.stderr)
         self.assertFalse((self.folder / "out").exists())
         self.assertIn('is no format; did you mean "goal"?', self.refused("convert", "pattern:ring:2:8", "-o", "out", "--to", "gaol"))
-        self.assertIn("known are smpi, goal, goal-binary, chakra, otf2", self.refused("convert", "pattern:ring:2:8", "-o", "out", "--to", "dimemas"))
+        self.assertIn("known are recording, smpi, goal, goal-binary, chakra, otf2", self.refused("convert", "pattern:ring:2:8", "-o", "out", "--to", "dimemas"))
 
     def test_algorithms_stand_for_collectives(self):
         (self.folder / "sums").write_text("".join(f"{rank} allreduce 262144 0 5\n" for rank in range(4)))
