@@ -89,7 +89,13 @@ class ManyRanks(CliTest):
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("OFFRAMP_", "GLIBC_TUNABLES"))}
         command = [OFFRAMP, "replay", f"pattern:stencil2d:{ranks}:8:1000", "--backend", "host", "--json"]
         with subprocess.Popen(command, env=environment, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            time.sleep(1)
+            # Once it has computed for a while, however busy the machine is, it has begun with the simulation.
+            end = time.monotonic() + 40
+            while process.poll() is None and time.monotonic() < end:
+                fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+                if int(fields[11]) + int(fields[12]) >= os.sysconf("SC_CLK_TCK") // 2:
+                    break
+                time.sleep(0.05)
             self.assertIsNone(process.poll())
             variables = pathlib.Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
             process.kill()
