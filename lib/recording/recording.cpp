@@ -335,7 +335,7 @@ std::uint64_t Recording::beyond() const {
 }
 
 bool Recording::is_in_parts(const std::string& path) const {
-  return std::ranges::all_of(impl_->ranks, [&](const auto& rank) {
+  return !impl_->ranks.empty() && std::ranges::all_of(impl_->ranks, [&](const auto& rank) {
     return rank.second.source->name() == part_path(path, static_cast<int>(rank.first));
   });
 }
