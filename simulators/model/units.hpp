@@ -34,7 +34,7 @@ class Units {
   [[nodiscard]] std::span<const Resource> all() const { return {data(), count_}; }
   /// Every scope is this rank's own resources.
   [[nodiscard]] Resources view(std::span<const ResourceDescription> descriptions) const {
-    return {descriptions, blocks_.data(), nullptr};
+    return {descriptions, data()};
   }
   [[nodiscard]] Arbiter& operator[](std::size_t index) { return data()[index].timeline; }
   [[nodiscard]] const Arbiter& operator[](std::size_t index) const { return data()[index].timeline; }
@@ -57,14 +57,14 @@ class Units {
  private:
   static constexpr std::size_t kInline = 8;  // what most hardware has
 
-  [[nodiscard]] Resource* data() const { return blocks_.front(); }
-  void point() { blocks_.fill(count_ > kInline ? more_.data() : few_.data()); }
+  [[nodiscard]] Resource* data() const { return all_; }
+  void point() { all_ = count_ > kInline ? more_.data() : few_.data(); }
 
   union {  // those beyond the count stay untouched
     std::array<Resource, kInline> few_;
   };
   PooledVector<Resource> more_;
-  std::array<Resource*, static_cast<std::size_t>(Scope::kCount)> blocks_{};
+  Resource* all_ = nullptr;
   std::size_t count_;
 };
 

@@ -83,23 +83,35 @@ void Core::add_member(const BackendDescription& description, const Settings& set
   for (std::size_t kind = 0; kind < static_cast<std::size_t>(OperationKind::kCount); ++kind)
     needs_calls_ =
         needs_calls_ || member.backend->progress(static_cast<OperationKind>(kind)) == Progress::kCalls;
-  for (std::size_t i = 0; i < member.resources.size(); ++i) {
-    const ResourceDescription& resource = member.resources[i];
-    member.extents[static_cast<std::size_t>(resource.scope)] = i + 1;
-    if (resource.scope != Scope::kGroup) continue;
-    if (member.group != 0 && member.group != resource.ranks)
-      declined_ = fmt::format("{} describes groups of {} and of {} ranks: a backend has one size",
-                              description.name, member.group, resource.ranks);
-    member.group = resource.ranks;
+  for (const ResourceDescription& resource : member.resources) {
+    if (resource.scope == Scope::kGroup) {
+      if (member.group != 1 && member.group != resource.ranks)
+        declined_ = fmt::format("{} describes groups of {} and of {} ranks: a backend has one size",
+                                description.name, member.group, resource.ranks);
+      member.group = std::max(resource.ranks, 1);
+    }
+    const auto scope = static_cast<std::uint32_t>(scope_of(resource));
+    member.places.push_back({scope, member.counts[scope]++});
   }
 }
 
 // --- the hardware of a rank ---
 
-std::size_t Core::unit_of(const ResourceDescription& description, int rank) const {
+Scope Core::scope_of(const ResourceDescription& description) const {
+  const MachineLayout& machine = options_.machine;
+  Scope scope = description.scope;
+  if (scope == Scope::kGroup && description.ranks <= 1) return Scope::kRank;
+  if (scope == Scope::kLink && machine.links_per_card == 1) scope = Scope::kCard;
+  if (scope == Scope::kCard && machine.cards_per_node == 1) scope = Scope::kNode;
+  if (scope == Scope::kSocket && machine.sockets_per_node == 1) scope = Scope::kNode;
+  const bool is_of_node = scope == Scope::kNode || scope == Scope::kSocket || scope == Scope::kCard || scope == Scope::kLink;
+  return is_of_node && machine.ranks_per_node == 1 ? Scope::kRank : scope;
+}
+
+std::size_t Core::unit_of(Scope scope, int group, int rank) const {
   const MachineLayout& machine = options_.machine;
   const auto unit = [&] {
-    switch (description.scope) {
+    switch (scope) {
       case Scope::kNode:
         return machine.node(rank);
       case Scope::kSocket:
@@ -109,7 +121,7 @@ std::size_t Core::unit_of(const ResourceDescription& description, int rank) cons
       case Scope::kLink:
         return machine.link(rank);
       case Scope::kGroup:
-        return rank / std::max(description.ranks, 1);
+        return rank / group;
       case Scope::kMachine:
         return 0;
       case Scope::kRank:
@@ -121,10 +133,10 @@ std::size_t Core::unit_of(const ResourceDescription& description, int rank) cons
   return static_cast<std::size_t>(unit());
 }
 
-std::size_t Core::units(const ResourceDescription& description) const {
+std::size_t Core::units(Scope scope, int group) const {
   const MachineLayout& machine = options_.machine;
   const auto nodes = static_cast<std::size_t>(machine.nodes(options_.ranks));
-  switch (description.scope) {
+  switch (scope) {
     case Scope::kSocket:
       return nodes * static_cast<std::size_t>(machine.sockets_per_node);
     case Scope::kCard:
@@ -132,7 +144,7 @@ std::size_t Core::units(const ResourceDescription& description) const {
     case Scope::kLink:
       return nodes * static_cast<std::size_t>(machine.links_per_node());
     default:  // the last rank has the last one
-      return unit_of(description, options_.ranks - 1) + 1;
+      return unit_of(scope, group, options_.ranks - 1) + 1;
   }
 }
 
@@ -144,19 +156,18 @@ Device& Core::further_device(int rank, std::size_t backend) {
 
 void Core::make_device(Device& device, Member& member, int rank) {
   device.backend = member.backend.get();
-  for (std::size_t scope = 0; scope < member.extents.size(); ++scope) {
-    if (member.extents[scope] == 0) continue;
-    const ResourceDescription& last = member.resources[member.extents[scope] - 1];
-    device.resources[scope] = member.pages[scope].at(unit_of(last, rank), units(last), member.extents[scope]);
+  const auto part = [&](auto& pages, std::size_t scope, std::size_t count) {
+    const auto of = static_cast<Scope>(scope);
+    return pages.at(unit_of(of, member.group, rank), units(of, member.group), count);
+  };
+  for (std::size_t scope = 0; scope < member.counts.size(); ++scope) {
+    if (member.counts[scope] > 0)
+      device.resources[scope] = part(member.pages[scope], scope, member.counts[scope]);
   }
   if (member.sender_hold != kNoResource)
-    device.sending = hold(member.senders, member.resources[member.sender_hold], rank);
+    device.sending = part(member.senders, member.places[member.sender_hold].scope, 1);
   if (member.receiver_hold != kNoResource)
-    device.receiving = hold(member.receivers, member.resources[member.receiver_hold], rank);
-}
-
-Hold* Core::hold(Pages<Hold>& pages, const ResourceDescription& description, int rank) const {
-  return pages.at(unit_of(description, rank), units(description), 1);
+    device.receiving = part(member.receivers, member.places[member.receiver_hold].scope, 1);
 }
 
 Resources Core::Devices::resources(int world_rank) {
@@ -389,16 +400,17 @@ std::vector<World::ResourceUse> Core::resources() const {
   for (const Member& member : members_) {
     for (std::size_t i = 0; i < member.resources.size(); ++i) {
       const ResourceDescription& description = member.resources[i];
-      const auto scope = static_cast<std::size_t>(description.scope);
-      const Pages<Resource>& pages = member.pages[scope];
-      std::vector<bool> seen(units(description));
+      const Resources::Place place = member.places[i];
+      const auto scope = static_cast<Scope>(place.scope);
+      std::vector<bool> seen(units(scope, member.group));
       for (int rank = 0; rank < options_.ranks; ++rank) {
-        const std::size_t unit = unit_of(description, rank);
+        const std::size_t unit = unit_of(scope, member.group, rank);
         if (seen[unit]) continue;
         seen[unit] = true;
-        const Resource* const block = pages.find(unit, member.extents[scope]);
-        if (block == nullptr || block[i].timeline.busy() == Time()) continue;
-        uses.push_back({description.name, rank, block[i].timeline.busy(), block[i].waited, block[i].bytes});
+        const Resource* const block = member.pages[place.scope].find(unit, member.counts[place.scope]);
+        if (block == nullptr || block[place.number].timeline.busy() == Time()) continue;
+        const Resource& used = block[place.number];
+        uses.push_back({description.name, rank, used.timeline.busy(), used.waited, used.bytes});
       }
     }
   }

@@ -65,7 +65,7 @@ inline constexpr std::size_t kInline = 2;
 /// One backend of a rank: what its device reaches.
 struct Device {
   Backend* backend = nullptr;  // null: not used yet
-  std::array<Resource*, static_cast<std::size_t>(Scope::kCount)> resources{};
+  std::array<Resource*, static_cast<std::size_t>(Scope::kCount)> resources{};  // by Core::scope_of()
   Hold* sending = nullptr;    // null: no resource is held by senders
   Hold* receiving = nullptr;  // null: none by receivers
 };
@@ -322,12 +322,12 @@ class Core final : private NetworkWorld {
     std::size_t sender_hold = kNoResource;
     std::size_t receiver_hold = kNoResource;
     Progress answers = Progress::kHardware;  // requests
-    int group = 0;                           // ranks of a kGroup
+    int group = 1;                           // ranks of a kGroup
     std::span<const ResourceDescription> resources;
+    std::vector<Resources::Place> places;  // by resource
+    // By scope_of() a resource: what the same ranks share lies together.
     std::array<Pages<Resource>, static_cast<std::size_t>(Scope::kCount)> pages;
-    /// By scope, behind the last resource of it: those of the machine behind them take no memory in each
-    /// rank.
-    std::array<std::size_t, static_cast<std::size_t>(Scope::kCount)> extents{};
+    std::array<std::uint32_t, static_cast<std::size_t>(Scope::kCount)> counts{};
     Pages<Hold> senders;
     Pages<Hold> receivers;
     std::unique_ptr<Devices> devices;
@@ -336,15 +336,16 @@ class Core final : private NetworkWorld {
   std::uint32_t next_number(Flow& flow, const SendArguments& arguments, int source);
   void make_device(Device& device, Member& member, int rank);
   void add_member(const BackendDescription& description, const Settings& settings);
-  /// Which one of a resource a rank has, of how many.
-  [[nodiscard]] std::size_t unit_of(const ResourceDescription& description, int rank) const;
-  [[nodiscard]] std::size_t units(const ResourceDescription& description) const;
+  /// The first scope in which the same ranks share a resource on this machine.
+  [[nodiscard]] Scope scope_of(const ResourceDescription& description) const;
+  /// Which one of a scope's resources a rank has, of how many. group: ranks of a kGroup.
+  [[nodiscard]] std::size_t unit_of(Scope scope, int group, int rank) const;
+  [[nodiscard]] std::size_t units(Scope scope, int group) const;
   Choice told(const Rank& rank, const offramp::Operation& operation, Choice choice,
               std::string_view reason = {}) const;
   void count_failure(const Rank& rank) const;
-  [[nodiscard]] Hold* hold(Pages<Hold>& pages, const ResourceDescription& description, int rank) const;
   [[nodiscard]] Resources view(const Device& device, const Member& member) const {
-    return {member.resources, device.resources.data(), audit_.get()};
+    return {member.resources, member.places.data(), device.resources.data(), audit_.get()};
   }
   void prefetch();
 

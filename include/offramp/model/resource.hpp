@@ -76,15 +76,25 @@ class ResourceObserver {
 /// The resources that one rank's device reaches. A view: cheap to make and to copy.
 class Resources {
  public:
+  /// Where a world has a resource: which one it is in an array of those that the same ranks share.
+  struct Place {
+    std::uint32_t scope;  // of the array, as a number
+    std::uint32_t number;
+  };
   using Blocks = Resource* const*;
 
-  /// blocks: by Scope, an array of all resources for each; those of other scopes stay untouched in it.
-  Resources(std::span<const ResourceDescription> descriptions, Blocks blocks, ResourceObserver* observer)
-      : descriptions_(descriptions), blocks_(blocks), observer_(observer) {}
+  /// In a live run: all of them are the rank's own.
+  Resources(std::span<const ResourceDescription> descriptions, Resource* own)
+      : descriptions_(descriptions), own_(own) {}
+  /// In a world. places: by resource; blocks: the arrays by scope.
+  Resources(std::span<const ResourceDescription> descriptions, const Place* places, Blocks blocks,
+            ResourceObserver* observer)
+      : descriptions_(descriptions), places_(places), blocks_(blocks), observer_(observer) {}
 
   [[nodiscard]] Resource& operator[](std::size_t index) const {
     assert(index < descriptions_.size());
-    return blocks_[static_cast<std::size_t>(descriptions_[index].scope)][index];
+    if (places_ == nullptr) return own_[index];
+    return blocks_[places_[index].scope][places_[index].number];
   }
 
   /// Occupies a resource for `duration`, from `at` or from when it is free.
@@ -101,12 +111,8 @@ class Resources {
   Arbiter::Grant carry(std::size_t index, Time at, std::size_t bytes) const {
     return occupy(index, at, time_of(index, bytes), bytes);
   }
-  /// Whether the view is a rank's in a live run, in which every scope is its own resources. Asked by backends
-  /// that have resources of a rank and of the machine.
-  [[nodiscard]] bool is_live() const {
-    return blocks_[static_cast<std::size_t>(Scope::kRank)] ==
-           blocks_[static_cast<std::size_t>(Scope::kMachine)];
-  }
+  /// Whether the view is a rank's in a live run.
+  [[nodiscard]] bool is_live() const { return places_ == nullptr; }
   [[nodiscard]] Time time_of(std::size_t index, std::size_t bytes) const {
     return Bandwidth::bits_per_second(descriptions_[index].bits_per_second)
         .bytes(static_cast<std::int64_t>(bytes));
@@ -114,8 +120,10 @@ class Resources {
 
  private:
   std::span<const ResourceDescription> descriptions_;
-  Blocks blocks_;
-  ResourceObserver* observer_;
+  Resource* own_ = nullptr;
+  const Place* places_ = nullptr;
+  Blocks blocks_ = nullptr;
+  ResourceObserver* observer_ = nullptr;
 };
 
 }  // namespace offramp
