@@ -2,8 +2,10 @@
 // only then (Progress::kCalls) is served at the next such moment.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "offramp/kernel/time.hpp"
@@ -28,59 +30,80 @@ class ProgressGate {
   /// The program computes at that moment, or asks a question between two times of computing.
   [[nodiscard]] bool is_beside_computing(Time at) {
     pass(at);
-    return first_ < closed_.size() && closed_[first_].begin < at;
+    return next_.exists() && next_.begin < at;
   }
-  [[nodiscard]] bool is_open() const { return closed_.empty() || closed_.back().end < Time::never(); }
+  [[nodiscard]] bool is_open() const {
+    return !next_.exists() ||
+           (later_ == nullptr || later_->empty() ? next_ : later_->intervals.back()).end < Time::never();
+  }
 
  private:
   struct Interval {
-    Time begin;
+    Time begin = Time::ps(-1);
     Time end;     // never: of the last one, while it is not known
     Time period;  // of the questions in it; 0: there are none
+    [[nodiscard]] bool exists() const { return begin >= Time(); }
   };
-  void pass(Time at);
+  /// Most programs are ahead of the world by one interval at most.
+  struct Later {
+    std::vector<Interval> intervals;
+    std::size_t first = 0;  // those before it are past
+    [[nodiscard]] bool empty() const { return first == intervals.size(); }
+  };
+  void pass(Time at) {
+    while (next_.exists() && next_.end <= at) next_ = take();
+  }
+  Interval take();
+  void add(const Interval& interval);
 
   static constexpr std::size_t kForgotten = 64;  // intervals at a time
 
-  std::vector<Interval> closed_;
-  std::size_t first_ = 0;  // those before it are past
+  Interval next_;
+  std::unique_ptr<Later> later_;  // behind it
 };
 
-inline void ProgressGate::pass(Time at) {
-  while (first_ < closed_.size() && closed_[first_].end <= at) ++first_;
-  if (first_ == closed_.size()) {
-    closed_.clear();
-    first_ = 0;
+inline ProgressGate::Interval ProgressGate::take() {
+  if (later_ == nullptr || later_->empty()) return {};
+  auto& [intervals, first] = *later_;
+  const Interval taken = intervals[first++];
+  if (first == intervals.size() || first > kForgotten) {
+    intervals.erase(intervals.begin(), intervals.begin() + static_cast<std::ptrdiff_t>(first));
+    first = 0;
   }
+  return taken;
+}
+
+inline void ProgressGate::add(const Interval& interval) {
+  if (!next_.exists()) {
+    next_ = interval;
+    return;
+  }
+  if (later_ == nullptr) later_ = std::make_unique<Later>();
+  later_->intervals.push_back(interval);
 }
 
 inline void ProgressGate::close(Time begin, Time now) {
   if (!is_open()) return;
   pass(now);
-  if (first_ > kForgotten) {
-    closed_.erase(closed_.begin(), closed_.begin() + static_cast<std::ptrdiff_t>(first_));
-    first_ = 0;
-  }
-  closed_.push_back({begin, Time::never(), Time()});
+  add({begin, Time::never(), Time()});
 }
 
 inline void ProgressGate::open(Time at) {
-  if (!is_open()) closed_.back().end = at;
+  if (is_open()) return;
+  (later_ == nullptr || later_->empty() ? next_ : later_->intervals.back()).end = at;
 }
 
 inline void ProgressGate::close_between_questions(Time begin, std::uint64_t questions, Time period) {
-  if (questions > 1)
-    closed_.push_back({begin, begin + period * static_cast<std::int64_t>(questions - 1), period});
+  if (questions > 1) add({begin, begin + period * static_cast<std::int64_t>(questions - 1), period});
 }
 
 inline Time ProgressGate::served(Time at) {
   pass(at);
-  if (first_ == closed_.size() || closed_[first_].begin >= at) return at;
-  const Interval& interval = closed_[first_];
-  if (interval.period == Time()) return interval.end;
-  const std::int64_t period = interval.period.count();
-  const std::int64_t since = (at - interval.begin).count();
-  return interval.begin + interval.period * ((since + period - 1) / period);
+  if (!next_.exists() || next_.begin >= at) return at;
+  if (next_.period == Time()) return next_.end;
+  const std::int64_t period = next_.period.count();
+  const std::int64_t since = (at - next_.begin).count();
+  return next_.begin + next_.period * ((since + period - 1) / period);
 }
 
 }  // namespace offramp::world

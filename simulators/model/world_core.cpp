@@ -21,13 +21,7 @@ namespace offramp::world {
 namespace {
 
 constexpr std::string_view kHost = "host";  // the backend whose algorithms run on the ranks' processors
-constexpr std::size_t kFetched = 4;         // events
-constexpr std::size_t kNext = 2;            // of these: what they refer to is there
-
-/// Or of a rank; either way its object is worth fetching.
-constexpr bool is_of_message(EventKind kind) {
-  return kind > EventKind::kReleaseReceiver && kind <= EventKind::kWake;
-}
+constexpr int kManyRanks = 512;             // caches do not hold them
 
 }  // namespace
 
@@ -36,9 +30,9 @@ Core::Core(const WorldOptions& options, const WorldBackend& backend)
       rules_(backend.rules),
       has_host_(backend.host != nullptr || backend.backend->name == kHost),
       faulty_(options.faults.any()),
+      prefetches_(options.ranks >= kManyRanks),
       is_observed_(options.spans != nullptr || options.packets != nullptr || options.log != nullptr),
-      shuffle_(options.shuffle_seed),
-      ranks_(static_cast<std::size_t>(options.ranks)) {
+      shuffle_(options.shuffle_seed) {
   assert(options.ranks > 0 && options.ranks <= static_cast<int>(EventQueue<Event>::kMaximumRank));
   if (options_.check || Audit::of_all()) audit_ = std::make_unique<Audit>();
   members_.reserve(kInline + backend.further.size());  // devices point into them
@@ -51,7 +45,7 @@ Core::Core(const WorldOptions& options, const WorldBackend& backend)
   for (const WorldBackend::Further& further : backend.further) add_member(*further.backend, further.settings);
   last_ = static_cast<std::uint8_t>(members_.size() - 1);
   if (members_.size() > kInline) {
-    further_devices_.resize(ranks_.size());
+    further_devices_.resize(static_cast<std::size_t>(options.ranks));
     numbers_apart_ = static_cast<std::uint32_t>(members_.size());
   }
   auto group = std::make_shared<Communicator::Group>();
@@ -61,8 +55,8 @@ Core::Core(const WorldOptions& options, const WorldBackend& backend)
 
 /// Operations that have not ended refer to the devices until they go.
 Core::~Core() {
-  for (const auto& rank : ranks_) {
-    if (rank != nullptr) rank->reset_programs();
+  for (int i = 0; i < options_.ranks; ++i) {
+    if (rank_if_used(i) != nullptr) rank(i).reset_programs();
   }
   for (Operation* const operation : given_up_) delete operation;
 }
@@ -104,7 +98,8 @@ Scope Core::scope_of(const ResourceDescription& description) const {
   if (scope == Scope::kLink && machine.links_per_card == 1) scope = Scope::kCard;
   if (scope == Scope::kCard && machine.cards_per_node == 1) scope = Scope::kNode;
   if (scope == Scope::kSocket && machine.sockets_per_node == 1) scope = Scope::kNode;
-  const bool is_of_node = scope == Scope::kNode || scope == Scope::kSocket || scope == Scope::kCard || scope == Scope::kLink;
+  const bool is_of_node =
+      scope == Scope::kNode || scope == Scope::kSocket || scope == Scope::kCard || scope == Scope::kLink;
   return is_of_node && machine.ranks_per_node == 1 ? Scope::kRank : scope;
 }
 
@@ -207,14 +202,14 @@ void Core::count_failure(const Rank& rank) const {
 }
 
 Rank& Core::rank(int rank) {
-  std::unique_ptr<Rank>& entry = ranks_[static_cast<std::size_t>(rank)];
-  if (entry == nullptr) {
-    Communicator everyone = everyone_;
-    everyone.rank_ = rank;
-    everyone.local_ = std::make_shared<Communicator::Local>();
-    entry = std::make_unique<Rank>(*this, rank, std::move(everyone));
-  }
-  return *entry;
+  Rank& own = *ranks_.at(static_cast<std::size_t>(rank), static_cast<std::size_t>(options_.ranks), 1);
+  if (!own.is_used()) own.use(*this, rank, everyone_);
+  return own;
+}
+
+const Rank* Core::rank_if_used(int rank) const {
+  const Rank* const own = ranks_.find(static_cast<std::size_t>(rank), 1);
+  return own != nullptr && own->is_used() ? own : nullptr;
 }
 
 // --- events ---
@@ -319,7 +314,7 @@ std::string Core::run(const World::Program& program, std::span<const int> ranks,
     }
     if (queue_.next()->at >= options_.stop_at) break;
     const auto entry = queue_.pop();
-    prefetch();
+    if (prefetches_) prefetch();
     now_ = entry.at;
     ++events_;
     if (audit_ != nullptr) audit_->event(now_);
@@ -331,33 +326,11 @@ std::string Core::run(const World::Program& program, std::span<const int> ranks,
   return ended ? std::string() : deadlock();
 }
 
-/// Each event touches memory of its message and of its rank that many other events have displaced from the
-/// caches; what comes soon is fetched while this one is handled.
-void Core::prefetch() {
-  if (queue_.next() == nullptr) return;
-  const auto& soon = queue_.soon();
-  const std::size_t count = std::min(soon.size(), kFetched);
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto& entry = soon[i];
-    if (entry.event.kind == EventKind::kNetwork) {
-      if (i < kNext) {
-        options_.network->prefetch(entry.event.object);
-      } else {
-        __builtin_prefetch(entry.event.object);
-      }
-      continue;
-    }
-    if (!is_of_message(entry.event.kind)) continue;  // of no message
-    const auto* const object = static_cast<const char*>(entry.event.object);
-    for (std::size_t line = 0; line < sizeof(Message); line += 64) __builtin_prefetch(object + line);
-    ranks_[entry.rank()]->prefetch();
-  }
-}
-
 std::string Core::deadlock() const {
   std::string text;
   std::size_t waiting = 0;
-  for (const auto& rank : ranks_) {
+  for (int i = 0; i < options_.ranks; ++i) {
+    const Rank* const rank = rank_if_used(i);
     if (rank == nullptr || rank->has_ended()) continue;
     if (++waiting > 8) continue;
     text +=
@@ -385,8 +358,8 @@ WireCounters Core::wire() const {
 
 Time Core::end() const {
   Time end;
-  for (const auto& rank : ranks_) {
-    if (rank != nullptr) end = later(end, rank->clock());
+  for (int rank = 0; rank < options_.ranks; ++rank) {
+    if (const Rank* const used = rank_if_used(rank); used != nullptr) end = later(end, used->clock());
   }
   return end;
 }

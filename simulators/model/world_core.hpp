@@ -64,7 +64,7 @@ inline constexpr std::size_t kInline = 2;
 
 /// One backend of a rank: what its device reaches.
 struct Device {
-  Backend* backend = nullptr;  // null: not used yet
+  Backend* backend = nullptr;                                                  // null: not used yet
   std::array<Resource*, static_cast<std::size_t>(Scope::kCount)> resources{};  // by Core::scope_of()
   Hold* sending = nullptr;    // null: no resource is held by senders
   Hold* receiving = nullptr;  // null: none by receivers
@@ -75,20 +75,19 @@ struct Device {
 struct Flow {
   std::array<std::uint32_t, kInline> issued{};  // by backend
   std::uint32_t early = 0;                      // of the list: arrived before one in front of them
+  int destination = -1;                         // negative: of none yet
   Message* head = nullptr;
   Message* tail = nullptr;
 };
 
-struct Message : Matchable {
-  Transfer transfer;
-  Passage passage;
+/// What its arrival alone needs comes first, what few need last.
+struct alignas(64) Message : Matchable {
   Rank* source = nullptr;
   Rank* destination = nullptr;
   Operation* send = nullptr;     // null: the sender knows all that it needs
   Operation* receive = nullptr;  // null: not matched
   Flow* flow = nullptr;
   Message* next_in_flow = nullptr;
-  Message* next_waiting = nullptr;  // for a hold
   int source_in_group = 0;
   std::uint8_t backend = 0;
   Handling handling = Handling::kOffloaded;
@@ -102,11 +101,14 @@ struct Message : Matchable {
   bool was_seen = false;  // its request, by what answers it
   bool holds_sender = false;
   bool holds_receiver = false;
-  bool parked = false;  // gave up the sender's device while it waited for the receiver
-  Time held_since;      // the sender's device
-  Time shared;          // as MessageWait has it
-  Stamp stamp;          // of a token
+  bool parked = false;              // gave up the sender's device while it waited for the receiver
+  Passage passage;                  // of a token: the stamp's times are first and last
+  Transfer transfer;                // of a token: the stamp's detail
+  Message* next_waiting = nullptr;  // for a hold
+  Time held_since;                  // the sender's device
+  Time shared;                      // as MessageWait has it
 };
+static_assert(sizeof(Message) <= 6 * 64);
 
 /// A send, a receive, or a collective of one rank; or a message of a collective.
 struct Operation : Matchable {
@@ -216,7 +218,8 @@ class Core final : private NetworkWorld {
   };
   [[nodiscard]] Learning& learning() { return learning_; }
   [[nodiscard]] Rank& rank(int rank);
-  [[nodiscard]] Rank* rank_if_used(int rank) const { return ranks_[static_cast<std::size_t>(rank)].get(); }
+  /// Null: it is not.
+  [[nodiscard]] const Rank* rank_if_used(int rank) const;
   [[nodiscard]] const Communicator& everyone() const { return everyone_; }
   /// When the rank's processor, which begins at `begin`, has done so much work; and that it was held up.
   Time processed(Rank& rank, Time begin, Time work);
@@ -347,7 +350,10 @@ class Core final : private NetworkWorld {
   [[nodiscard]] Resources view(const Device& device, const Member& member) const {
     return {member.resources, member.places.data(), device.resources.data(), audit_.get()};
   }
-  void prefetch();
+  void prefetch() const;
+  void prefetch_objects(const EventQueue<Event>::Entry& entry) const;
+  void prefetch_referred(const EventQueue<Event>::Entry& entry) const;
+  [[nodiscard]] std::coroutine_handle<> resumed_by(const EventQueue<Event>::Entry& entry) const;
 
   void call(Time at, const Parcel& parcel, void* what) override;
   void arrived(const Parcel& parcel, Time first, Time last, Time waited) override;
@@ -424,6 +430,7 @@ class Core final : private NetworkWorld {
   std::vector<RouteRule> rules_;
   bool has_host_;  // and it is the first member
   bool faulty_;
+  bool prefetches_;
   bool is_observed_;
   bool needs_calls_ = false;
   double thread_share_ = 0;
@@ -440,7 +447,7 @@ class Core final : private NetworkWorld {
   std::uint64_t events_ = 0;
   Pool<Message> pool_;
   Learning learning_;
-  std::vector<std::unique_ptr<Rank>> ranks_;
+  Pages<Rank> ranks_;
   Communicator everyone_;
   World::Program program_;
   std::unordered_set<Operation*> given_up_;  // and not done

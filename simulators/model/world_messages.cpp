@@ -78,8 +78,9 @@ Time Core::issue(Rank& source, Operation& send, const SendArguments& arguments, 
   passage.failed = arguments.failed;
   if (arguments.token != nullptr) {
     message.token = true;
-    message.stamp = *arguments.token;
-    if (arguments.failed) message.stamp.detail |= Stamp::kFailed;
+    passage.first = arguments.token->first;
+    passage.last = arguments.token->last;
+    transfer.detail = arguments.token->detail | (arguments.failed ? Stamp::kFailed : 0);
     cross_token(message, arguments.latency);
     sent(message, at);
     return at;
@@ -227,10 +228,9 @@ void Core::cross_token(Message& message, Time latency) {
   Passage& passage = message.passage;
   message.crosses = latency >= Time();
   if (message.crosses) {
-    message.transfer.detail = message.stamp.detail;
     passage.latency = latency;
-    passage.leaves = message.stamp.first - latency;
-    passage.left = message.stamp.last - latency;
+    passage.leaves = passage.first - latency;
+    passage.left = passage.last - latency;
     return cross(message);
   }
   if (message.source != message.destination) has_wires_of_its_own(*members_[message.backend].description);
@@ -541,8 +541,7 @@ Time Core::learn(Operation& receive, Time at, bool by_processor) {
 Team::Arrival Core::take_token(Operation& receive, const Team& team) {
   Message& message = *std::exchange(receive.message, nullptr);
   const Passage& passage = message.passage;
-  Stamp stamp = message.stamp;
-  if (message.crosses) stamp = {passage.first, passage.last, stamp.detail};
+  const Stamp stamp{passage.first, passage.last, message.transfer.detail};
   if (options_.log != nullptr) {
     const int rank = receive.rank->number();
     options_.log->part(rank, message.transfer.operation, team.operation);

@@ -16,62 +16,93 @@ namespace offramp {
 
 namespace world {
 
-void Rank::prefetch() const {
-  const auto* const self = reinterpret_cast<const char*>(this);
-  for (std::size_t line = 0; line < sizeof(Rank); line += 64) __builtin_prefetch(self + line);
+void Rank::use(Core& core, int number, const Communicator& everyone) {
+  core_ = &core;
+  number_ = number;
+  everyone_ = everyone;
+  everyone_.rank_ = number;
+  // It is gone with the rank, which all programs that count with it end before.
+  everyone_.local_ = std::shared_ptr<Communicator::Local>(std::shared_ptr<void>(), &local_);
 }
 
-Thread& Rank::add_thread() {
-  further_.push_back(std::make_unique<Thread>(*this, static_cast<std::uint32_t>(further_.size() + 1)));
-  return *further_.back();
+Flow& Rank::other_flow(int destination) {
+  if (first_flow_.destination < 0) {
+    first_flow_.destination = destination;
+    return first_flow_;
+  }
+  if (flows_ == nullptr) flows_ = std::make_unique<Flows>();
+  return flows_->to(destination);
+}
+
+Flow& Flows::to(int destination) {
+  Flows* part = this;
+  for (int parts = 1;; ++parts) {
+    for (Flow& flow : part->flows) {
+      if (flow.destination < 0) flow.destination = destination;
+      if (flow.destination == destination) return flow;
+    }
+    if (parts == kParts) break;
+    if (part->next == nullptr) part->next = std::make_unique<Flows>();
+    part = part->next.get();
+  }
+  if (part->many == nullptr) part->many = std::make_unique<RankTable<Flow>>();
+  return (*part->many)[destination];
+}
+
+FurtherThread& Rank::add_thread(const World::Program& program) {
+  if (further_ == nullptr) further_ = std::make_unique<std::vector<std::unique_ptr<FurtherThread>>>();
+  const auto number = static_cast<std::uint32_t>(further_->size() + 1);
+  return *further_->emplace_back(std::make_unique<FurtherThread>(*this, number, program));
 }
 
 void Rank::reset_programs() {
   first_.program.reset();
-  for (const auto& thread : further_) thread->program.reset();
+  for (std::size_t i = 0; i < threads(); ++i) further(i).program.reset();
 }
 
 bool Rank::has_ended() const {
   const auto ended = [](const Thread& thread) { return !thread.program.valid() || thread.program.done(); };
-  return ended(first_) &&
-         std::all_of(further_.begin(), further_.end(), [&](const auto& thread) { return ended(*thread); });
+  bool all = ended(first_);
+  for (std::size_t i = 0; i < threads(); ++i) all = all && ended(further(i));
+  return all;
 }
 
 Time Rank::clock() const {
   Time latest = first_.clock;
-  for (const auto& thread : further_) latest = later(latest, thread->clock);
+  for (std::size_t i = 0; i < threads(); ++i) latest = later(latest, further(i).clock);
   return latest;
 }
 
 Time Rank::served(Time at) {
   Time first = first_.gate.served(at);
-  for (const auto& thread : further_) {
-    if (thread->is_running) first = earlier(first, thread->gate.served(at));
+  for (std::size_t i = 0; i < threads(); ++i) {
+    if (further(i).is_running) first = earlier(first, further(i).gate.served(at));
   }
   return first;
 }
 
 Thread* Rank::interrupted_at(Time at) {
   Thread* interrupted = first_.is_interrupted(at) ? &first_ : nullptr;
-  if (further_.empty()) [[likely]]
+  if (!has_threads()) [[likely]]
     return interrupted;
   if (interrupted == nullptr && first_.gate.served(at) == at) return nullptr;
-  for (const auto& thread : further_) {
-    if (!thread->is_running) continue;
-    const bool is_interrupted = thread->is_interrupted(at);
-    if (!is_interrupted && thread->gate.served(at) == at) return nullptr;
-    if (is_interrupted && interrupted == nullptr) interrupted = thread.get();
+  for (std::size_t i = 0; i < threads(); ++i) {
+    Thread& thread = further(i);
+    if (!thread.is_running) continue;
+    const bool is_interrupted = thread.is_interrupted(at);
+    if (!is_interrupted && thread.gate.served(at) == at) return nullptr;
+    if (is_interrupted && interrupted == nullptr) interrupted = &thread;
   }
   return interrupted;
 }
 
 void Rank::found(const MatchKey& key) {
   const auto wake = [&key](Thread& thread) {
-    if (thread.prober != nullptr && thread.probed.accepts(key))
-      std::exchange(thread.prober, nullptr).resume();
+    if (thread.prober != nullptr && thread.prober->key.accepts(key))
+      std::exchange(thread.prober, nullptr)->waiter.resume();
   };
   wake(first_);
-  for (std::size_t i = 0; i < further_.size(); ++i) wake(*further_[i]);  // one that goes on may begin more
+  for (std::size_t i = 0; i < threads(); ++i) wake(further(i));  // one that goes on may begin more
 }
 
 MatchKey Rank::key_of(const Communicator& communicator, int from, int tag) {
@@ -624,10 +655,9 @@ Task<std::optional<Communicator>> RankHandle::split(const Communicator& communic
 // --- threads ---
 
 void RankHandle::begin_thread(const std::function<Task<void>(RankHandle& rank)>& program) {
-  world::Thread& thread = thread_.rank().add_thread();
-  thread.clock = later(thread_.clock, thread_.core().now());
-  thread.begun_with = program;
-  thread_.core().launch(thread, thread.begun_with);
+  world::FurtherThread& added = thread_.rank().add_thread(program);
+  added.thread.clock = later(thread_.clock, thread_.core().now());
+  thread_.core().launch(added.thread, added.begun_with);
 }
 
 Task<void> RankHandle::sleep() {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "offramp/kernel/frame_pool.hpp"
 #include "simulators/model/progress_gate.hpp"
 #include "simulators/model/world_core.hpp"
 
@@ -35,13 +36,15 @@ struct Meeting final : Operation {
   std::optional<Communicator> made;
 };
 
+struct Probing;
+
 /// One thread of a rank's program.
 class Thread {
  public:
   static constexpr std::uint32_t kMostOnTheirWay = 64;
 
   /// number: 0 is the one with which the program begins.
-  Thread(Rank& rank, std::uint32_t number) : rank_(rank), number_(number), handle_(*this) {}
+  Thread(Rank& rank, std::uint32_t number) : number_(number), rank_(rank), handle_(*this) {}
   Thread(const Thread&) = delete;
   Thread& operator=(const Thread&) = delete;
 
@@ -52,11 +55,16 @@ class Thread {
 
   Time clock;
   Task<void> program;
-  World::Program begun_with;  // kept: the coroutines of a lambda refer to its captures
-  bool is_running = false;
+
+  // What it waits for, besides an operation.
+  std::uint32_t wakes = 0;          // asked for so far
+  std::uint32_t wakes_passed = 0;   // those have no meaning any more
+  std::coroutine_handle<> sleeper;  // goes on with the first one of the others
+  Probing* prober = nullptr;        // goes on with a message that it accepts
 
   ProgressGate gate;
-  Time interrupted;    // of the thread's time, and its clock does not show it yet
+  Time interrupted;  // of the thread's time, and its clock does not show it yet
+  bool is_running = false;
   bool asks = false;   // it is in a call that returns at once
   bool asked = false;  // while it computed, which is not over in the world
   [[nodiscard]] bool is_interrupted(Time at) { return asks || gate.is_beside_computing(at); }
@@ -67,13 +75,6 @@ class Thread {
     clock += std::exchange(interrupted, Time());
     return true;
   }
-
-  // What it waits for, besides an operation.
-  std::uint32_t wakes = 0;          // asked for so far
-  std::uint32_t wakes_passed = 0;   // those have no meaning any more
-  std::coroutine_handle<> sleeper;  // goes on with the first one of the others
-  std::coroutine_handle<> prober;   // goes on with a message that `probed` accepts
-  MatchKey probed;
 
   void start_send(Operation& send, const Communicator& communicator, int to, std::size_t bytes, int tag,
                   ElementType element, Synchronous synchronous);
@@ -87,46 +88,66 @@ class Thread {
   void take_turn();
 
  private:
-  Rank& rank_;
   std::uint32_t number_;
+  Rank& rank_;
   RankHandle handle_;
 };
 
-class Rank {
+/// One that the program began with.
+struct FurtherThread {
+  FurtherThread(Rank& rank, std::uint32_t number, const World::Program& program)
+      : thread(rank, number), begun_with(program) {}
+  Thread thread;
+  World::Program begun_with;  // kept: the coroutines of a lambda refer to its captures
+};
+
+/// Flows of a rank to others, few of which are looked through one by one.
+struct Flows : detail::Pooled {
+  static constexpr int kParts = 4;  // and then a table
+  /// The flow to a rank, made if it is the first use.
+  Flow& to(int destination);
+  std::array<Flow, 3> flows;
+  std::unique_ptr<Flows> next;
+  std::unique_ptr<RankTable<Flow>> many;
+};
+
+/// What most events touch comes first: caches do not hold many ranks.
+class alignas(64) Rank {
  public:
-  Rank(Core& core, int number, Communicator everyone)
-      : core_(core), number_(number), everyone_(std::move(everyone)), first_(*this, 0) {}
+  Rank() : first_(*this, 0) {}
   Rank(const Rank&) = delete;
   Rank& operator=(const Rank&) = delete;
 
-  [[nodiscard]] Core& core() { return core_; }
+  [[nodiscard]] bool is_used() const { return core_ != nullptr; }
+  /// Its first use. everyone: the communicator of all ranks, without what it has of each.
+  void use(Core& core, int number, const Communicator& everyone);
+
+  [[nodiscard]] Core& core() { return *core_; }
   [[nodiscard]] int number() const { return number_; }
   [[nodiscard]] const Communicator& everyone() const { return everyone_; }
   [[nodiscard]] Thread& first() { return first_; }
   [[nodiscard]] const Thread& first() const { return first_; }
-  [[nodiscard]] bool has_threads() const { return !further_.empty(); }
-  Thread& add_thread();
+  [[nodiscard]] bool has_threads() const { return further_ != nullptr; }
+  FurtherThread& add_thread(const World::Program& program);
   /// Before another program begins.
-  void forget_threads() { further_.clear(); }
+  void forget_threads() { further_.reset(); }
   void reset_programs();
   /// All that it was to do.
   [[nodiscard]] bool has_ended() const;
   /// The latest clock of its threads.
   [[nodiscard]] Time clock() const;
   [[nodiscard]] Flow& flow(int destination) {
-    if (destination == first_peer_) return first_flow_;
-    return first_peer_ < 0 ? first_flow(destination) : flows()[destination];
+    return destination == first_flow_.destination ? first_flow_ : other_flow(destination);
   }
-  void prefetch() const;
+  /// Where what most events touch ends.
+  [[nodiscard]] const void* end_of_first() const { return &everyone_; }
 
-  std::uint32_t on_their_way = 0;  // messages that it sent and that have not come to their receivers
-  std::uint32_t operations = 0;    // begun, where anything is observed
-  Time held_up;                    // as World::held_up() has it
-  std::uint64_t departures = 0;    // messages and work that it gave to its devices
-  MatchQueue posted;
-  MatchQueue unexpected;
+  /// Null: none that can be had without making it.
+  [[nodiscard]] const Device* device_if_inline(std::size_t backend) const {
+    return backend < kInline ? &devices_[backend] : nullptr;
+  }
   [[nodiscard]] Device& device(std::size_t backend) {
-    return backend < kInline ? devices_[backend] : core_.further_device(number_, backend);
+    return backend < kInline ? devices_[backend] : core_->further_device(number_, backend);
   }
 
   /// The order of what it gives to its devices.
@@ -135,10 +156,6 @@ class Rank {
            (departures++ & ((std::uint64_t{1} << kKindShift) - 1));
   }
 
-  // What its processor does for operations in progress, which go on while any of its threads is in a call.
-  std::vector<WaitingEvent> unserved;  // until one comes to a call
-  int going_on = 0;                    // collectives that need the processor
-  Time busy;                           // with one of them until then
   /// As ProgressGate has it.
   [[nodiscard]] Time served(Time at);
   /// The thread at whose cost the processor works for MPI at that moment; null: one waits in a call.
@@ -154,25 +171,39 @@ class Rank {
   [[nodiscard]] static MatchKey key_of(const Communicator& communicator, int from, int tag);
 
  private:
-  [[nodiscard]] Flow& first_flow(int destination) {
-    first_peer_ = destination;
-    return first_flow_;
-  }
-  [[nodiscard]] RankTable<Flow>& flows() {
-    if (flows_ == nullptr) flows_ = std::make_unique<RankTable<Flow>>();
-    return *flows_;
-  }
+  [[nodiscard]] Flow& other_flow(int destination);
+  [[nodiscard]] std::size_t threads() const { return further_ != nullptr ? further_->size() : 0; }
+  [[nodiscard]] Thread& further(std::size_t i) const { return (*further_)[i]->thread; }
 
-  Core& core_;
-  int number_;
-  Communicator everyone_;
+  Core* core_ = nullptr;  // null: the rank is not used
+  int number_ = 0;
+
+ public:
+  std::uint32_t on_their_way = 0;  // messages that it sent and that have not come to their receivers
+  std::uint64_t departures = 0;    // messages and work that it gave to its devices
+  int going_on = 0;                // collectives that need the processor
+
+ private:
+  Flow first_flow_;  // many ranks have one peer; the others' flows are elsewhere
+  std::unique_ptr<Flows> flows_;
+
+ public:
+  MatchQueue posted;
+  MatchQueue unexpected;
+
+ private:
   Thread first_;
-  std::vector<std::unique_ptr<Thread>> further_;  // in the order in which they began
+  std::unique_ptr<std::vector<std::unique_ptr<FurtherThread>>> further_;  // in the order in which they began
   std::array<Device, kInline> devices_;
-  // Many ranks have one peer; the others' flows are elsewhere.
-  int first_peer_ = -1;
-  Flow first_flow_;
-  std::unique_ptr<RankTable<Flow>> flows_;
+  Communicator everyone_;
+  Communicator::Local local_;  // everyone_'s
+
+ public:
+  std::uint32_t operations = 0;  // begun, where anything is observed
+  Time held_up;                  // as World::held_up() has it
+  // What its processor does for operations in progress, which go on while any of its threads is in a call.
+  Time busy;                           // with one of them until then
+  std::vector<WaitingEvent> unserved;  // until a thread comes to a call
 };
 
 inline Core& Thread::core() {
@@ -231,10 +262,11 @@ struct Asleep {
 struct Probing {
   Thread& thread;
   MatchKey key;
+  std::coroutine_handle<> waiter = nullptr;
   [[nodiscard]] bool await_ready() const { return false; }
-  void await_suspend(std::coroutine_handle<> waiter) const {
-    thread.probed = key;
-    thread.prober = waiter;
+  void await_suspend(std::coroutine_handle<> awaiting) {
+    waiter = awaiting;
+    thread.prober = this;
   }
   void await_resume() const {}
 };

@@ -5,8 +5,10 @@
 // rank. It never depends on the machine, and not on the order in which different ranks insert.
 //
 // Far events lie unsorted in buckets of a ladder of ever finer rungs (Tang, Goh and Thng, "Ladder queue",
-// ACM TOMACS 2005); near ones in a small heap. A push costs the same whatever the number of events, a pop the
-// logarithm of how many events are near. Many events at one time degrade it to a heap, never to less.
+// ACM TOMACS 2005); the earliest bucket is sorted, and events that come into its time lie in a heap. A push
+// costs the same whatever the number of events, a pop the logarithm of how many events are near. Many events
+// at one time degrade it to a heap, never to less. A bucket has some events, so that what the next ones need
+// can be fetched before they are due.
 //
 // A plain value; thread rule: its owner's. Allocates nothing once it has held as many events as it ever
 // holds.
@@ -60,30 +62,40 @@ class EventQueue {
 
   /// The earliest event, or null. Valid until the next push or pop.
   [[nodiscard]] const Entry* next() {
-    if (near_.empty() && !refill()) return nullptr;
-    return &near_.front();
+    if (sorted_.empty() && heap_.empty() && !refill()) return nullptr;
+    return is_in_heap() ? &heap_.front() : &sorted_.back();
   }
 
-  /// After a call of next(), the earliest event and others that come before all the rest, in no order: for
-  /// prefetching.
-  [[nodiscard]] const std::vector<Entry>& soon() const { return near_; }
+  /// After a call of next(), one of those that come soon: behind `before` others, or few more that have been
+  /// pushed since. Null: it is not known. For prefetching.
+  [[nodiscard]] const Entry* soon(std::size_t before) const {
+    return before < sorted_.size() ? &sorted_[sorted_.size() - 1 - before] : nullptr;
+  }
 
   /// Takes the earliest event out. Not from an empty queue.
   Entry pop() {
     const bool any = next() != nullptr;
     assert(any);
     static_cast<void>(any);
-    std::pop_heap(near_.begin(), near_.end(), later_first);
-    const Entry entry = near_.back();
-    near_.pop_back();
     --size_;
+    Entry entry;
+    if (is_in_heap()) {
+      std::pop_heap(heap_.begin(), heap_.end(), later_first);
+      entry = heap_.back();
+      heap_.pop_back();
+    } else {
+      entry = sorted_.back();
+      sorted_.pop_back();
+    }
     return entry;
   }
 
   /// Forgets all events and keeps the memory.
   void clear() {
-    near_.clear();
-    nodes_.clear();
+    sorted_.clear();
+    heap_.clear();
+    blocks_.clear();
+    next_.clear();
     unused_ = kNone;
     rungs_in_use_ = 0;
     far_ = {};
@@ -94,16 +106,15 @@ class EventQueue {
  private:
   static constexpr unsigned kNumberBits = 40;
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
-  // A bucket of so many goes to the heap as it is. A rung has at most so many buckets.
-  static constexpr std::size_t kSmall = 48;
+  // A bucket of so many is sorted as it is. A rung has buckets for so many each, and at most so many buckets.
+  static constexpr std::size_t kSmall = 128;
+  static constexpr std::size_t kPerBucket = 48;
   static constexpr std::size_t kMaximumBuckets = std::size_t{1} << 16;
   static constexpr std::size_t kMaximumRungs = 8;
 
-  struct Node {
-    Entry entry;
-    std::uint32_t next = kNone;
-  };
-  /// Unsorted events.
+  static constexpr std::size_t kBlock = 8;  // events that lie together
+
+  /// Unsorted events, in blocks of which all but the first are full.
   struct List {
     std::uint32_t head = kNone;
     std::uint32_t count = 0;
@@ -135,42 +146,62 @@ class EventQueue {
     if (at >= far_.from) {
       far_.earliest = std::min(far_.earliest, at);
       far_.latest = std::max(far_.latest, at);
-      link(far_.list, take_node(entry));
+      add(far_.list, entry);
       return;
     }
     for (std::size_t i = 0; i < rungs_in_use_; ++i) {
       if (at < rungs_[i].current_start()) continue;
-      link(bucket_of(rungs_[i], at), take_node(entry));
+      add(bucket_of(rungs_[i], at), entry);
       return;
     }
     push_near(entry);
   }
 
   void push_near(const Entry& entry) {
-    near_.push_back(entry);
-    std::push_heap(near_.begin(), near_.end(), later_first);
+    heap_.push_back(entry);
+    std::push_heap(heap_.begin(), heap_.end(), later_first);
+  }
+
+  [[nodiscard]] bool is_in_heap() const {
+    return !heap_.empty() && (sorted_.empty() || heap_.front() < sorted_.back());
   }
 
   static List& bucket_of(Rung& rung, std::int64_t at) {
     return rung.bucket[static_cast<std::size_t>((at - rung.start) / rung.width)];
   }
 
-  std::uint32_t take_node(const Entry& entry) {
+  void add(List& list, const Entry& entry) {
+    const std::size_t place = list.count++ % kBlock;
+    if (place == 0) list.head = take_block(list.head);
+    blocks_[list.head][place] = entry;
+  }
+
+  std::uint32_t take_block(std::uint32_t next) {
     if (unused_ == kNone) {
-      nodes_.push_back({entry, kNone});
-      return static_cast<std::uint32_t>(nodes_.size() - 1);
+      blocks_.emplace_back();
+      next_.push_back(next);
+      return static_cast<std::uint32_t>(blocks_.size() - 1);
     }
-    const std::uint32_t node = std::exchange(unused_, nodes_[unused_].next);
-    nodes_[node].entry = entry;
-    return node;
+    const std::uint32_t block = std::exchange(unused_, next_[unused_]);
+    next_[block] = next;
+    return block;
   }
 
-  void link(List& list, std::uint32_t node) {
-    nodes_[node].next = std::exchange(list.head, node);
-    ++list.count;
+  /// Calls take(entry) with each event of a list that is there no more.
+  template <typename Take>
+  void take_all(const List& list, Take take) {
+    std::size_t full = (list.count + kBlock - 1) % kBlock + 1;  // of the first block
+    for (std::uint32_t block = list.head; block != kNone; full = kBlock) {
+      const std::array<Entry, kBlock> entries = blocks_[block];  // take() may need more blocks
+      const std::uint32_t next = next_[block];
+      if (next != kNone) __builtin_prefetch(&blocks_[next]);
+      next_[block] = std::exchange(unused_, block);
+      for (std::size_t i = 0; i < full; ++i) take(entries[i]);
+      block = next;
+    }
   }
 
-  /// Brings the earliest bucket into the empty heap. False: there are no events.
+  /// Sorts the earliest bucket. False: there are no events.
   bool refill() {
     while (true) {
       if (rungs_in_use_ == 0) {
@@ -195,34 +226,30 @@ class EventQueue {
   }
 
   /// Makes the next rung of the events of a list, all of which are in [begin, end). Returns its end.
-  std::int64_t spread(List list, std::int64_t begin, std::int64_t end) {
+  std::int64_t spread(const List& list, std::int64_t begin, std::int64_t end) {
     const std::int64_t span = end - begin;
-    const auto wanted = static_cast<std::int64_t>(std::min<std::size_t>(list.count, kMaximumBuckets));
+    const auto wanted =
+        static_cast<std::int64_t>(std::min<std::size_t>(list.count / kPerBucket + 1, kMaximumBuckets));
     Rung& rung = rungs_[rungs_in_use_++];
     rung.start = begin;
     rung.width = (span + wanted - 1) / wanted;
     rung.buckets = static_cast<std::size_t>((span + rung.width - 1) / rung.width);
     rung.current = 0;
     rung.bucket.assign(rung.buckets, {});
-    while (list.head != kNone) {
-      const std::uint32_t node = std::exchange(list.head, nodes_[list.head].next);
-      link(bucket_of(rung, nodes_[node].entry.at.count()), node);
-    }
+    take_all(list, [&](const Entry& entry) { add(bucket_of(rung, entry.at.count()), entry); });
     return begin + static_cast<std::int64_t>(rung.buckets) * rung.width;
   }
 
-  bool drain(List list) {
-    while (list.head != kNone) {
-      const std::uint32_t node = std::exchange(list.head, nodes_[list.head].next);
-      near_.push_back(nodes_[node].entry);
-      nodes_[node].next = std::exchange(unused_, node);
-    }
-    std::make_heap(near_.begin(), near_.end(), later_first);
+  bool drain(const List& list) {
+    take_all(list, [&](const Entry& entry) { sorted_.push_back(entry); });
+    std::sort(sorted_.begin(), sorted_.end(), later_first);
     return true;
   }
 
-  std::vector<Entry> near_;  // a heap
-  std::vector<Node> nodes_;
+  std::vector<Entry> sorted_;  // of the earliest bucket, the last one first
+  std::vector<Entry> heap_;    // before all other buckets
+  std::vector<std::array<Entry, kBlock>> blocks_;
+  std::vector<std::uint32_t> next_;  // by block: the next one of its list, or of the unused ones
   std::uint32_t unused_ = kNone;
   std::array<Rung, kMaximumRungs> rungs_;
   std::size_t rungs_in_use_ = 0;
