@@ -471,6 +471,7 @@ class AdviseCommand final : public Command {
                    "number of ranks to scale to; several, as 64,96 or 32:65536:x4: from how many on which "
                    "hardware pays")
         ->type_name("N[,N|,FROM:TO]");
+    add_phase(app, options_.scaled.phase);
     app.add_option("--seconds", options_.seconds, "for the search; what is known by then is printed")
         ->type_name("SECONDS")
         ->check(CLI::Range(0.1, 1e6))
@@ -506,7 +507,9 @@ class AdviseCommand final : public Command {
       problem = "--json, --routes, --tuning, --report and --html are of one program";
     if (is_given("--tuning-for") && options_.tuning.empty()) problem = "--tuning-for needs --tuning FILE";
     if (ranks_.empty()) {
-      if (is_given("--compute-scaling")) problem = "--compute-scaling needs --ranks N";
+      for (const char* const scaled : {"--compute-scaling", "--phase"}) {
+        if (is_given(scaled)) problem = fmt::format("{} needs --ranks N", scaled);
+      }
       if (!options_.svg.empty()) problem = "--svg is of several numbers of ranks, see --ranks";
     } else if (const std::string misfit = take_ranks(of_one); !misfit.empty()) {
       problem = misfit;

@@ -19,6 +19,7 @@
 #include "lib/recording/event.hpp"
 #include "lib/report/run_facts.hpp"
 #include "lib/report/words.hpp"
+#include "lib/trace/phase.hpp"
 #include "offramp/kernel/hash.hpp"
 #include "tools/places.hpp"
 #include "tools/tool.hpp"
@@ -81,12 +82,6 @@ bool is_wildcard(const Event& event) {
   return takes && (event.peer == kAnySource || event.tag == kAnyTag);
 }
 
-std::string phase_name(const recording::Reader& reader, const Event& event) {
-  std::string name;
-  for (const std::uint64_t c : reader.list(event.list)) name += static_cast<char>(c);
-  return name.empty() ? fmt::format("level {}", event.tag) : printable(name);
-}
-
 RankContents read_rank(const trace::Program& program, int rank, Contents& all) {
   RankContents rank_contents;
   if (program.recording) rank_contents.bytes = program.recording->bytes(rank);
@@ -111,7 +106,7 @@ RankContents read_rank(const trace::Program& program, int rank, Contents& all) {
       ++sites[event.site];
     }
     if (event.kind != EventKind::kPhase || event.tag <= 0 || rank != 0) continue;
-    const std::string name = phase_name(*reader, event);
+    const std::string name = printable(trace::phase_name(*reader, event));
     if (std::find(all.phases.begin(), all.phases.end(), name) == all.phases.end()) all.phases.push_back(name);
   }
   for (std::size_t call = 0; call < calls.size(); ++call) {

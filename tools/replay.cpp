@@ -369,6 +369,7 @@ class ReplayCommand final : public Command {
            "change against the first, or with --ranks what is scaled, see offramp scale")
         ->type_name("FILE|PATTERN");
     add_ranks(app, options_.scaled.ranks, "number of ranks to scale to; by default as recorded");
+    add_phase(app, options_.scaled.phase);
     app.add_option(
            "--job", options_.jobs,
            "another program at the same time, on nodes of its own: FILE or PATTERN, with :NODES (0-7,12) "
@@ -438,7 +439,9 @@ class ReplayCommand final : public Command {
     if (is_given("--ranks") &&
         (files.empty() || !options_.jobs.empty() || !options_.background.empty() || options_.partial))
       problem = "--ranks scales recordings that are whole, without --job and --background";
-    if (is_given("--compute-scaling") && !is_given("--ranks")) problem = "--compute-scaling needs --ranks N";
+    for (const char* const scaled : {"--compute-scaling", "--phase"}) {
+      if (is_given(scaled) && !is_given("--ranks")) problem = fmt::format("{} needs --ranks N", scaled);
+    }
     if (is_given("--ranks")) {
       options_.scaled.compute = compute_scaling_.value();
       options_.scaled.files = std::exchange(files, {fmt::format("{}", fmt::join(files, ","))});

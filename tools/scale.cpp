@@ -23,8 +23,9 @@ scale::Comparison comparison_with(const scale::Scaling& scaling, const ScaleOpti
   if (real.ranks() != options.scaled.ranks)
     throw Misuse{fmt::format("--against: {} has {} ranks, and not {}", options.against, real.ranks(),
                              options.scaled.ranks)};
+  const trace::Program program = phase_of(options.against, real.program, options.scaled.phase);
   const scale::Foretold made = scale::foretell(scaling.model, options.scaled.ranks);
-  Result<scale::Comparison> comparison = scale::compare(real.program, made.read, made.role);
+  Result<scale::Comparison> comparison = scale::compare(program, made.read, made.role);
   if (!comparison) throw Misuse{problem_text(options.against, comparison.error())};
   return std::move(*comparison);
 }
@@ -105,6 +106,7 @@ class ScaleCommand final : public Command {
     app.add_option("--against", options_.against,
                    "compare the result call by call with a recording at as many ranks")
         ->type_name("FILE");
+    add_phase(app, options_.scaled.phase);
     add_json(app, options_.json);
   }
   int execute(std::vector<std::string>) override {

@@ -7,7 +7,9 @@
 
 #include "lib/configuration/names.hpp"
 #include "lib/report/words.hpp"
+#include "lib/trace/phase.hpp"
 #include "tools/recording_info.hpp"
+#include "tools/replay_output.hpp"
 #include "tools/setup.hpp"
 
 namespace offramp::tool {
@@ -84,13 +86,27 @@ ComputeScaling ComputeScalingOption::value() const {
   return ComputeScaling::kRecorded;
 }
 
+void add_phase(CLI::App& app, std::string& phase) {
+  app.add_option("--phase", phase,
+                 "scale what the program does in the phases of this name alone, with the communicators that "
+                 "they use: offramp info names them")
+      ->type_name("NAME");
+}
+
+trace::Program phase_of(const std::string& file, trace::Program program, const std::string& phase) {
+  if (phase.empty()) return program;
+  Result<trace::Program> part = trace::part_of(program, phase);
+  if (!part) throw Misuse{problem_text(file, part.error())};
+  return std::move(*part);
+}
+
 scale::LearnedProgram learned_program(const ScaledOptions& options) {
   std::vector<scale::NamedProgram> recorded;
   for (const std::string& file : options.files) {
     Result<trace::Program> program = trace::open_program(file);
     if (!program) throw Misuse{program.error()};
     tell_notes(file, *program);
-    recorded.push_back({file, std::move(*program)});
+    recorded.push_back({file, phase_of(file, std::move(*program), options.phase)});
   }
   Result<scale::LearnedProgram> learned = scale::LearnedProgram::learn(recorded, options.compute);
   if (!learned)
