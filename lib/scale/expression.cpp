@@ -257,9 +257,9 @@ std::optional<std::int64_t> Expression::value(const Place& place) const {
     case Form::kClearLowest:
       return place.own > 0 ? Number(place.own & (place.own - 1)) : std::nullopt;
     case Form::kOthers:
-      return rank_in(place.turn < place.own ? place.turn : place.turn + 1, place);
+      return rank_in(place.turn + a < place.own ? place.turn + a : place.turn + a + 1, place);
     case Form::kMirror:
-      return place.size - 1 - place.own;
+      return place.size - 1 - place.own + a;
     case Form::kTransposed:
       return transposed(place);
   }
@@ -302,9 +302,9 @@ std::string Expression::text() const {
     case Form::kClearLowest:
       return "rank without its lowest bit";
     case Form::kOthers:
-      return "all other ranks in turn";
+      return a == 0 ? "all other ranks in turn" : fmt::format("all other ranks in turn, {} further", a);
     case Form::kMirror:
-      return "size - 1 - rank";
+      return "size - 1 - rank" + (a == 0 ? "" : signed_text(a));
     case Form::kTransposed:
       return "the transposed rank";
   }

@@ -67,8 +67,8 @@ enum class Form : std::uint8_t {
   kFlipTurn,     // own xor (turn + a)
   kPlusPower,    // own + a 2^turn where there is such a rank; power -1: the largest first
   kClearLowest,  // own without its lowest bit
-  kOthers,       // all but own, in order
-  kMirror,       // size - 1 - own
+  kOthers,       // all but own, in order, from the a-th on
+  kMirror,       // size - 1 - own + a
   kTransposed,   // the rank with the coordinates exchanged, on a square grid
 };
 

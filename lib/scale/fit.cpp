@@ -153,6 +153,16 @@ Found fit_step(Samples samples) {
   return std::nullopt;
 }
 
+/// The ranks behind this one. Of one rank at each number of ranks it says no more than of their number.
+Found fit_mirror(Samples samples) {
+  const Sample& first = samples.front();
+  const bool has_others = std::any_of(samples.begin(), samples.end(), [&](const Sample& sample) {
+    return sample.place.size == first.place.size && sample.place.own != first.place.own;
+  });
+  if (!has_others) return std::nullopt;
+  return checked(simple(Form::kMirror, first.value - (first.place.size - 1 - first.place.own)), samples);
+}
+
 constexpr std::array kPartsOf = {Measure::kRanks,  Measure::kSize,   Measure::kSide0,
                                  Measure::kSide1,  Measure::kSide2,  Measure::kFace01,
                                  Measure::kFace02, Measure::kFace12, Measure::kRanksBySize};
@@ -350,7 +360,8 @@ std::vector<Expression> turning(const Sample& sample) {
     one.d = step;
     all.push_back(one);
   }
-  all.push_back(simple(Form::kOthers, 0));
+  const std::int64_t among_others = sample.value < place.own ? sample.value : sample.value - 1;
+  all.push_back(simple(Form::kOthers, among_others - place.turn));
   all.push_back(simple(Form::kFlipTurn, (sample.value ^ place.own) - place.turn));
   return all;
 }
@@ -395,6 +406,7 @@ Found fit_number(Samples samples) {
                                 simple(Form::kPeer, first.value - first.place.peer)}) {
     if (holds(one, samples)) return one;
   }
+  if (const Found found = fit_mirror(samples)) return found;
   if (const auto bit = simple(Form::kLowestBit, 0).value(first.place)) {
     const Expression one = simple(Form::kLowestBit, first.value - *bit);
     if (holds(one, samples)) return one;

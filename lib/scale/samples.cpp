@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 namespace offramp::scale {
 namespace {
@@ -226,6 +227,12 @@ void list_calls(RoleSamples& role, std::span<const Node> nodes, std::vector<std:
   }
 }
 
+std::size_t loops_in(std::span<const Node> nodes) {
+  std::size_t loops = 0;
+  for (const Node& node : nodes) loops += node.is_loop() ? 1 + loops_in(node.body) : 0;
+  return loops;
+}
+
 }  // namespace
 
 std::uint64_t RoleSamples::events() const {
@@ -271,8 +278,12 @@ bool has_rule(const Event& event, Field field, const FieldSamples& samples, cons
 }
 
 void collect(RoleSamples& role, const Pool& pool, int dimensions) {
+  // A loop of the shape may take one turn elsewhere, or none; what takes one turn in it is no loop.
   const auto is_larger = [](const RankOf& a, const RankOf& b) {
-    return std::pair(a.place.ranks, a.folded->events) < std::pair(b.place.ranks, b.folded->events);
+    const auto size = [](const RankOf& one) {
+      return std::tuple(one.place.ranks, one.folded->events, loops_in(one.folded->body));
+    };
+    return size(a) < size(b);
   };
   role.shape = std::max_element(role.ranks.begin(), role.ranks.end(), is_larger)->folded;
   for (const RankOf& rank : role.ranks) {
