@@ -357,7 +357,8 @@ int answer_each(const AdviseOptions& options, const Setup& setup) {
       std::string answer;
       {
         const ProgressLine progress;
-        const Played played(file, options.partial);
+        Played played(file, options.partial);
+        played.use_phase(file, options.scaled.phase);
         Advisor advisor(*setup.configuration, setup.registry, played.source(),
                         options_for(options, setup, progress));
         advisor.rank_backends();
@@ -381,7 +382,11 @@ int answer_each(const AdviseOptions& options, const Setup& setup) {
 /// Opens the program, or makes it at more ranks. is_doubtful: whether nothing confirms what is made.
 Played played_of(const AdviseOptions& options, bool& is_doubtful) {
   const std::string& file = options.files.front();
-  if (options.scaled.ranks == 0) return {file, options.partial};
+  if (options.scaled.ranks == 0) {
+    Played played(file, options.partial);
+    played.use_phase(file, options.scaled.phase);
+    return played;
+  }
   scale::Scaling scaling = scaled_program(options.scaled);
   is_doubtful = !scaling.doubt().empty();
   if (!options.json) print_scaling(scaling, options.scaled);
@@ -507,9 +512,7 @@ class AdviseCommand final : public Command {
       problem = "--json, --routes, --tuning, --report and --html are of one program";
     if (is_given("--tuning-for") && options_.tuning.empty()) problem = "--tuning-for needs --tuning FILE";
     if (ranks_.empty()) {
-      for (const char* const scaled : {"--compute-scaling", "--phase"}) {
-        if (is_given(scaled)) problem = fmt::format("{} needs --ranks N", scaled);
-      }
+      if (is_given("--compute-scaling")) problem = "--compute-scaling needs --ranks N";
       if (!options_.svg.empty()) problem = "--svg is of several numbers of ranks, see --ranks";
     } else if (const std::string misfit = take_ranks(of_one); !misfit.empty()) {
       problem = misfit;

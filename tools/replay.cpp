@@ -214,7 +214,11 @@ void print_whole_runs(const std::vector<Settled>& all, const ProgramTimes& progr
 
 /// Opens what is replayed, or makes it at more ranks. is_doubtful: whether nothing confirms what is made.
 Played opened(const ReplayToolOptions& options, const std::string& name, bool& is_doubtful) {
-  if (options.scaled.ranks == 0) return {name, options.partial};
+  if (options.scaled.ranks == 0) {
+    Played played(name, options.partial);
+    played.use_phase(name, options.scaled.phase);
+    return played;
+  }
   scale::Scaling scaling = scaled_program(options.scaled);
   is_doubtful = !scaling.doubt().empty();
   if (!options.json) print_scaling(scaling, options.scaled);
@@ -439,9 +443,9 @@ class ReplayCommand final : public Command {
     if (is_given("--ranks") &&
         (files.empty() || !options_.jobs.empty() || !options_.background.empty() || options_.partial))
       problem = "--ranks scales recordings that are whole, without --job and --background";
-    for (const char* const scaled : {"--compute-scaling", "--phase"}) {
-      if (is_given(scaled) && !is_given("--ranks")) problem = fmt::format("{} needs --ranks N", scaled);
-    }
+    if (is_given("--compute-scaling") && !is_given("--ranks")) problem = "--compute-scaling needs --ranks N";
+    if (is_given("--phase") && (!options_.jobs.empty() || !options_.background.empty()))
+      problem = "--phase is of one program, without --job and --background";
     if (is_given("--ranks")) {
       options_.scaled.compute = compute_scaling_.value();
       options_.scaled.files = std::exchange(files, {fmt::format("{}", fmt::join(files, ","))});
@@ -459,11 +463,11 @@ class ReplayCommand final : public Command {
       const bool more = files.size() != 1 || is_given("--ranks") || is_given("--algorithm") ||
                         options_.wants_report() || !options_.jobs.empty() || !options_.background.empty() ||
                         is_given("--trace") || is_given("--capture") || is_given("--otf2") ||
-                        is_given("--receipts");
+                        is_given("--receipts") || is_given("--phase");
       if (more)
         problem =
-            "--sweep is of one program, without --job, --background, --ranks, --algorithm, --report, --html, "
-            "--trace, --capture, --otf2 and --receipts";
+            "--sweep is of one program, without --job, --background, --ranks, --phase, --algorithm, --report, "
+            "--html, --trace, --capture, --otf2 and --receipts";
     }
     if (is_given("--jobs") && options_.sweeps.empty()) problem = "--jobs needs --sweep";
     for (const std::string& route : routes_) options_.overrides.push_back({"route", route, "--route"});
@@ -473,7 +477,7 @@ class ReplayCommand final : public Command {
       problem = "--algorithm takes one program, without --job and --background";
     if (is_given("--rules")) {
       for (const char* other :
-           {"--backend", "--compare", "--job", "--background", "--ranks", "--sweep", "--route", "--algorithm",
+           {"--backend", "--compare", "--job", "--background", "--ranks", "--phase", "--sweep", "--route", "--algorithm",
             "--compute", "--check", "--report", "--html", "--trace", "--capture", "--otf2", "--receipts"}) {
         if (is_given(other)) problem = fmt::format("--rules go without {}: no hardware takes part", other);
       }

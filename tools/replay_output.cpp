@@ -15,6 +15,7 @@
 #include "lib/report/words.hpp"
 #include "lib/report/write_report.hpp"
 #include "lib/trace/algorithm.hpp"
+#include "lib/trace/phase.hpp"
 #include "tools/recording_info.hpp"
 #include "tools/report.hpp"
 #include "tools/tool.hpp"
@@ -62,6 +63,17 @@ void Played::use_algorithm(const std::string& named) {
   if (!planned) throw Misuse{planned.error()};
   program = std::move(*planned);
   tell_notes(named, program);
+}
+
+void Played::use_phase(const std::string& name, const std::string& phase) {
+  program = phase_of(name, std::move(program), phase);
+}
+
+trace::Program phase_of(const std::string& name, trace::Program program, const std::string& phase) {
+  if (phase.empty()) return program;
+  Result<trace::Program> part = trace::part_of(program, phase);
+  if (!part) throw Misuse{problem_text(name, part.error())};
+  return std::move(*part);
 }
 
 std::string printable_lines(const std::string& text) {

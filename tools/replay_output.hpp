@@ -41,11 +41,17 @@ struct Played {
   /// See trace::with_algorithm(). Throws Misuse.
   void use_algorithm(const std::string& named);
 
+  /// See phase_of().
+  void use_phase(const std::string& name, const std::string& phase);
+
   [[nodiscard]] int ranks() const { return program.description.ranks; }
   [[nodiscard]] ReplaySource source() const {
     return {.ranks = ranks(), .read = program.read, .has_arrival = program.has_arrival};
   }
 };
+
+/// What the program of that name does in the phases of one name; without a phase, the program. Throws Misuse.
+trace::Program phase_of(const std::string& name, trace::Program program, const std::string& phase);
 
 /// An error of a replay as it can be shown. file: of the recording, which is named in front, once.
 std::string problem_text(const std::string& file, const std::string& error);

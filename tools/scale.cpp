@@ -19,13 +19,13 @@ struct ScaleOptions {
 
 /// Call by call with a program that was run at as many ranks.
 scale::Comparison comparison_with(const scale::Scaling& scaling, const ScaleOptions& options) {
-  const Played real(options.against, false);
+  Played real(options.against, false);
+  real.use_phase(options.against, options.scaled.phase);
   if (real.ranks() != options.scaled.ranks)
     throw Misuse{fmt::format("--against: {} has {} ranks, and not {}", options.against, real.ranks(),
                              options.scaled.ranks)};
-  const trace::Program program = phase_of(options.against, real.program, options.scaled.phase);
   const scale::Foretold made = scale::foretell(scaling.model, options.scaled.ranks);
-  Result<scale::Comparison> comparison = scale::compare(program, made.read, made.role);
+  Result<scale::Comparison> comparison = scale::compare(real.program, made.read, made.role);
   if (!comparison) throw Misuse{problem_text(options.against, comparison.error())};
   return std::move(*comparison);
 }

@@ -7,7 +7,6 @@
 
 #include "lib/configuration/names.hpp"
 #include "lib/report/words.hpp"
-#include "lib/trace/phase.hpp"
 #include "tools/recording_info.hpp"
 #include "tools/replay_output.hpp"
 #include "tools/setup.hpp"
@@ -88,16 +87,9 @@ ComputeScaling ComputeScalingOption::value() const {
 
 void add_phase(CLI::App& app, std::string& phase) {
   app.add_option("--phase", phase,
-                 "scale what the program does in the phases of this name alone, with the communicators that "
-                 "they use: offramp info names them")
+                 "of the program what it does in the phases of this name alone (MPI_Pcontrol; offramp info has "
+                 "the names), with the communicators that they use")
       ->type_name("NAME");
-}
-
-trace::Program phase_of(const std::string& file, trace::Program program, const std::string& phase) {
-  if (phase.empty()) return program;
-  Result<trace::Program> part = trace::part_of(program, phase);
-  if (!part) throw Misuse{problem_text(file, part.error())};
-  return std::move(*part);
 }
 
 scale::LearnedProgram learned_program(const ScaledOptions& options) {

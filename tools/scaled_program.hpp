@@ -22,8 +22,6 @@ class ComputeScalingOption {
 
 /// --phase
 void add_phase(CLI::App& app, std::string& phase);
-/// What the program of that name does, or does in the phase alone. Throws Misuse.
-trace::Program phase_of(const std::string& file, trace::Program program, const std::string& phase);
 
 /// Opens the files and learns from them. Throws Misuse with all that does not fit.
 scale::LearnedProgram learned_program(const ScaledOptions& options);
