@@ -466,7 +466,8 @@ class ReplayCommand final : public Command {
                         is_given("--receipts") || is_given("--phase");
       if (more)
         problem =
-            "--sweep is of one program, without --job, --background, --ranks, --phase, --algorithm, --report, "
+            "--sweep is of one program, without --job, --background, --ranks, --phase, --algorithm, "
+            "--report, "
             "--html, --trace, --capture, --otf2 and --receipts";
     }
     if (is_given("--jobs") && options_.sweeps.empty()) problem = "--jobs needs --sweep";
@@ -476,9 +477,9 @@ class ReplayCommand final : public Command {
     if (is_given("--algorithm") && (!options_.jobs.empty() || !options_.background.empty()))
       problem = "--algorithm takes one program, without --job and --background";
     if (is_given("--rules")) {
-      for (const char* other :
-           {"--backend", "--compare", "--job", "--background", "--ranks", "--phase", "--sweep", "--route", "--algorithm",
-            "--compute", "--check", "--report", "--html", "--trace", "--capture", "--otf2", "--receipts"}) {
+      for (const char* other : {"--backend", "--compare", "--job", "--background", "--ranks", "--phase",
+                                "--sweep", "--route", "--algorithm", "--compute", "--check", "--report",
+                                "--html", "--trace", "--capture", "--otf2", "--receipts"}) {
         if (is_given(other)) problem = fmt::format("--rules go without {}: no hardware takes part", other);
       }
     }

@@ -10,7 +10,7 @@ namespace offramp::tool {
 
 struct ScaledOptions {
   std::vector<std::string> files;
-  int ranks = 0;  // 0: as recorded
+  int ranks = 0;      // 0: as recorded
   std::string phase;  // that is scaled alone; empty: the whole program
   scale::ComputeScaling compute = scale::ComputeScaling::kRecorded;
 };

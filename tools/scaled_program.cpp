@@ -86,9 +86,10 @@ ComputeScaling ComputeScalingOption::value() const {
 }
 
 void add_phase(CLI::App& app, std::string& phase) {
-  app.add_option("--phase", phase,
-                 "of the program what it does in the phases of this name alone (MPI_Pcontrol; offramp info has "
-                 "the names), with the communicators that they use")
+  app.add_option(
+         "--phase", phase,
+         "of the program what it does in the phases of this name alone (MPI_Pcontrol; offramp info has "
+         "the names), with the communicators that they use")
       ->type_name("NAME");
 }
 

@@ -127,8 +127,10 @@ std::string refusal(const Learned& learned, std::size_t recordings, const std::s
   std::string text = "it is no program whose calls follow from the number of ranks:";
   std::string advice = without;
   std::size_t told = 0;
+  std::set<std::string> known;  // what differs from turn to turn is the same text for each
   for (const Misfit& one : misfits) {
     if (advice.empty()) advice = one.advice;
+    if (!known.insert(one.what).second) continue;
     if (++told <= kMostTold) text += fmt::format("\n  {} ({})", one.what, counted(one.calls, "call"));
   }
   if (told > kMostTold) text += fmt::format("\n  and {} more", told - kMostTold);

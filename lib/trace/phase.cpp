@@ -66,9 +66,9 @@ class Survey {
       if (std::string problem = look_at(rank); !problem.empty()) return problem;
     }
     if (!found_) {
-      std::string others =
-          names_.empty() ? "it has none: MPI_Pcontrol(1, \"NAME\") in a program begins one"
-                         : "there are: " + printable(fmt::format("{}", fmt::join(names_, ", ")));
+      std::string others = names_.empty()
+                               ? "it has none: MPI_Pcontrol(1, \"NAME\") in a program begins one"
+                               : "there are: " + printable(fmt::format("{}", fmt::join(names_, ", ")));
       return fmt::format("it has no {}; {}", words_, others);
     }
     std::string problem = alone_in_collective();
@@ -220,8 +220,8 @@ class Survey {
       return fmt::format(
           "rank {} {} a message (tag {}) in {} that rank {} {} outside of it; what is sent in a phase has to "
           "be received in it",
-          world_rank(communicator, more > 0 ? source : receiver), more > 0 ? "sends" : "receives", tag, words_,
-          world_rank(communicator, more > 0 ? receiver : source), more > 0 ? "receives" : "sends");
+          world_rank(communicator, more > 0 ? source : receiver), more > 0 ? "sends" : "receives", tag,
+          words_, world_rank(communicator, more > 0 ? receiver : source), more > 0 ? "receives" : "sends");
     }
     return {};
   }
@@ -233,7 +233,7 @@ class Survey {
   std::set<std::string> names_;
   PartCommunicators communicators_{{}, {true, true}};
   std::map<Identity, std::uint32_t> numbers_;
-  std::vector<const Identity*> identities_;  // by number, behind world and self
+  std::vector<const Identity*> identities_;                            // by number, behind world and self
   std::map<std::uint32_t, std::map<int, std::uint64_t>> collectives_;  // by communicator and rank
   // By communicator, its ranks that send and receive, and tag: how many more are sent than received.
   std::map<std::tuple<std::uint32_t, std::int64_t, std::int64_t, std::int64_t>, std::int64_t> messages_;
@@ -317,7 +317,8 @@ class PhaseReader final : public Reader {
   std::uint64_t skipped_ = 0;  // requests begun outside, up to the phase that is open
   std::size_t made_ = 0;
   std::uint32_t kept_ = recording::kFirstMade;
-  std::vector<std::uint32_t> numbers_ = {recording::kWorld, recording::kSelf};  // here, by those of the program
+  std::vector<std::uint32_t> numbers_ = {recording::kWorld,
+                                         recording::kSelf};  // here, by those of the program
 };
 
 }  // namespace
@@ -330,7 +331,8 @@ std::string phase_name(const Reader& reader, const Event& event) {
 
 Result<Program> part_of(const Program& program, const std::string& phase) {
   using Failure = Result<Program>;
-  if (program.graph) return Failure::failure("its operations depend on each other as in a graph, without phases");
+  if (program.graph)
+    return Failure::failure("its operations depend on each other as in a graph, without phases");
   Survey survey(program, phase);
   if (std::string problem = survey.run(); !problem.empty()) return Failure::failure(std::move(problem));
   Program part = program;

@@ -207,6 +207,28 @@ void root_and_others(Tape& tape, int rank, int ranks) {
   }
 }
 
+/// Each pair after another, which a token passes on: as many before a rank as its number says, the others
+/// behind it. What begins and ends a pair is the same call, which leaves the first one out of the loop.
+void pairs_in_turn(Tape& tape, int rank, int ranks) {
+  for (int client = 0; client < ranks; ++client) {
+    if (client == rank) {
+      if (rank > 0) tape.receive(rank - 1, 0, 9);
+      for (int server = 0; server < ranks; ++server) {
+        if (server == rank) continue;
+        tape.send(server, 4);
+        tape.receive(server, 4000);
+        tape.send(server, 4);
+      }
+      if (rank < ranks - 1) tape.send(rank + 1, 0, 9);
+    } else {
+      tape.receive(client, 4);
+      tape.send(client, 4000);
+      tape.receive(client, 4);
+    }
+    tape.add(tape.collective(collective(OperationKind::kBcast, 0, ranks - 1)));
+  }
+}
+
 TEST(Scaling, ButterfliesGrowWithTheLogarithm) {
   expect_foretold(butterfly, {4, 8, 16}, 64);
   EXPECT_THAT(outcome(butterfly, {4, 8, 16}, 48).problem, HasSubstr("no whole number"));
@@ -218,6 +240,10 @@ TEST(Scaling, BinomialTreesComeOutExactly) {
 
 TEST(Scaling, EveryoneWithEveryoneComesOutExactly) {
   expect_foretold(everyone, {4, 6, 8}, 32);
+}
+
+TEST(Scaling, PairsInTurnComeOutExactly) {
+  expect_foretold(pairs_in_turn, {4, 6, 8, 12}, 20);
 }
 
 TEST(Scaling, ARootThatServesAllInOrderComesOutExactly) {
