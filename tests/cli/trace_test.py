@@ -209,6 +209,22 @@ class Scaling(CliTest):
         self.assertIn("has 32 ranks, and not 64", self.refused("scale", *self.FEW, "--ranks", "64", "--against", "pattern:ring:32:8"))
         self.assertIn("is a recording of pattern:ring, and", self.refused("scale", "pattern:ring:4:8", "pattern:alltoall:8:8", "--ranks", "64"))
 
+    def test_a_phase_is_scaled_and_replayed_alone(self):
+        files = [str(DATA.parent / f"scale/hpcc_fft-{ranks}.rec") for ranks in (2, 4, 8, 16)]
+        real = str(DATA.parent / "scale/hpcc_fft-32.rec")
+        self.assertIn("follows no rule that is known", self.refused("scale", *files, "--ranks", "32"))
+        told = json.loads(self.offramp("scale", *files, "--phase", "fft", "--ranks", "32", "--against", real, "-o", "32.rec", "--json").stdout)
+        self.assertEqual((told["against"]["exact"], told["against"]["calls"]), (352, 352))
+        alone = self.modelled(real, "--phase", "fft")
+        self.assertEqual(self.modelled(*files, "--phase", "fft", "--ranks", "32"), alone)
+        self.assertEqual(self.modelled("32.rec"), alone)
+        self.assertLess(alone, self.modelled(real))
+        facts = json.loads(self.offramp("info", "--json", "32.rec").stdout)["facts"]
+        self.assertEqual(facts["phase"], "fft")
+        self.assertIn("fft-32.rec: it has no phase \"ring\"; there are: fft", self.refused("replay", real, "--phase", "ring"))
+        self.assertIn("--phase is of one program", self.refused("replay", real, "--phase", "fft", "--job", real))
+        self.assertIn("suits hpcc_fft-32.rec best", self.offramp("advise", real, "--phase", "fft", "--quick", "--backend", "aie").stdout)
+
     def test_what_nothing_confirms_ends_with_a_failure(self):
         files = [str(DATA.parent / f"scale/stencil_3d-{ranks}.rec") for ranks in (2, 4, 8, 9, 12, 16, 18)]
         done = self.offramp("scale", *files, "--ranks", "32", "-o", "32.rec", code=4)
