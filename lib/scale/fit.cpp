@@ -418,8 +418,14 @@ Found fit_number(Samples samples) {
 
 Found fit_rank(Samples samples, int dimensions) {
   if (samples.empty()) return constant(0);
+  // One value at each rank leaves open from which of the others on.
+  const auto is_decided = [&](const Expression& one) {
+    return one.form != Form::kOthers || one.a == 0 ||
+           std::any_of(samples.begin(), samples.end(),
+                       [](const Sample& sample) { return sample.place.turns > 1; });
+  };
   for (const Expression& one : rank_candidates(samples.front(), dimensions)) {
-    if (holds(one, samples)) return one;
+    if (holds(one, samples) && is_decided(one)) return one;
   }
   return std::nullopt;
 }

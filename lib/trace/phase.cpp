@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -96,7 +97,11 @@ class Survey {
     std::map<std::pair<std::vector<std::uint64_t>, std::uint64_t>, std::uint32_t> alike;
     std::vector<std::uint32_t>& made = communicators_.of_ranks.emplace_back();
     std::uint64_t begun = 0;
+    std::optional<std::uint32_t> thread;
     for (Event event; reader->next(event);) {
+      if (thread.value_or(reader->thread()) != reader->thread())
+        return fmt::format("rank {}: several of its threads call MPI, and a phase is of one", rank);
+      thread = reader->thread();
       if (event.kind == EventKind::kPhase) {
         const bool was = static_cast<bool>(within);
         within.see(*reader, event);

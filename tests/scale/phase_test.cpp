@@ -109,6 +109,15 @@ TEST(Phase, OfAnotherNameSaysWhichThereAre) {
             "");
 }
 
+TEST(Phase, IsOfRanksOfWhichOneThreadCalls) {
+  EXPECT_EQ(refusal_of([](Tape& tape, int rank, int) {
+              tape.phase(1, kPart);
+              if (rank == 2) tape.of_thread(1);
+              tape.native();
+            }),
+            "rank 2: several of its threads call MPI, and a phase is of one");
+}
+
 TEST(Phase, HasNoRequestsOfItsNeighbours) {
   EXPECT_EQ(
       refusal_of([](Tape& tape, int rank, int) {
