@@ -58,6 +58,40 @@ TEST(Expressions, AsManyValuesAsUnknownsSayNothing) {
   EXPECT_EQ(foretold({{4, 3}, {6, 5}}, 64), 63);
 }
 
+Sample at_rank_value(std::int64_t ranks, std::int64_t rank, std::int64_t value) {
+  Sample sample = at_ranks_value(ranks, value);
+  sample.place.rank = sample.place.own = rank;
+  return sample;
+}
+
+TEST(Expressions, RanksBehindARankTakeSeveralRanksToBeKnown) {
+  const std::vector<Sample> both = {at_rank_value(4, 1, 12), at_rank_value(4, 2, 11),
+                                    at_rank_value(8, 3, 14)};
+  const auto found = fit_number(both);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->text(), "size - 1 - rank + 10");
+  EXPECT_EQ(found->value(at_rank_value(32, 7, 0).place), 34);
+  // Of one rank it would be the number of ranks and a constant, which two values do not tell.
+  EXPECT_FALSE(fit_number(std::vector<Sample>{at_rank_value(4, 0, 13), at_rank_value(8, 0, 17)}));
+}
+
+TEST(Expressions, OtherRanksInTurnMayBeginFurtherOn) {
+  std::vector<Sample> samples;
+  for (const std::int64_t ranks : {4, 6}) {
+    for (std::int64_t turn = 0; turn < ranks - 2; ++turn) {
+      samples.push_back(at_rank_value(ranks, 2, turn + 1 < 2 ? turn + 1 : turn + 2));
+      samples.back().place.turn = turn;
+      samples.back().place.turns = ranks - 2;
+    }
+  }
+  const auto found = fit_rank(samples, 1);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->text(), "all other ranks in turn, 1 further");
+  // A peer each leaves that open.
+  EXPECT_FALSE(fit_rank(
+      std::vector<Sample>{at_rank_value(4, 2, 1), at_rank_value(6, 3, 1), at_rank_value(8, 1, 2)}, 1));
+}
+
 TEST(Expressions, WhatDoesNotFitIntoANumberIsNone) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   EXPECT_EQ(foretold({{2, kMost}, {4, -kMost}, {8, 3}}, 16), -1);
