@@ -48,6 +48,7 @@ Core::Core(const WorldOptions& options, const WorldBackend& backend)
     further_devices_.resize(static_cast<std::size_t>(options.ranks));
     numbers_apart_ = static_cast<std::uint32_t>(members_.size());
   }
+  used_.resize(static_cast<std::size_t>(options.ranks));
   auto group = std::make_shared<Communicator::Group>();
   group->size = options.ranks;
   everyone_.group_ = std::move(group);
@@ -203,13 +204,15 @@ void Core::count_failure(const Rank& rank) const {
 
 Rank& Core::rank(int rank) {
   Rank& own = *ranks_.at(static_cast<std::size_t>(rank), static_cast<std::size_t>(options_.ranks), 1);
-  if (!own.is_used()) own.use(*this, rank, everyone_);
+  if (!used_[static_cast<std::size_t>(rank)]) {
+    used_[static_cast<std::size_t>(rank)] = true;
+    own.use(*this, rank, everyone_);
+  }
   return own;
 }
 
 const Rank* Core::rank_if_used(int rank) const {
-  const Rank* const own = ranks_.find(static_cast<std::size_t>(rank), 1);
-  return own != nullptr && own->is_used() ? own : nullptr;
+  return used_[static_cast<std::size_t>(rank)] ? ranks_.find(static_cast<std::size_t>(rank), 1) : nullptr;
 }
 
 // --- events ---

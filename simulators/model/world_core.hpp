@@ -127,14 +127,15 @@ struct Operation : Matchable {
   bool cancelled = false;
   bool given_up = false;  // the world ends it when it is done
   bool claimed = false;   // a receive that was not posted
+  bool in_turn = false;   // the collective goes on once it is served, not at once
   Outcome outcome = Outcome::kOk;
   Handling handling = Handling::kOffloaded;  // of a message that was received
   Rank* rank;
   Message* message = nullptr;
   std::coroutine_handle<> waiter;
-  Thread* watcher = nullptr;       // waits for the first of several
-  Collective* resumes = nullptr;   // when it is done, once that is served; null: at once
-  Operation* next_part = nullptr;  // of the same collective
+  Thread* watcher = nullptr;         // waits for the first of several
+  Collective* collective = nullptr;  // that it is part of
+  Operation* next_part = nullptr;    // of the same one
   Operation* previous_part = nullptr;
   Time posted;            // of a receive; of a send that waits for an answer: when that is there
   Time done_at;           // known once it is done
@@ -353,7 +354,12 @@ class Core final : private NetworkWorld {
   void prefetch() const;
   void prefetch_objects(const EventQueue<Event>::Entry& entry) const;
   void prefetch_referred(const EventQueue<Event>::Entry& entry) const;
-  [[nodiscard]] std::coroutine_handle<> resumed_by(const EventQueue<Event>::Entry& entry) const;
+  struct Resumption {
+    std::coroutine_handle<> frame;
+    const Collective* collective = nullptr;  // whose algorithm that is part of
+    void go_out();
+  };
+  [[nodiscard]] Resumption resumed_by(const EventQueue<Event>::Entry& entry) const;
 
   void call(Time at, const Parcel& parcel, void* what) override;
   void arrived(const Parcel& parcel, Time first, Time last, Time waited) override;
@@ -448,6 +454,7 @@ class Core final : private NetworkWorld {
   Pool<Message> pool_;
   Learning learning_;
   Pages<Rank> ranks_;
+  std::vector<bool> used_;  // by rank
   Communicator everyone_;
   World::Program program_;
   std::unordered_set<Operation*> given_up_;  // and not done

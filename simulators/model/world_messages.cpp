@@ -143,7 +143,7 @@ void Core::sent(Message& message, Time at) {
 void Core::done(Operation& operation, Time at) {
   operation.done = true;
   operation.done_at = at;
-  if (operation.waiter != nullptr && operation.resumes != nullptr) return resume(operation, at);
+  if (operation.waiter != nullptr && operation.in_turn) return resume(operation, at);
   if (operation.waiter != nullptr) return std::exchange(operation.waiter, nullptr).resume();
   if (operation.watcher != nullptr) wake(*operation.watcher, later(at, operation.watcher->clock));
   if (operation.given_up) discard(operation);

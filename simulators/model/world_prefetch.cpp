@@ -5,8 +5,9 @@
 // needed, and the one behind it some events later, when the first is there to be read.
 #include <array>
 #include <cstddef>
+#include <utility>
 
-#include "simulators/model/world_rank.hpp"
+#include "simulators/model/world_team.hpp"
 
 namespace offramp::world {
 namespace {
@@ -48,13 +49,22 @@ void Core::prefetch() const {
   for (std::size_t level = 0; level < kFrames; ++level) {
     const auto* const entry = queue_.soon(kFrames - level);
     if (entry == nullptr) continue;
-    std::coroutine_handle<> frame = resumed_by(*entry);
-    for (std::size_t i = 0; i < level && frame != nullptr; ++i)
-      frame = std::coroutine_handle<offramp::detail::PromiseBase>::from_address(frame.address())
-                  .promise()
-                  .continuation;
-    if (frame != nullptr) fetch(frame.address(), (level == 0 ? kFrameLines : kOuterFrameLines) * kLines);
+    Resumption resumption = resumed_by(*entry);
+    if (resumption.frame != nullptr && level == 0 && resumption.collective != nullptr) {
+      const Team& team = *resumption.collective;
+      fetch(&team, bytes_between(&team, resumption.collective + 1));
+    }
+    for (std::size_t i = 0; i < level && resumption.frame != nullptr; ++i) resumption.go_out();
+    if (resumption.frame != nullptr)
+      fetch(resumption.frame.address(), (level == 0 ? kFrameLines : kOuterFrameLines) * kLines);
   }
+}
+
+/// The coroutine that awaits this one.
+void Core::Resumption::go_out() {
+  using Frame = std::coroutine_handle<offramp::detail::PromiseBase>;
+  frame = Frame::from_address(frame.address()).promise().continuation;
+  if (frame == nullptr && collective != nullptr) frame = std::exchange(collective, nullptr)->waiter;
 }
 
 void Core::prefetch_objects(const EventQueue<Event>::Entry& entry) const {
@@ -84,18 +94,20 @@ void Core::prefetch_referred(const EventQueue<Event>::Entry& entry) const {
   if (rank.posted.first() != nullptr) fetch(rank.posted.first(), sizeof(Operation));
 }
 
-/// The coroutine that an event probably resumes, or null.
-std::coroutine_handle<> Core::resumed_by(const EventQueue<Event>::Entry& entry) const {
+/// What an event probably resumes.
+Core::Resumption Core::resumed_by(const EventQueue<Event>::Entry& entry) const {
   const Event& event = entry.event;
-  const auto waiter_of = [](const Matchable* operation) -> std::coroutine_handle<> {
-    return operation != nullptr ? static_cast<const Operation*>(operation)->waiter : nullptr;
+  const auto waiter_of = [](const Matchable* awaited) -> Resumption {
+    if (awaited == nullptr) return {};
+    const auto& operation = *static_cast<const Operation*>(awaited);
+    return {operation.waiter, operation.collective};
   };
-  if (event.kind == EventKind::kResume) return static_cast<const Operation*>(event.object)->waiter;
+  if (event.kind == EventKind::kResume) return waiter_of(static_cast<const Operation*>(event.object));
   if (event.kind == EventKind::kWake) {
     const Thread& thread = *static_cast<const Thread*>(event.object);
-    return event.number == 0 ? thread.program.handle() : thread.sleeper;
+    return {event.number == 0 ? thread.program.handle() : thread.sleeper, nullptr};
   }
-  if (!is_of_message(event.kind)) return nullptr;
+  if (!is_of_message(event.kind)) return {};
   const Message& message = *static_cast<const Message*>(event.object);
   if (!is_arrival(event.kind)) return waiter_of(message.send);
   return waiter_of(message.receive != nullptr ? message.receive

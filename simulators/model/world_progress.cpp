@@ -41,7 +41,7 @@ void Core::resume(Operation& part, Time at) {
 
 void Core::go_on(Operation& part) {
   Rank& rank = *part.rank;
-  Collective& collective = *part.resumes;
+  Collective& collective = *part.collective;
   if (is_served(rank, collective.progress(), {&part, EventKind::kResume}, rank.next_departure()))
     collective.go_on(part);
 }

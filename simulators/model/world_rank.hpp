@@ -118,7 +118,6 @@ class alignas(64) Rank {
   Rank(const Rank&) = delete;
   Rank& operator=(const Rank&) = delete;
 
-  [[nodiscard]] bool is_used() const { return core_ != nullptr; }
   /// Its first use. everyone: the communicator of all ranks, without what it has of each.
   void use(Core& core, int number, const Communicator& everyone);
 
@@ -175,7 +174,7 @@ class alignas(64) Rank {
   [[nodiscard]] std::size_t threads() const { return further_ != nullptr ? further_->size() : 0; }
   [[nodiscard]] Thread& further(std::size_t i) const { return (*further_)[i]->thread; }
 
-  Core* core_ = nullptr;  // null: the rank is not used
+  Core* core_ = nullptr;
   int number_ = 0;
 
  public:

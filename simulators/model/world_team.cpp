@@ -90,7 +90,7 @@ void Collective::wait(Handle handle, std::coroutine_handle<> algorithm) {
   part.waiter = algorithm;
   if (!takes_turns()) return;
   end_turn();
-  part.resumes = this;
+  part.in_turn = true;
   if (part.done) core().resume(part, part.done_at);
 }
 
@@ -157,6 +157,7 @@ Time Collective::observe(Time at) {
 
 Operation* Collective::begin(Kind part_kind) {
   auto* const part = new Operation(part_kind, own());
+  part->collective = this;
   part->next_part = parts_;
   if (parts_ != nullptr) parts_->previous_part = part;
   return parts_ = part;
