@@ -294,6 +294,8 @@ class RankHandle {
   friend class world::Thread;
   explicit RankHandle(world::Thread& thread) : thread_(thread) {}
   Task<void> ask();
+  void prefetch_operations(const std::vector<RankRequest>& requests) const;
+  void prefetch_messages(const std::vector<RankRequest>& requests) const;
   const std::vector<Received>& learn_as_they_come(const std::vector<RankRequest>& requests);
 
   world::Thread& thread_;

@@ -30,6 +30,14 @@ struct Message;
 struct Operation;
 struct Meeting;
 
+/// Fetches memory that is touched soon. The compiler takes a function that only prefetches for one without
+/// effect, and leaves out its calls; the statement without instructions forbids that.
+inline void fetch(const void* memory, std::size_t bytes) {
+  asm volatile("");
+  const auto* const first = static_cast<const char*>(memory);
+  for (std::size_t line = 0; line < bytes; line += 64) __builtin_prefetch(first + line);
+}
+
 /// A resource that one message holds at a time; others wait for it in the order in which they came.
 struct Hold {
   Message* owner = nullptr;
@@ -209,6 +217,8 @@ class Core final : private NetworkWorld {
   [[nodiscard]] const WorldOptions& options() const { return options_; }
   /// Null: nothing is written down.
   [[nodiscard]] WorldLog* log() const { return options_.log; }
+  /// There are more ranks than caches hold.
+  [[nodiscard]] bool prefetches() const { return prefetches_; }
   /// Whether operations are numbered.
   [[nodiscard]] bool is_observed() const { return is_observed_; }
   [[nodiscard]] Time now() const override { return now_; }

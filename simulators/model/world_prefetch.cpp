@@ -21,13 +21,6 @@ constexpr std::size_t kLines = 64;
 constexpr std::size_t kFrameLines = 5;
 constexpr std::size_t kOuterFrameLines = 3;
 
-/// The compiler takes a function that only prefetches for one without effect, and leaves out its calls.
-void fetch(const void* memory, std::size_t bytes) {
-  asm volatile("");
-  const auto* const first = static_cast<const char*>(memory);
-  for (std::size_t line = 0; line < bytes; line += kLines) __builtin_prefetch(first + line);
-}
-
 std::size_t bytes_between(const void* begin, const void* end) {
   return static_cast<std::size_t>(static_cast<const char*>(end) - static_cast<const char*>(begin));
 }

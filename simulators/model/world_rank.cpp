@@ -376,7 +376,20 @@ const std::vector<Received>& RankHandle::learn_as_they_come(const std::vector<Ra
   return received;
 }
 
+void RankHandle::prefetch_operations(const std::vector<RankRequest>& requests) const {
+  if (!thread_.core().prefetches()) return;
+  for (const RankRequest& request : requests) world::fetch(request.operation_, sizeof(world::Operation));
+}
+void RankHandle::prefetch_messages(const std::vector<RankRequest>& requests) const {
+  if (!thread_.core().prefetches()) return;
+  for (const RankRequest& request : requests) {
+    if (!request.empty() && request.operation_->message != nullptr)
+      world::fetch(request.operation_->message, sizeof(world::Message));
+  }
+}
+
 Task<Outcome> RankHandle::wait_all(std::vector<RankRequest>& requests, std::vector<Received>* received) {
+  prefetch_operations(requests);
   Time done;
   bool come_in_order = true;
   for (const RankRequest& request : requests) {
@@ -387,6 +400,7 @@ Task<Outcome> RankHandle::wait_all(std::vector<RankRequest>& requests, std::vect
     done = later(done, request.operation_->done_at);
   }
   if (thread_.rank().going_on > 0) co_await share_processor(thread_, done);
+  prefetch_messages(requests);
   const std::vector<Received>* learned = nullptr;
   if (!come_in_order) learned = &learn_as_they_come(requests);
   Outcome outcome = Outcome::kOk;

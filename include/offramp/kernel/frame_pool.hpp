@@ -43,6 +43,7 @@ class FramePool {
     if (list.head == nullptr) return make(list, index);
     Block* block = list.head;
     list.head = block->next;
+    __builtin_prefetch(list.head);  // the next call reads it, and it may not have been touched for long
     --list.kept;
     return block;
   }
