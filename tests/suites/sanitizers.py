@@ -67,7 +67,7 @@ LOST = "ThreadSanitizer failed to allocate"
 
 
 # What compares figures runs code that other tests run, many times over.
-FIGURES = "AieForecast.*:BestWindow.*:Bounds.*:*Validation*:*Published*:Advised.*"
+FIGURES = "SingleOperations.*:AieForecast.*:BestWindow.*:Bounds.*:*Validation*:*Published*:Advised.*"
 # Algorithms on many ranks, whose code the same tests run on fewer; and the largest recordings of those that are scaled.
 MANY_RANKS = "*HostAlgorithm*On16:*HostAlgorithm*On21:*ComeOutAsTheyWereRecorded/hpcc:*ComeOutAsTheyWereRecorded/lammps_melt"
 
