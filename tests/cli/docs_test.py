@@ -242,7 +242,7 @@ class Figures(unittest.TestCase):
         ("docs/reliability.md", "`offramp: rank 1: cclo gave up receiving ...`", "lib/engine/engine_accounts.cpp",
          '"offramp: rank {}: {} gave up receiving'),
         ("docs/reliability.md", "leaves a file `.offramp-XXXXXX`", "lib/configuration/output_file.cpp", '".offramp-XXXXXX"'),
-        ("CHANGES.md", "`offramp/model/backend.hpp`, abi 8", "include/offramp/model/backend.hpp", "kAbi = 8;"),
+        ("CHANGES.md", "`offramp/model/backend.hpp`, abi 9", "include/offramp/model/backend.hpp", "kAbi = 9;"),
         ("docs/recording.md", "reached 64 KiB", "lib/recording/format.hpp", "kPayloadTarget = std::size_t{64} << 10U;"),
         ("docs/recording.md", "up to 64 MiB of blocks in memory", "lib/recording/recorder.hpp", "limit = std::size_t{64} << 20;"),
         ("docs/recording.md", "length of the payload, 32 bits, at most 64 MiB", "lib/recording/format.hpp",

@@ -57,6 +57,35 @@ TEST(EventQueue, TakesTheLatestTime) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(queue.pop().at, latest);
 }
 
+TEST(EventQueue, ShowsWhatComesSoonInItsOrder) {
+  Queue queue;
+  constexpr int kEvents = 1000;
+  for (int i = 0; i < kEvents; ++i)
+    queue.push(Time::ps((i * 7919 % kEvents) * 1000 + 1), 0, i * 7919 % kEvents);
+  std::size_t most = 0;
+  for (int due = 0; due < kEvents; ++due) {
+    ASSERT_NE(queue.next(), nullptr);
+    std::size_t seen = 0;
+    for (; queue.soon(seen) != nullptr; ++seen)
+      EXPECT_EQ(queue.soon(seen)->event, due + static_cast<int>(seen));
+    most = std::max(most, seen);
+    EXPECT_EQ(queue.pop().event, due);
+  }
+  EXPECT_GE(most, 8U);
+  EXPECT_EQ(queue.soon(0), nullptr);
+}
+
+TEST(EventQueue, TakesWhatIsPushedAmongTheNextOnesInTurn) {
+  Queue queue;
+  for (int i = 0; i < 100; ++i) queue.push(Time::ps(i * 10), 0, i * 10);
+  EXPECT_EQ(queue.pop().event, 0);
+  for (const int event : {15, 5, 8, 995}) queue.push(Time::ps(event), 0, event);
+  EXPECT_EQ(queue.next()->event, 5);
+  std::vector<int> events = drained(queue);
+  EXPECT_TRUE(std::is_sorted(events.begin(), events.end()));
+  EXPECT_EQ(events.size(), 103U);
+}
+
 /// How far ahead the next event of a simulation lies, in ps.
 struct Shape {
   const char* name;

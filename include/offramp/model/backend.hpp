@@ -186,7 +186,7 @@ struct WithoutEffect {
 
 /// The door through which built-in backends and plugins come alike.
 struct BackendDescription {
-  static constexpr int kAbi = 8;
+  static constexpr int kAbi = 9;
   int abi = kAbi;
   std::string_view name;
   std::string_view description;
