@@ -130,7 +130,7 @@ class Figures(unittest.TestCase):
          'KNOWS_OPEN_MPI = "lib/native/openmpi.c"'),
         ("docs/architecture.md", "keeps up to 64 MiB in memory", "lib/recording/recorder.hpp", "limit = std::size_t{64} << 20;"),
         ("docs/testing.md", "within 25 % over the others", "tests/suites/recording.py", 'NEAR_OTHERWISE = 0.25'),
-        ("docs/write-a-backend.md", "the plugin was built, 8 at present", "include/offramp/model/backend.hpp", "kAbi = 8;"),
+        ("docs/write-a-backend.md", "the plugin was built, 9 at present", "include/offramp/model/backend.hpp", "kAbi = 9;"),
         ("docs/architecture.md", "Every sixteen idle turns", "lib/mpi/runtime/session.hpp", "kTurnsAlone = 16;"),
         ("docs/architecture.md", "up to 16 of them", "lib/fabric/node_fabric.hpp", "kMostRanksOfNodeFabric = 16;"),
         ("docs/architecture.md", "up to 8 KiB go through a ring", "lib/fabric/node_rings.hpp", "kLargestInRing = 8192;"),
