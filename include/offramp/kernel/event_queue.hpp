@@ -10,8 +10,8 @@
 // at one time degrade it to a heap, never to less. A bucket has some events, so that what the next ones need
 // can be fetched before they are due.
 //
-// A plain value; thread rule: its owner's. Allocates nothing once it has held as many events as it ever
-// holds.
+// A plain value; thread rule: its owner's. Allocates nothing once its lists have held as many events
+// as they ever hold.
 #pragma once
 
 #include <algorithm>
