@@ -245,7 +245,7 @@ void Core::wake(Thread& thread, Time at) {
 }
 
 void Core::handle(const Event& event) {
-  Message& message = *static_cast<Message*>(event.object);
+  const auto message = [&event]() -> Message& { return *static_cast<Message*>(event.object); };
   switch (event.kind) {
     case EventKind::kRelease:
     case EventKind::kReleaseReceiver:
@@ -253,15 +253,15 @@ void Core::handle(const Event& event) {
     case EventKind::kNetwork:
       return options_.network->step(event.object, *this);
     case EventKind::kArrive:
-      return arrive(message);
+      return arrive(message());
     case EventKind::kRequested:
-      return message.was_requested ? see(message) : requested(message);
+      return message().was_requested ? see(message()) : requested(message());
     case EventKind::kGranted:
-      return grant(message);
+      return grant(message());
     case EventKind::kAnswered:
-      return answered(message);
+      return answered(message());
     case EventKind::kDepart:
-      return depart(message);
+      return depart(message());
     case EventKind::kStep:
       return static_cast<WorldDevices::Work*>(event.object)->step(now_, event.number);
     case EventKind::kResume:
