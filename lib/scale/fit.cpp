@@ -153,7 +153,7 @@ Found fit_step(Samples samples) {
   return std::nullopt;
 }
 
-/// The ranks behind this one. Of one rank at each number of ranks it says no more than of their number.
+/// The ranks behind this one. Samples of one rank alone cannot tell them from the number of ranks.
 Found fit_mirror(Samples samples) {
   const Sample& first = samples.front();
   const bool has_others = std::any_of(samples.begin(), samples.end(), [&](const Sample& sample) {

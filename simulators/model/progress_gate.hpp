@@ -2,7 +2,6 @@
 // only then (Progress::kCalls) is served at the next such moment.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

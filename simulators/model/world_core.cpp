@@ -79,14 +79,15 @@ void Core::add_member(const BackendDescription& description, const Settings& set
     needs_calls_ =
         needs_calls_ || member.backend->progress(static_cast<OperationKind>(kind)) == Progress::kCalls;
   for (const ResourceDescription& resource : member.resources) {
-    if (resource.scope == Scope::kGroup) {
+    const Scope scope = scope_of(resource);
+    if (scope == Scope::kGroup) {
       if (member.group != 1 && member.group != resource.ranks)
         declined_ = fmt::format("{} describes groups of {} and of {} ranks: a backend has one size",
                                 description.name, member.group, resource.ranks);
-      member.group = std::max(resource.ranks, 1);
+      member.group = resource.ranks;
     }
-    const auto scope = static_cast<std::uint32_t>(scope_of(resource));
-    member.places.push_back({scope, member.counts[scope]++});
+    const auto number = static_cast<std::uint32_t>(scope);
+    member.places.push_back({number, member.counts[number]++});
   }
 }
 

@@ -464,7 +464,7 @@ class Core final : private NetworkWorld {
   Pool<Message> pool_;
   Learning learning_;
   Pages<Rank> ranks_;
-  std::vector<bool> used_;  // by rank
+  std::vector<bool> used_;  // by rank: asking touches no memory of the rank
   Communicator everyone_;
   World::Program program_;
   std::unordered_set<Operation*> given_up_;  // and not done

@@ -3,7 +3,6 @@
 //
 // The objects of an event refer to others, and those again. Each kind is fetched some events before it is
 // needed, and the one behind it some events later, when the first is there to be read.
-#include <array>
 #include <cstddef>
 #include <utility>
 
@@ -17,7 +16,7 @@ constexpr std::size_t kObjects = 8;   // the message and the rank
 constexpr std::size_t kReferred = 6;  // what these refer to, but for
 constexpr std::size_t kFrames = 4;    // the coroutine that goes on; then what awaits it, one event later each
 constexpr std::size_t kLines = 64;
-// Of a frame: as much as those have that wait for a message, and of what awaits them.
+// Lines of the frame of a coroutine that waits for a message, and of one that awaits another coroutine.
 constexpr std::size_t kFrameLines = 5;
 constexpr std::size_t kOuterFrameLines = 3;
 

@@ -71,7 +71,7 @@ TEST(Expressions, RanksBehindARankTakeSeveralRanksToBeKnown) {
   ASSERT_TRUE(found);
   EXPECT_EQ(found->text(), "size - 1 - rank + 10");
   EXPECT_EQ(found->value(at_rank_value(32, 7, 0).place), 34);
-  // Of one rank it would be the number of ranks and a constant, which two values do not tell.
+  // With samples of one rank, the number of ranks plus a constant fits two values as well.
   EXPECT_FALSE(fit_number(std::vector<Sample>{at_rank_value(4, 0, 13), at_rank_value(8, 0, 17)}));
 }
 

@@ -37,8 +37,8 @@ std::vector<std::string> told(const trace::Program& program, int rank) {
   return events;
 }
 
-/// Receives from whoever sends first, in no order; then rings, on a communicator that was made before, among
-/// others that no phase uses.
+/// First messages in an order without a rule, then rings. The rings use one of several communicators that
+/// were made before; no phase uses the others.
 void shuffled_and_ring(Tape& tape, int rank, int ranks) {
   std::vector<int> shuffled(static_cast<std::size_t>(ranks));
   for (int i = 0; i < ranks; ++i) shuffled[static_cast<std::size_t>(i)] = (i * 3 + ranks / 4) % ranks;
