@@ -31,10 +31,7 @@ class ProgressGate {
     pass(at);
     return next_.exists() && next_.begin < at;
   }
-  [[nodiscard]] bool is_open() const {
-    return !next_.exists() ||
-           (later_ == nullptr || later_->empty() ? next_ : later_->intervals.back()).end < Time::never();
-  }
+  [[nodiscard]] bool is_open() { return !next_.exists() || last().end < Time::never(); }
 
  private:
   struct Interval {
@@ -51,6 +48,9 @@ class ProgressGate {
   };
   void pass(Time at) {
     while (next_.exists() && next_.end <= at) next_ = take();
+  }
+  [[nodiscard]] Interval& last() {
+    return later_ == nullptr || later_->empty() ? next_ : later_->intervals.back();
   }
   Interval take();
   void add(const Interval& interval);
@@ -88,8 +88,7 @@ inline void ProgressGate::close(Time begin, Time now) {
 }
 
 inline void ProgressGate::open(Time at) {
-  if (is_open()) return;
-  (later_ == nullptr || later_->empty() ? next_ : later_->intervals.back()).end = at;
+  if (!is_open()) last().end = at;
 }
 
 inline void ProgressGate::close_between_questions(Time begin, std::uint64_t questions, Time period) {
