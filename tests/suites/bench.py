@@ -56,7 +56,7 @@ def right_table(name, output):
     return checked and all(float(row[modelled]) > 0 for row in values)
 
 
-def each_over_a_backend(arguments, tally):
+def test_each_over_a_backend(arguments, tally):
     """All programs; backends and numbers of ranks in turn."""
     for i, name in enumerate(BLOCKING + NONBLOCKING):
         backend = arguments.backends[i % len(arguments.backends)]
@@ -67,7 +67,7 @@ def each_over_a_backend(arguments, tally):
             tally.record(label, result.ok and right_table(name, result.output), result.output, result.seconds)
 
 
-def tests_in_between_are_timed(arguments, tally):
+def test_tests_in_between_are_timed(arguments, tally):
     label = "bench/MPI_Test during the computation"
     if not tally.wants(label):
         return
@@ -79,7 +79,7 @@ def tests_in_between_are_timed(arguments, tally):
     tally.record(label, ok, result.output, result.seconds)
 
 
-def wrong_options_are_refused(arguments, tally):
+def test_wrong_options_are_refused(arguments, tally):
     label = "bench/wrong options are refused"
     if not tally.wants(label):
         return
@@ -102,7 +102,7 @@ def compile_tool(arguments, folder):
     return library, launch(command, base_environment(), 60)
 
 
-def wrong_data_is_found(arguments, tally):
+def test_wrong_data_is_found(arguments, tally):
     """Natively, below a tool that spoils what arrives: every benchmark that can check fails and says where."""
     label = "bench/wrong data is found"
     if not tally.wants(label):
@@ -121,7 +121,7 @@ def wrong_data_is_found(arguments, tally):
         tally.record(label, compiled.ok and not missed, f"not found by {missed}\n{output}", seconds)
 
 
-def spinning_is_reproducible(arguments, tally):
+def test_spinning_is_reproducible(arguments, tally):
     """The computation spins on MPI_Wtime: on the modelled clock it takes the same time on every run."""
     label = "bench/overlap in modelled time is reproducible"
     if tally.wants(label):
@@ -131,7 +131,7 @@ def spinning_is_reproducible(arguments, tally):
         tally.record(label, ok, "\n".join(run.output for run in runs), sum(run.seconds for run in runs))
 
 
-def side_by_side(arguments, tally):
+def test_side_by_side(arguments, tally):
     label = "bench/modelled times side by side"
     if not tally.wants(label):
         return
@@ -148,7 +148,7 @@ def side_by_side(arguments, tally):
     tally.record(label, ok, result.output + refused.stderr, result.seconds)
 
 
-def large_programs_are_there(arguments, tally):
+def test_large_programs_are_there(arguments, tally):
     """ScaLAPACK's factorisation takes minutes; that it is started from where it is takes none."""
     label = "bench/the large programs are found"
     if not tally.wants(label):
@@ -171,7 +171,7 @@ def large_programs_are_there(arguments, tally):
     tally.record(label, len(started) == 1 and os.access(started[0], os.X_OK), str(started))
 
 
-def ratios_to_native(arguments, tally):
+def test_ratios_to_native(arguments, tally):
     """What they measure says nothing on a busy machine: that every run ends with right answers, and a ratio, does."""
     label = "bench/wall time against native"
     if not tally.wants(label):
@@ -188,7 +188,7 @@ def ratios_to_native(arguments, tally):
     tally.record(label, bool(ok), whole.output + calls.output, whole.seconds + calls.seconds)
 
 
-def replays_and_recordings(arguments, tally):
+def test_replays_and_recordings(arguments, tally):
     """What they take is another machine's affair: that every row comes."""
     label = "bench/what replays and recordings cost"
     if not tally.wants(label):
@@ -202,7 +202,7 @@ def replays_and_recordings(arguments, tally):
     tally.record(label, result.ok and len(made_up) == 4 and len(replayed) == 6 and len(recorded) == 1, result.output, result.seconds)
 
 
-def networks_agree_with_simgrid(arguments, tally):
+def test_networks_agree_with_simgrid(arguments, tally):
     label = "bench/shared links as SimGrid has them"
     if not tally.wants(label) or not os.path.exists(os.path.join(arguments.build, "bench/simgrid_flows")):
         return
@@ -212,7 +212,7 @@ def networks_agree_with_simgrid(arguments, tally):
     tally.record(label, result.ok and len(rows) == 15, result.output, result.seconds)
 
 
-def exported_programs_take_as_long_in_simgrid(arguments, tally):
+def test_exported_programs_take_as_long_in_simgrid(arguments, tally):
     label = "bench/exported programs end in SimGrid, and take as long there"
     if not tally.wants(label) or shutil.which("smpirun") is None:
         return
@@ -222,7 +222,7 @@ def exported_programs_take_as_long_in_simgrid(arguments, tally):
     tally.record(label, result.ok and len(rows) == 19, result.output, result.seconds)
 
 
-def strangers_print_modelled_time(arguments, tally):
+def test_strangers_print_modelled_time(arguments, tally):
     """hpcc measures latency and bandwidth on MPI_Wtime, chooses its repetitions by it, and has never heard of Offramp."""
     label = "bench/hpcc prints modelled time"
     if not tally.wants(label):
@@ -241,18 +241,3 @@ def strangers_print_modelled_time(arguments, tally):
     # Two overheads and the latency of host.md; the clock itself takes 20 ns per reading.
     ok = results[0] == results[1] and abs(float(results[0].get("AvgPingPongLatency_usec", 0)) - 1.5) < 0.05
     tally.record(label, ok, f"{output}\n{results}", seconds)
-
-
-def run(arguments, tally):
-    each_over_a_backend(arguments, tally)
-    tests_in_between_are_timed(arguments, tally)
-    wrong_options_are_refused(arguments, tally)
-    wrong_data_is_found(arguments, tally)
-    spinning_is_reproducible(arguments, tally)
-    strangers_print_modelled_time(arguments, tally)
-    side_by_side(arguments, tally)
-    large_programs_are_there(arguments, tally)
-    ratios_to_native(arguments, tally)
-    replays_and_recordings(arguments, tally)
-    networks_agree_with_simgrid(arguments, tally)
-    exported_programs_take_as_long_in_simgrid(arguments, tally)

@@ -12,7 +12,7 @@ def times(output):
     return sorted(line for line in output.splitlines() if line.startswith("time "))
 
 
-def meetings(arguments, tally, backend):
+def test_meetings(arguments, tally, backend):
     """Clocks meet where ranks wait for each other, and are the same on every run."""
     label = f"beside/clocks meet across native calls {backend}"
     if not tally.wants(label):
@@ -32,7 +32,7 @@ def tool_counts(output):
     return sorted(line for line in output.splitlines() if line.startswith("tool: "))
 
 
-def profiling_tool(arguments, tally, backend):
+def test_profiling_tool(arguments, tally, backend="host"):
     """A PMPI tool sees every call of the program when it comes first; when it comes second it does no harm."""
     label = f"beside/a PMPI tool before and after {backend}"
     if not tally.wants(label):
@@ -50,7 +50,7 @@ def profiling_tool(arguments, tally, backend):
                  native.seconds + first.seconds + second.seconds)
 
 
-def children(arguments, tally):
+def test_children(arguments, tally):
     """What the program starts finds the environment that it would find natively."""
     label = "beside/programs that the program starts"
     if not tally.wants(label):
@@ -64,7 +64,7 @@ def children(arguments, tally):
     tally.record(label, ok, native.output + result.output, result.seconds)
 
 
-def edges(arguments, tally, backend):
+def test_edges(arguments, tally, backend="host"):
     """A race of the MPI library's own, in which programs hang natively, does not happen."""
     label = f"beside/MPI_Dist_graph_create after other operations {backend}"
     if not tally.wants(label):
@@ -76,7 +76,7 @@ def edges(arguments, tally, backend):
     tally.record(label, result.ok and "ok edges" in result.output, result.output, result.seconds)
 
 
-def native_collectives(arguments, tally, backend):
+def test_native_collectives(arguments, tally, backend="host"):
     """Making and freeing communicators asks the MPI library for nothing else: each exchange of its own takes time slices where ranks
     share cores, as its waits may never yield."""
     communicators, most = 300, 30
@@ -92,12 +92,3 @@ def native_collectives(arguments, tally, backend):
         counts = [int(count) for count in re.findall(r"^native collectives: (\d+)$", result.output, re.M)]
         ok = result.ok and "ok comm_cycles" in result.output and len(counts) == 2 and 0 < max(counts) <= most
         tally.record(label, ok, result.output, result.seconds)
-
-
-def run(arguments, tally):
-    children(arguments, tally)
-    profiling_tool(arguments, tally, arguments.backends[0])
-    edges(arguments, tally, arguments.backends[0])
-    native_collectives(arguments, tally, arguments.backends[0])
-    for backend in arguments.backends:
-        meetings(arguments, tally, backend)

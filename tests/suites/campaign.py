@@ -6,7 +6,11 @@ import json
 import os
 import tempfile
 
+import pytest
+
 from launch import base_environment, mpirun, run as launch
+
+pytestmark = pytest.mark.thorough
 
 # Between them: messages of all kinds and sizes, the collectives that the hardware has, and those it has not.
 PROGRAMS = ["fixed_pattern", "reduce", "nonblocking", "other_collectives", "overtaking"]
@@ -38,7 +42,7 @@ def mpi_program(arguments, name):
     return [os.path.join(arguments.build, "tests/mpi", name)]
 
 
-def good_runs(arguments, tally):
+def test_good_runs(arguments, tally):
     for number, name in enumerate(PROGRAMS):
         label = f"campaign/{name}"
         if not tally.wants(label):
@@ -63,7 +67,7 @@ def calls_of(output):
     return calls
 
 
-def everybody_hears(arguments, tally):
+def test_everybody_hears(arguments, tally):
     """Nothing gets through: each rank that waits for somebody gets an error, and all come to the end."""
     for backend in faulty(arguments):
         label = f"campaign/all ranks concerned get the error over {backend}"
@@ -78,7 +82,7 @@ def everybody_hears(arguments, tally):
         tally.record(label, ok, f"{calls}\n{result.output}", result.seconds)
 
 
-def down_and_up(arguments, tally):
+def test_down_and_up(arguments, tally):
     """A link that is down for a while, at a modelled time, costs time and nothing else. A call of cclo begins with 75 us of software."""
     for backend in faulty(arguments):
         label = f"campaign/a link is down for a while over {backend}"
@@ -101,7 +105,7 @@ def down_and_up(arguments, tally):
         tally.record(label, ok, f"{times} ps, {lost} lost\n{text}", seconds)
 
 
-def mistakes_are_found(arguments, tally):
+def test_mistakes_are_found(arguments, tally):
     """A backend that breaks when a packet is lost behind one that was doubled: two faults of many."""
     for mistake, kind in (("abort", "crash"), ("stall", "hang")):
         label = f"campaign/a mistake that ends in a {kind} is found" + (" and shrunk to two faults" if kind == "crash" else "")
@@ -121,10 +125,3 @@ def mistakes_are_found(arguments, tally):
                 ok = failure["result"] == kind and failure["recorded"] > 2 and os.path.exists(failure["file"])
                 ok = ok and (kind == "hang" or (failure["again"] and words == ["duplicate", "lose"]))
         tally.record(label, ok, result.output, result.seconds)
-
-
-def run(arguments, tally):
-    everybody_hears(arguments, tally)
-    down_and_up(arguments, tally)
-    mistakes_are_found(arguments, tally)
-    good_runs(arguments, tally)

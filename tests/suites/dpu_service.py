@@ -8,9 +8,13 @@ import subprocess
 import tempfile
 import time
 
+import pytest
+
 from c_library import compile_example, only_its_functions
 from launch import base_environment
 from ports import free_ports
+
+pytestmark = pytest.mark.alone
 
 LIMIT = 30  # s, for any one process
 NOTICE = 2  # s, in which a rank has to learn of the death of its service process

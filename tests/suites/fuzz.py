@@ -6,7 +6,11 @@ import shutil
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from launch import base_environment, compiler_cache, run as launch
+
+pytestmark = [pytest.mark.thorough, pytest.mark.alone]
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CORPUS = os.path.join(ROOT, "tests/fuzz/corpus")
@@ -45,12 +49,7 @@ def fuzz(folder, name):
         return result
 
 
-def prepare(arguments):
-    if shutil.which("clang++") and any(arguments.filter in f"fuzz/{name}" for name in TARGETS):
-        build(arguments)
-
-
-def run(arguments, tally):
+def test_each_decoder(arguments, tally):
     wanted = [name for name in TARGETS if tally.wants(f"fuzz/{name}")]
     if not wanted:
         return

@@ -1,17 +1,19 @@
 """What runs the tests notices what goes wrong: cases that fail or leave things behind, suites that end early."""
 
-import copy
+import importlib.machinery
+import importlib.util
 import itertools
+import json
 import math
 import os
+import sys
 import tempfile
-import types
 
-import costs
-from launch import Result, base_environment, mpi_of, mpirun, run as launch, started
+from launch import Result, base_environment, mpi_of, mpirun, run as launch
 from mpi_programs import Run
 from pairs import pairs
-from pool import Pool
+
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 # What is noticed: most of it by the numbers that Open MPI gives to its objects in Fortran, or by its refusals.
 LEFT = {"openmpi": ["a communicator", "a group", "an operation", "an error handler", "an info", "an attached buffer",
@@ -19,9 +21,9 @@ LEFT = {"openmpi": ["a communicator", "a group", "an operation", "an error handl
         "mpich": ["an attached buffer", "an error handler in force", "a message"]}
 
 
-def nothing_stays(arguments, tally):
+def test_nothing_stays(arguments, tally):
     """The other cases of the program leave nothing, so the same run without the mistake is well."""
-    for backend in (None, "host"):
+    for backend in (None, "host") if arguments.thorough else ("host",):
         for what in [*LEFT[mpi_of(arguments.build).family], "nothing"]:
             label = f"harness/a case that leaves {what}, {backend or 'native'}"
             if not tally.wants(label):
@@ -60,7 +62,7 @@ def outcomes(arguments, together, alone):
     return {name: ok for name, (ok, _) in run.tally.seen.items()}
 
 
-def fallen_cases(arguments, tally):
+def test_fallen_cases(arguments, tally):
     begun = "case a\ntook a 0.10 s\nok a\ncase b\n"
     end = "took b 0.10 s\nok b\ncase c\ntook c 0.10 s\nok c\nok all\n"
     well, bad_c = {"a": True, "b": True, "c": True}, {"a": True, "b": True, "c": False}
@@ -77,32 +79,66 @@ def fallen_cases(arguments, tally):
             tally.record(label, seen == expected, f"{seen}\nexpected {expected}")
 
 
-def fallen_suites(arguments, tally):
-    label = "harness/a suite that ends with an exception or a signal is a failure, and the others go on"
-    if not tally.wants(label):
-        return
-    own = copy.copy(arguments)
-    own.filter, own.jobs = "", 2
+SUITE = """import os
+import subprocess
+import launch
 
-    def good(_, inner):
-        inner.record("good", True)
+def test_throws(tally):
+    tally.record("made/before", True)
+    raise ValueError("thrown")
 
-    def throws(_, inner):
-        inner.record("before", True)
-        raise ValueError("thrown")
+def test_dies():
+    os.abort()
 
-    suites = {"throws": throws, "dies": lambda *_: os.abort(), "good": good, "quiet": good}
-    modules = {name: types.SimpleNamespace(run=run) for name, run in suites.items()}
-    results = Recorded()
-    taken = Pool(own, results, modules, {"quiet"}).run()
-    seen = {name: ok for name, (ok, _) in results.seen.items()}
-    expected = {"before": True, "throws: the suite ended with an exception": False, "good": True,
-                "dies: the suite's process ended with -6": False}
-    ok = seen == expected and "ValueError: thrown" in results.seen["throws: the suite ended with an exception"][1]
-    tally.record(label, ok and set(taken) == {"throws", "good", "quiet"}, f"{seen}\n{taken}")
+def test_fails(tally):
+    tally.record("made/bad", False, "what it printed")
+    tally.record("made/behind", True)
+
+def test_good(tally):
+    launch.run(["true"], {}, 20)
+    tally.skip("made/not here", "no such machine")
+
+def test_last():
+    pass
+
+def test_plain():
+    assert True
+"""
 
 
-def pairs_meet(tally):
+def runner():
+    """The script tests/run, as a module."""
+    loader = importlib.machinery.SourceFileLoader("tests_run", os.path.join(TESTS, "run"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+def test_fallen_tests(arguments, tally):
+    """Tests that fail, throw, or end their process are failures, the others go on, and each program that is started counts."""
+    with tempfile.TemporaryDirectory() as folder:
+        written = os.path.join(folder, "results")
+        with open(os.path.join(folder, "made.py"), "w", encoding="utf-8") as file:
+            file.write(SUITE)
+        command = [sys.executable, "-m", "pytest", "-q", "-c", os.path.join(TESTS, "pytest.ini"), "--rootdir", TESTS, "-p", "conftest", "-n", "2",
+                   "--max-worker-restart", "0", "--dist", "loadgroup", "--build", arguments.build, "--results", written, os.path.join(folder, "made.py")]
+        result = launch(command, base_environment({"PYTHONPATH": TESTS}), 120)
+        with open(written, encoding="utf-8") as file:
+            lines = [json.loads(line) for line in file]
+    seen = {line["name"].rsplit("::", 1)[-1]: line["outcome"] for line in lines if "test" not in line}
+    outcomes = {"made/before": "passed", "test_throws": "failed", "test_dies": "failed", "made/bad": "failed", "made/behind": "passed",
+                "made/not here": "skipped", "test_plain": "passed", "test_last": "passed"}
+    # What the process that ended was to run next is lost, and is a failure as well.
+    lost = {name.split(" ")[0] for name, outcome in seen.items() if name.endswith(" was not run") and outcome == "failed"}
+    expected = {name: outcome for name, outcome in outcomes.items() if name not in lost and not (name == "made/not here" and "test_good" in lost)}
+    seen = {name: outcome for name, outcome in seen.items() if not name.endswith(" was not run")}
+    tally.record("harness/tests that fail, throw, or end their process are failures", seen == expected and "ValueError: thrown" in result.output and
+                 "what it printed" in result.output, f"{seen}\n{lines}\n{result.output}", result.seconds)
+    started_there = sum(line["launches"] for line in lines if "test" in line)
+    tally.record("harness/programs that tests start are counted", started_there == ("test_good" not in lost), f"{lines}")
+
+
+def test_pairs_meet(tally):
     label = "harness/every pair of settings meets, in fewer runs than there are combinations"
     if not tally.wants(label):
         return
@@ -118,20 +154,17 @@ def pairs_meet(tally):
     tally.record(label, not problems, "\n".join(problems))
 
 
-def starts_are_counted(tally):
-    label = "harness/a suite that starts more programs than it may is a failure"
-    if not tally.wants(label):
-        return
-    before = started()
-    launch(["true"], base_environment(), 20)
-    results = Recorded(), Recorded()
-    costs.hold({"many": (1, 1.0, 1.0, 200)}, results[0], {"many": 100})
-    costs.hold({"few": (1, 1.0, 1.0, 100)}, results[1], {"few": 100})
-    seen = [ok for result in results for ok, _ in result.seen.values()]
-    tally.record(label, started() == before + 1 and seen == [False, True] and len(costs.documented()) > 5, f"{seen}\n{costs.documented()}")
+def test_budget(tally):
+    """A suite that starts more programs than tests/budget.json grants fails the run."""
+    over = runner().over_budget({"many": 200, "few": 100, "free": 1000}, {"many": 100, "few": 100})
+    tally.record("harness/a suite over its budget of launches is a failure", over == {"many": (200, 100)}, str(over))
+    with open(os.path.join(TESTS, "budget.json"), encoding="utf-8") as file:
+        granted = json.load(file)["launches"]
+    unknown = [suite for suite in granted if not os.path.exists(os.path.join(TESTS, "suites", f"{suite}.py"))]
+    tally.record("harness/the budget names suites", len(granted) > 5 and not unknown, f"{granted}\n{unknown}")
 
 
-def own_sessions(arguments, tally):
+def test_own_sessions(arguments, tally):
     label = "harness/no mpirun can take another one's session folder"
     if not tally.wants(label) or mpi_of(arguments.build).skips(tally, label, "openmpi", "Hydra has no such folder"):
         return
@@ -142,7 +175,7 @@ def own_sessions(arguments, tally):
     tally.record(label, all(result.ok for result in results) and len(outer - {"", ".", ".."}) == 2 and gone, f"{results}\n{folders}")
 
 
-def other_libraries(tally):
+def test_other_libraries(tally):
     """Lines as hwloc 2.9 and UCX 1.13 print them where there is no /sys."""
     label = "harness/lines of other libraries are told apart"
     if not tally.wants(label):
@@ -152,13 +185,3 @@ def other_libraries(tally):
     ours = ["[0] x", "", "offramp: UCX  ERROR", "a [hwloc/linux]"]
     seen = Result(True, "\n".join([theirs[0], *ours, theirs[1]]), 0.0).lines()
     tally.record(label, seen == ours, f"{seen}")
-
-
-def run(arguments, tally):
-    other_libraries(tally)
-    own_sessions(arguments, tally)
-    nothing_stays(arguments, tally)
-    fallen_cases(arguments, tally)
-    fallen_suites(arguments, tally)
-    pairs_meet(tally)
-    starts_are_counted(tally)

@@ -30,7 +30,7 @@ __attribute__((constructor)) static void loaded(void) { open("%s", O_CREAT | O_W
 """
 
 
-def files_are_private(arguments, tally):
+def test_files_are_private(arguments, tally):
     label = "hostile/files are private whatever the umask"
     if not tally.wants(label):
         return
@@ -79,7 +79,7 @@ def sees_mappings():
         return False
 
 
-def memory_is_private(arguments, tally):
+def test_memory_is_private(arguments, tally):
     label = "hostile/nobody else can open shared memory or temporary files of a run"
     if not tally.wants(label):
         return
@@ -121,7 +121,7 @@ def compile_at(folder, name, text, *options):
     return launch([*options, "-o", os.path.join(folder, name), source], base_environment(), 60)
 
 
-def setuid_programs_are_left_alone(arguments, tally):
+def test_setuid_programs_are_left_alone(arguments, tally):
     """The program is linked with the library and runs as another user: what its caller asks for does not happen."""
     label = "hostile/a setuid program loads and writes nothing that the environment names"
     if not tally.wants(label):
@@ -159,9 +159,3 @@ def setuid_programs_are_left_alone(arguments, tally):
         # As an ordinary program it does load and write them: so the test sees what it looks for.
         ok = ok and outcomes == {0o755: (True, True, True), 0o4755: (True, False, False)}
         tally.record(label, ok, f"{outcomes}\n{text}", 0)
-
-
-def run(arguments, tally):
-    files_are_private(arguments, tally)
-    memory_is_private(arguments, tally)
-    setuid_programs_are_left_alone(arguments, tally)

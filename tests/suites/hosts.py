@@ -8,8 +8,12 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from isolated import isolated, why_not
 from launch import Result, base_environment, mpi_of, mpirun, run as launch
+
+pytestmark = [pytest.mark.thorough, pytest.mark.alone]
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIMIT = 240
@@ -110,7 +114,7 @@ def cases(arguments):
         yield "link down and up", backend, 4, outage, (backend, 4)
 
 
-def run(arguments, tally):
+def test_programs_on_two_hosts(arguments, tally):
     reason = why_not()
     if reason:
         tally.skip("hosts", f"no namespaces: {reason}")

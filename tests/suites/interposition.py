@@ -14,7 +14,7 @@ PROGRAM = os.path.join(ROOT, "tests/mpi/fixed_pattern.c")
 PROOF = "offramp: backend host, 2 ranks"
 
 
-def exported_symbols(arguments, tally):
+def test_exported_symbols(arguments, tally):
     library = os.path.join(arguments.build, "lib/libofframp.so")
     text = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
     names = [line.split()[-1] for line in text.splitlines()]
@@ -36,7 +36,7 @@ def built_against(arguments, tally, name, flags, prefix):
         tally.record(f"interposition/{name}", ok, compiled.output + result.output, result.seconds)
 
 
-def installed(arguments, tally):
+def test_installed(arguments, tally):
     """cmake --install, then pkg-config, find_package and the installed command."""
     prefix = tempfile.mkdtemp()
     try:
@@ -86,7 +86,7 @@ def find_package(arguments, tally, prefix):
     tally.record("interposition/find_package", result.ok and PROOF in result.output, result.output, result.seconds)
 
 
-def bystanders(arguments, tally):
+def test_bystanders(arguments, tally):
     """Preloaded into programs that are not MPI programs, and switched off."""
     env = base_environment({"LD_PRELOAD": os.path.join(arguments.build, "lib/libofframp.so")})
     result = launch(["/bin/sh", "-c", "echo fine | cat"], env, 20)
@@ -110,7 +110,7 @@ def preloaded(arguments, settings=None):
                              **(settings or {})})
 
 
-def any_other_mpi(arguments, tally):
+def test_any_other_mpi(arguments, tally):
     """A library that stands in for one that nobody knows: one line, and its program runs by itself."""
     with tempfile.TemporaryDirectory() as folder:
         library, program = os.path.join(folder, "libmpi.so.12"), os.path.join(folder, "app")
@@ -208,7 +208,7 @@ def mpich_program(arguments, tally, folder, source):
     tally.record(label, ok and "libmpich.so.12" in said(result)[0], compiled.output + result.output, result.seconds)
 
 
-def mpich(arguments, tally):
+def test_mpich(arguments, tally):
     """The real one of Debian, installed beside Open MPI, and an Offramp that was built for Open MPI alone. What one does that was
     built for both is tested in mpich.py."""
     if mpi_of(arguments.build).skips(tally, "interposition/MPICH", "openmpi", "it is this build's own library"):
@@ -258,13 +258,3 @@ def mpich(arguments, tally):
         ok = "exit status 1" in result.output and "has opened another MPI library" in result.output
         tally.record("interposition/MPICH that is opened later", ok and "it goes on" not in result.output, result.output,
                      result.seconds)
-
-
-def run(arguments, tally):
-    if not tally.wants("interposition"):
-        return
-    exported_symbols(arguments, tally)
-    bystanders(arguments, tally)
-    any_other_mpi(arguments, tally)
-    mpich(arguments, tally)
-    installed(arguments, tally)

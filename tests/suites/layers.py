@@ -130,7 +130,7 @@ def check(path, text):
     return errors
 
 
-def run(_arguments, tally):
+def test_architecture(tally):
     errors, switches, drivers = [], [], set()
     for top in ("include", "simulators", "backends", "lib", "tools"):
         for folder, _, files in os.walk(os.path.join(ROOT, top)):

@@ -5,7 +5,11 @@ import argparse
 import os
 import re
 
+import pytest
+
 from launch import mpi_of, mpirun
+
+pytestmark = [pytest.mark.thorough, pytest.mark.alone]
 
 GIB = 1 << 30
 WINDOW_KIB = 16 << 10  # of one peer of two: PayloadWindow::kTotal / 2
@@ -31,7 +35,7 @@ def record(tally, what, name, backend, result, ok=True):
                      result.output, result.seconds)
 
 
-def unreceived(arguments, tally):
+def test_unreceived(arguments, tally):
     """More than natively, where sends of this size wait for their receives. Over the host, too, unless its limit is higher."""
     messages, size = 1500, 60000
     eager = {"OFFRAMP_HOST_EAGER_LIMIT": str(size)}
@@ -47,7 +51,7 @@ def unreceived(arguments, tally):
     record(tally, "MPI_Finalize with messages that wait at their sender", "unreceived", "host", result, clean)
 
 
-def tiny(arguments, tally):
+def test_tiny(arguments, tally):
     """No more memory for each than Open MPI takes; MPICH is content with less."""
     messages, bound = 100000, 1.2 if mpi_of(arguments.build).family == "openmpi" else 1.6
     native = start(arguments, tally, "unreceived", None, 2, [messages, 8, 1])
@@ -59,7 +63,7 @@ def tiny(arguments, tally):
            result, None not in figures and figures[1] <= bound * figures[0])
 
 
-def huge(arguments, tally):
+def test_huge(arguments, tally):
     with open("/proc/meminfo", encoding="utf-8") as file:
         available = int(re.search(r"MemAvailable:\s+(\d+) kB", file.read()).group(1)) * 1024
     if available < 8 * GIB:
@@ -72,7 +76,7 @@ def huge(arguments, tally):
         record(tally, "2.1 GiB in one message, large counts", "huge", "host", start(within, tally, "huge", "host", 2, limit=240))
 
 
-def crowd(arguments, tally):
+def test_crowd(arguments, tally):
     """Waiting ranks give way: 16 ranks take a small multiple of what they take natively, not their time slices."""
     native = start(arguments, tally, "crowd", None, 16)
     result = start(arguments, tally, "crowd", "host", 16)
@@ -83,16 +87,15 @@ def crowd(arguments, tally):
            None not in figures and figures[1] <= 20 * max(figures[0], 0.25))
 
 
-def run(arguments, tally):
-    unreceived(arguments, tally)
-    tiny(arguments, tally)
+def test_communicators(arguments, tally):
     for backend in [None, *arguments.backends[:2]]:
         result = start(arguments, tally, "communicators", backend, 2)
         grown = result and figure(result, r"grew by (\d+) KiB")
         record(tally, "1,000 communicators leave nothing behind", "communicators", backend, result,
                grown is not None and grown <= 1024)
+
+
+def test_many_requests(arguments, tally):
     for backend in arguments.backends[:2]:
         record(tally, "100,000 requests at once", "many_requests", backend,
                start(arguments, tally, "many_requests", backend, 2))
-    crowd(arguments, tally)
-    huge(arguments, tally)

@@ -7,10 +7,14 @@ import os
 import subprocess
 import tempfile
 
+import pytest
+
 import overlay
 import spack_recipe
 from launch import base_environment, mpi_of, run as launch
 from suites.snippets import all_blocks
+
+pytestmark = pytest.mark.thorough
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LIMIT = 300
@@ -135,7 +139,7 @@ def own_dependencies(folder, tally):
     tally.record(label, result.ok and "all of it is found in the folder" in result.output, result.output, result.seconds)
 
 
-def run(arguments, tally):
+def test_ways_to_install(arguments, tally):
     spack_recipe.check(tally)
     with tempfile.TemporaryDirectory() as folder:
         packages(arguments, folder, tally)

@@ -9,8 +9,12 @@ import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from isolated import isolated, why_not
 from launch import base_environment, mpi_of, openmpi_release, run as launch
+
+pytestmark = pytest.mark.alone
 
 LIMIT = 60
 TRAFFIC = ["mixed", "receive", "send", "reduce", "barrier"]
@@ -228,7 +232,7 @@ def cases(arguments):
         yield "shared memory: filled up on the way", backend, ranks, filled_up, (backend, ranks)
 
 
-def run(arguments, tally):
+def test_ranks_that_fail(arguments, tally):
     reason = why_not()
     if reason:
         tally.skip("process_faults", f"no namespaces: {reason}")

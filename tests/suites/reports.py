@@ -27,7 +27,7 @@ def report_of(arguments, backend, ranks, command, settings=None):
         return result, report
 
 
-def json_report(arguments, tally, backend):
+def test_json_report(arguments, tally, backend):
     label = f"reports/json report {backend}"
     if not tally.wants(label):
         return
@@ -44,7 +44,7 @@ def json_report(arguments, tally, backend):
     tally.record(label, ok, result.output + json.dumps(report)[:3000], result.seconds)
 
 
-def facts(arguments, tally):
+def test_facts(arguments, tally):
     """A report says what ran, where, with which libraries and with which settings, each with its source."""
     label = "reports/the settings in force, the program and the machine are kept"
     if not tally.wants(label):
@@ -71,7 +71,7 @@ def facts(arguments, tally):
     tally.record(label, bool(ok), result.output + json.dumps(report)[:3000], result.seconds)
 
 
-def summary_in_words(arguments, tally):
+def test_summary_in_words(arguments, tally):
     """Units that suit the size, numbers with their nouns, ratios as factors, and why operations are more than calls."""
     label = "reports/the summary speaks in units and words"
     if not tally.wants(label):
@@ -84,7 +84,7 @@ def summary_in_words(arguments, tally):
     tally.record(label, result.ok and not missing, f"{result.output}\n{missing}", result.seconds)
 
 
-def routed_operations(arguments, tally):
+def test_routed_operations(arguments, tally):
     """What a route gives to another backend is not the backend's own work, also where the host is meant."""
     label = "reports/routed operations"
     if not tally.wants(label):
@@ -158,7 +158,7 @@ def traces(arguments, tally, backend, name, settings):
                      f"{result.output}\n{problem}\nsame times: {same}", result.seconds)
 
 
-def wildcards_are_counted(arguments, tally, backend):
+def test_wildcards_are_counted(arguments, tally, backend):
     label = f"reports/wildcards are counted {backend}"
     if not tally.wants(label):
         return
@@ -170,7 +170,7 @@ def wildcards_are_counted(arguments, tally, backend):
 PLACE = re.compile(r"^offramp: (\d+) x (MPI_\w+)(?: on (\S+))? at (?:\S+ \()?([^+\s]+)\+(0x[0-9a-f]+)\)?$", re.M)
 
 
-def places_are_named(arguments, tally):
+def test_places_are_named(arguments, tally):
     """Where the order of arrival decides: places of the program, however often they poll, the same on every run."""
     label = "reports/places where arrival decides"
     if not tally.wants(label):
@@ -209,7 +209,7 @@ def places_are_named(arguments, tally):
     tally.record(label, headed == files, section)
 
 
-def polls_are_one_place(arguments, tally):
+def test_polls_are_one_place(arguments, tally):
     label = "reports/polls are counted by place"
     if not tally.wants(label):
         return
@@ -222,7 +222,7 @@ def polls_are_one_place(arguments, tally):
     tally.record(label, ok, f"{result.output}\n{places}", result.seconds)
 
 
-def configuration_errors(arguments, tally):
+def test_configuration_errors(arguments, tally):
     cases = {
         "unknown backend": ({"OFFRAMP_BACKEND": "zrlmpy"}, ["zrlmpy", "zrlmpi"]),
         "bad value": ({"OFFRAMP_CLOCK": "moon"}, ["OFFRAMP_CLOCK", "moon", "model"]),
@@ -240,7 +240,7 @@ def configuration_errors(arguments, tally):
         tally.record(label, ok, result.output, result.seconds)
 
 
-def failing_outputs(arguments, tally):
+def test_failing_outputs(arguments, tally):
     """Names that cannot be written to stop a run before it begins."""
     offramp = os.path.join(arguments.build, "bin/offramp")
     app = program(arguments, "fixed_pattern")
@@ -282,7 +282,7 @@ cmp /mnt/old /mnt/r.json && echo "the old one is whole"
 """
 
 
-def full_disk(arguments, tally):
+def test_full_disk(arguments, tally):
     """A message, exit code 74, and the file of an earlier run as it was."""
     offramp = os.path.join(arguments.build, "bin/offramp")
     app = program(arguments, "fixed_pattern")
@@ -326,7 +326,7 @@ def full_disk(arguments, tally):
         tally.record(label, ok, result.output, result.seconds)
 
 
-def kinds_of_files(arguments, tally):
+def test_kinds_of_files(arguments, tally):
     """A link stays a link, permissions stay, and /dev/stdout is written to."""
     label = "reports/links, permissions and devices"
     if not tally.wants(label):
@@ -346,7 +346,7 @@ def kinds_of_files(arguments, tally):
     tally.record(label, ok and '"schema": 1' in shown.output, result.output + shown.output[:2000], result.seconds)
 
 
-def hang_report(arguments, tally):
+def test_hang_report(arguments, tally):
     label = "reports/a hang is reported with what each rank waits for"
     if not tally.wants(label):
         return
@@ -358,7 +358,7 @@ def hang_report(arguments, tally):
     tally.record(label, ok, result.output, result.seconds)
 
 
-def performance_variables(arguments, tally):
+def test_performance_variables(arguments, tally):
     """Those of Offramp's stand in the list of MPI_T while a backend is on, and only then; those in modelled time with a live clock."""
     for backend, timed in ((None, False), ("off", False), *((backend, timed) for backend in arguments.backends for timed in (False, True))):
         label = f"reports/performance variables {backend or 'native'}{' with a live clock' if timed else ''}"
@@ -378,7 +378,7 @@ def performance_variables(arguments, tally):
         tally.record(label, result.ok and ok, result.output, result.seconds)
 
 
-def model_clock(arguments, tally):
+def test_model_clock(arguments, tally):
     label = "reports/MPI_Wtime is the host clock with clock = model"
     if not tally.wants(label):
         return
@@ -392,7 +392,7 @@ def half_round_trip(output):
     return float(found.group(1)) if found else None
 
 
-def settled_clock(arguments, tally):
+def test_settled_clock(arguments, tally):
     """A program that measures by MPI_Wtime prints what a world says, which is what a single message takes; one after the other, over zrlmpi,
     the handshake takes less. Where the program acts by the time, that is said."""
     offramp = os.path.join(arguments.build, "bin/offramp")
@@ -417,24 +417,8 @@ def settled_clock(arguments, tally):
         tally.record(label, ok, result.output, result.seconds)
 
 
-def run(arguments, tally):
-    for backend in arguments.backends:
-        json_report(arguments, tally, backend)
-        wildcards_are_counted(arguments, tally, backend)
-        traces(arguments, tally, backend, "fixed_pattern", {})
-        # Messages to oneself, with and without the receipts beside the trace.
-        for settings in {}, {"OFFRAMP_RECEIPTS": "all"}:
-            traces(arguments, tally, backend, "self_messages", settings)
-    places_are_named(arguments, tally)
-    polls_are_one_place(arguments, tally)
-    facts(arguments, tally)
-    summary_in_words(arguments, tally)
-    routed_operations(arguments, tally)
-    configuration_errors(arguments, tally)
-    failing_outputs(arguments, tally)
-    full_disk(arguments, tally)
-    kinds_of_files(arguments, tally)
-    hang_report(arguments, tally)
-    performance_variables(arguments, tally)
-    model_clock(arguments, tally)
-    settled_clock(arguments, tally)
+def test_traces(arguments, tally, backend):
+    traces(arguments, tally, backend, "fixed_pattern", {})
+    # Messages to oneself, with and without the receipts beside the trace.
+    for settings in {}, {"OFFRAMP_RECEIPTS": "all"}:
+        traces(arguments, tally, backend, "self_messages", settings)

@@ -6,8 +6,12 @@ import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from launch import base_environment, compiler_cache, mpi_of, openmpi_release, run as launch
 from mpi_programs import Run, in_turn, stand_alone
+
+pytestmark = [pytest.mark.thorough, pytest.mark.alone]
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 

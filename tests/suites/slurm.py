@@ -7,9 +7,13 @@ import os
 import subprocess
 import tempfile
 
+import pytest
+
 from cluster_of_one import Cluster, why_not
 from launch import base_environment, run as launch
 from suites.snippets import all_blocks
+
+pytestmark = pytest.mark.thorough
 
 LIMIT = 90
 
@@ -109,7 +113,7 @@ def documented(jobs, block):
     return ok, result
 
 
-def run(arguments, tally):
+def test_jobs_of_each_kind(arguments, tally):
     reason = why_not()
     if reason is not None:
         tally.skip("slurm", reason)

@@ -19,6 +19,8 @@ import tempfile
 import time
 from dataclasses import dataclass
 
+import pytest
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 from launch import base_environment, lost_by_mpirun, mpi_of, run as launch  # noqa: E402
@@ -249,7 +251,7 @@ def dead_links(page, text):
     return dead
 
 
-def check_links(tally):
+def test_links(tally):
     label = "snippets/links lead somewhere"
     if not tally.wants(label):
         return
@@ -261,8 +263,9 @@ def check_links(tally):
     tally.record(label, not dead and len(planted) == 2, "\n".join(dead + planted))
 
 
-def check_texts(blocks, tally):
-    """What needs no running."""
+def test_texts(tally):
+    """Checks that run nothing."""
+    blocks = list(all_blocks())
     label = "snippets/commands stand in blocks that are run"
     if tally.wants(label):
         hidden = hidden_commands(blocks)
@@ -289,7 +292,7 @@ def check_texts(blocks, tally):
         tally.record(label, good)
 
 
-def installed(scratch, tally):
+def test_what_is_installed(scratch, tally):
     label = "snippets/manual pages, completion, docs and examples are installed"
     if tally.wants(label):
         wanted = ("share/man/man1/offramp.1", "share/man/man1/offramp-run.1", "share/man/man5/offramp.toml.5",
@@ -304,20 +307,23 @@ def installed(scratch, tally):
         tally.record(label, result.ok and "-lofframp" in result.output and "//" not in result.output, result.output)
 
 
-def run(arguments, tally):
-    blocks = list(all_blocks())
-    check_texts(blocks, tally)
-    check_links(tally)
-    if not any(tally.wants(f"snippets/{block.label}") for block in blocks):
-        return
-    if mpi_of(arguments.build).skips(tally, "snippets", "openmpi", "what the pages show is typed with Open MPI's mpirun and mpicc"):
-        return
+@pytest.fixture(scope="module", name="scratch")
+def scratch_folder(arguments):
+    if mpi_of(arguments.build).family != "openmpi":
+        pytest.skip("the pages type Open MPI's mpirun and mpicc")
     with tempfile.TemporaryDirectory(prefix="offramp_snippets_") as folder:
-        scratch = Scratch(arguments.build, folder)
-        installed(scratch, tally)
-        for block in blocks:
-            if not block.reason:
-                check_block(scratch, block, tally)
+        yield Scratch(arguments.build, folder)
+
+
+def pages_with_commands():
+    return sorted({block.page for block in all_blocks() if not block.reason and block.kind in ("sh", "console", "toml")})
+
+
+@pytest.mark.parametrize("page", pages_with_commands())
+def test_page(scratch, tally, page):
+    for block in all_blocks():
+        if block.page == page and not block.reason:
+            check_block(scratch, block, tally)
 
 
 def with_gaps(expected, actual):

@@ -6,7 +6,11 @@ import subprocess
 import sys
 import zlib
 
+import pytest
+
 from launch import mpirun
+
+pytestmark = [pytest.mark.thorough, pytest.mark.alone]
 
 SECONDS = {False: 2, True: 100}
 MANY_RANKS = 16

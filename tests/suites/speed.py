@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+import pytest
+
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import registry  # noqa: E402  # pylint: disable=wrong-import-position
@@ -82,7 +84,8 @@ def off_costs_nothing(build, preload, label, tally):
     tally.record(f"{label}: {native} instructions, and {off}", ok, "more than 2 %, or a run failed")
 
 
-def questions_cost_little(arguments, tally, expected):
+def test_questions_cost_little(arguments, tally):
+    expected = figures_expected()
     carried = {"LD_PRELOAD": os.path.join(arguments.build, "lib/libofframp.so"), "OFFRAMP_BACKEND": "host", "OFFRAMP_SUMMARY": "false"}
     for question, most in MORE_PER_QUESTION.items():
         label = f"speed/instructions per question that finds nothing, {question} host"
@@ -96,25 +99,29 @@ def questions_cost_little(arguments, tally, expected):
         tally.record(f"{label}: {native} natively, and {own}", ok, f"more than {most} on top, or a run failed")
 
 
-def run(arguments, tally):
+def figures_expected():
+    with open(FIGURES, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def test_off_costs_nothing(arguments, tally):
     own = mpi_of(arguments.build).family
     off_costs_nothing(arguments.build, "libofframp.so", f"speed/a message while the backend is off, {own}", tally)
     other = os.path.join(arguments.build, "mpich")
     if os.path.exists(os.path.join(other, "mpi.json")):
         off_costs_nothing(other, "libofframp-mpich.so", "speed/a message while the backend is off, mpich", tally)
-    with open(FIGURES, encoding="utf-8") as file:
-        expected = json.load(file)
-    questions_cost_little(arguments, tally, expected)
-    for operation in OPERATIONS:
-        labels = {backend: f"speed/instructions per {operation} {backend}" for backend in arguments.backends}
-        if not any(tally.wants(label) for label in labels.values()):
-            continue
-        factor = scale(arguments, tally, operation, expected)
-        for backend, label in labels.items():
-            if tally.wants(label) and not (backend == "host" and factor not in (None, 1.0)):
-                seen, known = per_operation(arguments.build, backend, operation), expected[operation].get(backend)
-                ok = None not in (factor, seen, known) and seen <= known * factor * TOLERANCE
-                tally.record(label, ok, f"{seen} instructions, expected {known} times {factor}")
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_operations_cost_what_they_did(arguments, tally, operation):
+    expected = figures_expected()
+    factor = scale(arguments, tally, operation, expected)
+    for backend in arguments.backends:
+        label = f"speed/instructions per {operation} {backend}"
+        if tally.wants(label) and not (backend == "host" and factor not in (None, 1.0)):
+            seen, known = per_operation(arguments.build, backend, operation), expected[operation].get(backend)
+            ok = None not in (factor, seen, known) and seen <= known * factor * TOLERANCE
+            tally.record(label, ok, f"{seen} instructions, expected {known} times {factor}")
 
 
 if __name__ == "__main__":

@@ -1,17 +1,46 @@
-"""The unit tests: one GoogleTest program per folder."""
+"""The unit tests: one GoogleTest program per folder of tests/. Large programs run in parts. Each GoogleTest counts."""
 
+import glob
+import json
 import os
+import tempfile
 
 from launch import base_environment, run as launch
 
+LIMIT = 300  # s, of a part
+PARTS = {"core_test": 4, "model_test": 2}
 
-def run(arguments, tally):
-    folder = os.path.join(arguments.build, "tests")
-    for name in sorted(os.listdir(folder)):
-        path = os.path.join(folder, name)
-        label = f"units/{name}"
-        if not name.endswith("_test") or not os.access(path, os.X_OK) or not tally.wants(label):
-            continue
-        env = base_environment({"OFFRAMP_TEST_FABRIC": os.path.join(arguments.build, "lib/offramp/offramp-fabric-ucx.so")})
-        result = launch([path, "--gtest_brief=1"], env, 300)
-        tally.record(label, result.ok, result.output, result.seconds)
+
+def pytest_generate_tests(metafunc):
+    """A test per part of a program: (program, part, parts)."""
+    programs = sorted(path for path in glob.glob(os.path.join(metafunc.config.offramp.build, "tests", "*_test")) if os.access(path, os.X_OK))
+    parts = [(path, part, PARTS.get(os.path.basename(path), 1)) for path in programs for part in range(PARTS.get(os.path.basename(path), 1))]
+    metafunc.parametrize("program", parts, ids=[f"{os.path.basename(path)}-{part}" for path, part, _ in parts])
+
+
+def results_of(path):
+    """{test: its failures, empty if it passed}, and the reasons of those that were skipped, as the program has written them."""
+    with open(path, encoding="utf-8") as file:
+        suites = json.load(file)["testsuites"]
+    tests = [test for suite in suites for test in suite["testsuite"] if test["status"] == "RUN"]
+    return ({f"{test['classname']}.{test['name']}": (float(test["time"].rstrip("s")), [each["failure"] for each in test.get("failures", [])])
+             for test in tests if test["result"] != "SKIPPED"},
+            {f"{test['classname']}.{test['name']}": "it skips itself" for test in tests if test["result"] == "SKIPPED"})
+
+
+def test_each_program(arguments, tally, program):
+    path, part, parts = program
+    name = os.path.basename(path)
+    with tempfile.TemporaryDirectory() as folder:
+        written = os.path.join(folder, "results.json")
+        environment = base_environment({"OFFRAMP_TEST_FABRIC": os.path.join(arguments.build, "lib/offramp/offramp-fabric-ucx.so"),
+                                        "GTEST_TOTAL_SHARDS": str(parts), "GTEST_SHARD_INDEX": str(part)})
+        result = launch([path, "--gtest_brief=1", f"--gtest_output=json:{written}"], environment, LIMIT)
+        passed, skipped = results_of(written) if os.path.exists(written) else ({}, {})
+    for test, (seconds, failures) in passed.items():
+        tally.record(f"units/{name} {test}", not failures, "\n".join(failures), seconds)
+    for test, why in skipped.items():
+        tally.skip(f"units/{name} {test}", why)
+    # A program that ends early writes no results; one that leaks fails behind its last test.
+    failed = any(failures for _, failures in passed.values())
+    tally.record(f"units/{name} part {part + 1} of {parts} ends well", bool(passed) and (result.ok or failed), result.output, result.seconds)

@@ -4,7 +4,11 @@ Other people's faults are suppressed in tests/valgrind.supp. A sample, because i
 import os
 import shutil
 
+import pytest
+
 from launch import base_environment, mpirun, run as launch
+
+pytestmark = pytest.mark.thorough
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOUND = 66  # the exit status

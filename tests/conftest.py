@@ -1,0 +1,161 @@
+"""What the suites share: the options of a run, the fixtures `arguments` and `tally`, and what each suite costs.
+
+A suite is a file of tests/suites. A test function takes `arguments` (the build and what to test it with) and `tally`, and records any
+number of results, each of which counts. A function that takes `backend` runs once for each backend of the build.
+tests/run starts pytest and prints the totals."""
+
+import argparse
+import json
+import os
+import resource
+import sys
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import launch  # noqa: E402  # pylint: disable=wrong-import-position
+import registry  # noqa: E402  # pylint: disable=wrong-import-position
+
+LONGEST_OUTPUT = 12000
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("offramp")
+    group.addoption("--build", default=os.path.join(os.path.dirname(HERE), "build"), help="the build folder to test")
+    group.addoption("--backends", help="default: all backends of the build")
+    group.addoption("--ranks", default="2,3,4", help="numbers of ranks")
+    group.addoption("--filter", default="", help="record only results whose name contains this text")
+    group.addoption("--thorough", action="store_true", help="all cases of suites that take a sample otherwise")
+    group.addoption("--results", help="a file to which results and costs are appended")
+
+
+def pytest_configure(config):
+    build = os.path.abspath(config.getoption("build"))
+    chosen = config.getoption("backends")
+    config.offramp = argparse.Namespace(
+        build=build, backends=chosen.split(",") if chosen else registry.backends(build), thorough=config.getoption("thorough"),
+        ranks=[int(ranks) for ranks in config.getoption("ranks").split(",")])
+    # The tests of the command take their environment from here.
+    environment = launch.base_environment({"OFFRAMP_BUILD": build})
+    for name in [name for name in os.environ if name not in environment]:
+        del os.environ[name]
+    os.environ.update(environment)
+    if not hasattr(config, "workerinput") and config.getoption("results"):
+        config.pluginmanager.register(Results(config.getoption("results")))
+
+
+def pytest_generate_tests(metafunc):
+    if "backend" in metafunc.fixturenames:
+        metafunc.parametrize("backend", metafunc.config.offramp.backends)
+
+
+def suite_of(nodeid):
+    """The file's name for a suite; `cli` for the tests of the command."""
+    path = nodeid.split("::")[0]
+    return "cli" if path.startswith("cli/") else os.path.splitext(os.path.basename(path))[0]
+
+
+def long_tests():
+    with open(os.path.join(HERE, "budget.json"), encoding="utf-8") as file:
+        return json.load(file)["long"]
+
+
+def pytest_collection_modifyitems(items):
+    """The longest tests begin first, so that none is left over at the end. What a class sets up is set up in one process."""
+    order = {name: place for place, name in enumerate(long_tests())}
+    items.sort(key=lambda item: order.get(item.nodeid, len(order)))
+    for item in items:
+        if item.cls is not None and "setUpClass" in vars(item.cls):
+            item.add_marker(pytest.mark.xdist_group(item.cls.__name__))
+
+
+@pytest.fixture(scope="session")
+def arguments(pytestconfig):
+    """A copy: what a suite sets in it concerns that process alone."""
+    return argparse.Namespace(**vars(pytestconfig.offramp))
+
+
+class Tally:
+    """Takes the results of a test function."""
+
+    def __init__(self, subtests, name_filter):
+        self.subtests, self.name_filter = subtests, name_filter
+
+    def wants(self, name):
+        return self.name_filter in name
+
+    def skip(self, name, why):
+        """For what this machine does not allow. The result is printed and counts neither as passed nor as failed."""
+        with self.subtests.test(msg=name):
+            pytest.skip(why)
+
+    def record(self, name, ok, output="", seconds=0.0):
+        with self.subtests.test(msg=name, seconds=round(seconds, 1)):
+            if not ok:
+                text = output if len(output) < LONGEST_OUTPUT else output[:3000] + "\n[...]\n" + output[-9000:]
+                pytest.fail(text, pytrace=False)
+
+
+@pytest.fixture
+def tally(subtests, pytestconfig):
+    return Tally(subtests, pytestconfig.getoption("filter"))
+
+
+def processor_seconds():
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+@pytest.fixture(autouse=True)
+def costs(request):
+    """Adds to the test's report what it took: programs started by the harness, and processor seconds of all awaited processes."""
+    programs, seconds = launch.started(), processor_seconds()
+    yield
+    request.node.user_properties += [("launches", launch.started() - programs), ("processor", processor_seconds() - seconds)]
+
+
+class Results:
+    """Appends a line of JSON for each result, and for the cost of each test, to a file. A test that records results counts by them, any
+    other test counts itself. Failures are printed as they come: a run that is killed has shown them."""
+
+    def __init__(self, path):
+        self.file = open(path, "a", encoding="utf-8")  # pylint: disable=consider-using-with  # closed with the process
+        self.recorded, self.pending = set(), set()
+
+    def pytest_collection_finish(self, session):
+        self.pending |= {item.nodeid for item in session.items}
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids):
+        self.pending |= set(ids)
+
+    def pytest_sessionfinish(self):
+        """A process of pytest that ends takes the tests with it that it was to run next."""
+        for nodeid in sorted(self.pending):
+            self.write(suite=suite_of(nodeid), name=f"{nodeid} was not run", outcome="failed", seconds=0.0, why="")
+
+    def write(self, **fields):
+        self.file.write(json.dumps(fields) + "\n")
+        self.file.flush()
+
+    def pytest_runtest_logreport(self, report):
+        context = getattr(report, "context", None)
+        if context is None:
+            self.pending.discard(report.nodeid)
+        suite, name = suite_of(report.nodeid), report.nodeid.split("/", 1)[-1]
+        if context is not None:
+            self.recorded.add(report.nodeid)
+            name = context.msg if "/" in context.msg else f"{suite}/{context.msg}"
+        elif report.when == "teardown":
+            costs_of = dict(report.user_properties)
+            self.write(suite=suite, test=report.nodeid, launches=costs_of.get("launches", 0), processor=costs_of.get("processor", 0.0))
+        alone = context is not None or not report.passed or (report.when == "call" and report.nodeid not in self.recorded)
+        if alone:
+            why = report.longrepr[2] if report.skipped and isinstance(report.longrepr, tuple) else ""
+            self.write(suite=suite, name=name, outcome=report.outcome, seconds=report.duration, why=why)
+        if report.failed:
+            print(f"\nFAILED {name}\n    " + report.longreprtext.replace("\n", "\n    "), flush=True)
+        elif report.skipped:
+            print(f"\nskipped {name}: {report.longrepr[2] if isinstance(report.longrepr, tuple) else ''}", flush=True)
