@@ -9,6 +9,7 @@ import json
 import os
 import resource
 import sys
+from collections import Counter
 
 import pytest
 
@@ -43,7 +44,13 @@ def pytest_configure(config):
         del os.environ[name]
     os.environ.update(environment)
     if not hasattr(config, "workerinput") and config.getoption("results"):
-        config.pluginmanager.register(Results(config.getoption("results")))
+        config.pluginmanager.register(Results(config.getoption("results"), config.getoption("filter")))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_report_teststatus(report):
+    """No letters: Results prints a line for each test."""
+    return report.outcome, "", ""
 
 
 def pytest_generate_tests(metafunc):
@@ -117,12 +124,14 @@ def costs(request):
 
 
 class Results:
-    """Appends a line of JSON for each result, and for the cost of each test, to a file. A test that records results counts by them, any
-    other test counts itself. Failures are printed as they come: a run that is killed has shown them."""
+    """Prints a line for each test, and appends a line of JSON for each result and for the cost of each test to a file. A test that
+    records results counts by them, any other test counts itself. Failures are printed as they come: a run that is killed has shown them."""
 
-    def __init__(self, path):
+    def __init__(self, path, name_filter):
+        self.name_filter = name_filter
         self.file = open(path, "a", encoding="utf-8")  # pylint: disable=consider-using-with  # closed with the process
-        self.recorded, self.pending = set(), set()
+        self.pending = set()
+        self.counts, self.seconds = Counter(), Counter()
 
     def pytest_collection_finish(self, session):
         self.pending |= {item.nodeid for item in session.items}
@@ -145,17 +154,18 @@ class Results:
         if context is None:
             self.pending.discard(report.nodeid)
         suite, name = suite_of(report.nodeid), report.nodeid.split("/", 1)[-1]
+        if context is None:
+            self.seconds[report.nodeid] += report.duration
         if context is not None:
-            self.recorded.add(report.nodeid)
+            self.counts[report.nodeid] += 1
             name = context.msg if "/" in context.msg else f"{suite}/{context.msg}"
         elif report.when == "teardown":
+            print(f"{report.nodeid}: {self.counts[report.nodeid] or 1} results, {self.seconds[report.nodeid]:.1f} s", flush=True)
             costs_of = dict(report.user_properties)
             self.write(suite=suite, test=report.nodeid, launches=costs_of.get("launches", 0), processor=costs_of.get("processor", 0.0))
-        alone = context is not None or not report.passed or (report.when == "call" and report.nodeid not in self.recorded)
-        if alone:
+        counts_itself = report.when == "call" and not self.counts[report.nodeid] and not self.name_filter
+        if context is not None or not report.passed or counts_itself:
             why = report.longrepr[2] if report.skipped and isinstance(report.longrepr, tuple) else ""
             self.write(suite=suite, name=name, outcome=report.outcome, seconds=report.duration, why=why)
         if report.failed:
-            print(f"\nFAILED {name}\n    " + report.longreprtext.replace("\n", "\n    "), flush=True)
-        elif report.skipped:
-            print(f"\nskipped {name}: {report.longrepr[2] if isinstance(report.longrepr, tuple) else ''}", flush=True)
+            print(f"FAILED {name}\n    " + report.longreprtext.replace("\n", "\n    "), flush=True)
