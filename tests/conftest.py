@@ -1,7 +1,8 @@
 """What the suites share: the options of a run, the fixtures `arguments` and `tally`, and what each suite costs.
 
 A suite is a file of tests/suites. A test function takes `arguments` (the build and what to test it with) and `tally`, and records any
-number of results, each of which counts. A function that takes `backend` runs once for each backend of the build.
+number of results, each of which counts. A function that takes `backend` runs once for each backend of the build, one that takes
+`some_backend` once for one of them, and in the thorough tier for each.
 tests/run starts pytest and prints the totals."""
 
 import argparse
@@ -9,6 +10,7 @@ import json
 import os
 import resource
 import sys
+import zlib
 from collections import Counter
 
 import pytest
@@ -54,8 +56,12 @@ def pytest_report_teststatus(report):
 
 
 def pytest_generate_tests(metafunc):
+    backends, thorough = metafunc.config.offramp.backends, metafunc.config.offramp.thorough
     if "backend" in metafunc.fixturenames:
-        metafunc.parametrize("backend", metafunc.config.offramp.backends)
+        metafunc.parametrize("backend", backends)
+    if "some_backend" in metafunc.fixturenames:
+        one = backends[zlib.crc32(metafunc.function.__name__.encode()) % len(backends)]
+        metafunc.parametrize("some_backend", backends if thorough else [one])
 
 
 def suite_of(nodeid):
@@ -158,7 +164,8 @@ class Results:
             self.seconds[report.nodeid] += report.duration
         if context is not None:
             self.counts[report.nodeid] += 1
-            name = context.msg if "/" in context.msg else f"{suite}/{context.msg}"
+            described = context.msg or ", ".join(f"{key} {value}" for key, value in context.kwargs.items())
+            name = described if described.startswith(f"{suite}/") else f"{name} [{described}]"
         elif report.when == "teardown":
             print(f"{report.nodeid}: {self.counts[report.nodeid] or 1} results, {self.seconds[report.nodeid]:.1f} s", flush=True)
             costs_of = dict(report.user_properties)

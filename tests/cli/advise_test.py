@@ -9,6 +9,8 @@ import shutil
 import subprocess
 import unittest
 
+import pytest
+
 from cli_test import CliTest
 
 PROGRAMS = pathlib.Path(__file__).resolve().parents[2] / "examples/programs"
@@ -111,6 +113,7 @@ class Advise(CliTest):
         rules = ("coll_tuned_use_dynamic_rules", "1"), ("coll_tuned_dynamic_rules_filename", "rules.conf")
         self.assertEqual(peers_of_the_root("ruled", *rules), {1, 2, 3})
 
+    @pytest.mark.thorough
     @unittest.skipUnless(shutil.which("mpicc.mpich") and shutil.which("mpirun.mpich"), "MPICH is not installed")
     def test_writes_a_tree_that_mpich_follows(self):
         """Whoever broadcasts along a ring waits for the last rank, which comes late; along a tree nobody does."""
@@ -197,8 +200,9 @@ class Advise(CliTest):
 
     def test_at_one_number_of_ranks_answers_as_of_a_recording_of_it(self):
         files = [str(SCALED / f"halo-{ranks}.rec") for ranks in (2, 4, 8, 9, 12, 16, 18)]
-        scaled = json.loads(self.offramp("advise", *files, "--ranks", "32", "--quick", "--json").stdout)
-        recorded = self.advice(SCALED / "halo-32.rec", "--quick")
+        words = ("--quick", "--backend", "cclo,tinsel")
+        scaled = json.loads(self.offramp("advise", *files, "--ranks", "32", *words, "--json").stdout)
+        recorded = self.advice(SCALED / "halo-32.rec", *words)
         communication = [{one["backend"]: one["communication_ns"] for one in advice["candidates"]} for advice in (scaled, recorded)]
         self.assertEqual(communication[0], communication[1])
 

@@ -319,7 +319,12 @@ def pages_with_commands():
     return sorted({block.page for block in all_blocks() if not block.reason and block.kind in ("sh", "console", "toml")})
 
 
-@pytest.mark.parametrize("page", pages_with_commands())
+# Pages of many replays that other pages show as well take 80 of 150 processor seconds.
+IN_THE_THOROUGH_TIER = ("docs/questions.md", "docs/fair.md", "docs/network.md")
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, marks=[pytest.mark.thorough] if page in IN_THE_THOROUGH_TIER else [])
+                                  for page in pages_with_commands()])
 def test_page(scratch, tally, page):
     for block in all_blocks():
         if block.page == page and not block.reason:
