@@ -95,14 +95,14 @@ class Advise(CliTest):
         self.assertIn(("bcast", 4, 8, "basic_linear"),
                       [(one["collective"], one["ranks"], one["bytes"], one["algorithm"]) for one in algorithms])
         (self.folder / "broadcasts.c").write_text(BROADCASTS)
-        subprocess.run(["mpicc.openmpi", "-o", "broadcasts", "broadcasts.c"], cwd=self.folder, check=True, timeout=60)
+        subprocess.run(["mpicc.openmpi", "-o", "broadcasts", "broadcasts.c"], cwd=self.folder, check=True, timeout=180)
 
         def peers_of_the_root(name, *more):
             watched = ("pml_monitoring_enable", "1"), ("pml_monitoring_enable_output", "3"), ("pml_monitoring_filename", name)
             words = [word for pair in (*watched, *more) for word in ("--mca", *pair)]
             environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
             subprocess.run(["mpirun.openmpi", "--oversubscribe", "-n", "4", *words, "./broadcasts"], cwd=self.folder, check=True,
-                           timeout=60, env=environment, capture_output=True)
+                           timeout=180, env=environment, capture_output=True)
             counts = self.folder / f"{name}.0.prof"
             if not counts.exists():
                 self.skipTest("this Open MPI does not count messages: it has no pml/monitoring")
@@ -130,11 +130,11 @@ class Advise(CliTest):
         (self.folder / "ring.json").write_text(json.dumps(tree))
         (self.folder / "broken.json").write_text(json.dumps(tree).replace("comm_size=any", "comm_siz=any"))
         (self.folder / "late.c").write_text(LATE)
-        subprocess.run(["mpicc.mpich", "-o", "late", "late.c"], cwd=self.folder, check=True, timeout=60)
+        subprocess.run(["mpicc.mpich", "-o", "late", "late.c"], cwd=self.folder, check=True, timeout=180)
 
         def sizes_that_wait(name, code=0):
             settings = ["-genv", "MPIR_CVAR_DEVICE_COLLECTIVES", "none", "-genv", "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE", name]
-            done = subprocess.run(["mpirun.mpich", "-n", "4", *settings, "./late"], cwd=self.folder, check=False, timeout=60,
+            done = subprocess.run(["mpirun.mpich", "-n", "4", *settings, "./late"], cwd=self.folder, check=False, timeout=180,
                                   capture_output=True, text=True)
             self.assertEqual(done.returncode == 0, code == 0, done.stdout + done.stderr)
             return done.stdout if code else [int(size) for size in done.stdout.split()]

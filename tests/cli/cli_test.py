@@ -34,7 +34,7 @@ class CliTest(unittest.TestCase):
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("OFFRAMP_", "LD_PRELOAD", "UCX_"))}
         environment.update(variables)
         done = subprocess.run([OFFRAMP, *arguments], cwd=self.folder, env=environment, capture_output=True, text=True,
-                              timeout=60, check=False)
+                              timeout=180, check=False)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
 
@@ -376,7 +376,7 @@ class Predict(CliTest):
         arguments = [OFFRAMP, "predict", "bcast", "--backend", "host", "--sweep", "ranks=2:8", "--csv"]
         environment = {k: v for k, v in os.environ.items() if not k.startswith("OFFRAMP_")}
         done = subprocess.run(arguments, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=theirs, text=True,
-                              timeout=60, check=True)
+                              timeout=180, check=True)
         os.close(theirs)
         progress = os.read(ours, 65536).decode()
         os.close(ours)
@@ -406,7 +406,7 @@ class Predict(CliTest):
 
 class Replay(CliTest):
     def recording(self, *words):
-        subprocess.run([BUILD / "tests" / "recording", self.folder / "r", *map(str, words)], timeout=60, check=True)
+        subprocess.run([BUILD / "tests" / "recording", self.folder / "r", *map(str, words)], timeout=180, check=True)
         return "r"
 
     def replay(self, *arguments):
@@ -548,7 +548,7 @@ class Replay(CliTest):
             progress = os.read(ours, 4096).decode()
             process.send_signal(signal.SIGINT)
             answer = json.loads(process.stdout.read())
-            self.assertEqual(process.wait(timeout=60), 130)
+            self.assertEqual(process.wait(timeout=180), 130)
         os.close(ours)
         self.assertIn("of 64 ranks done", progress)
         self.assertTrue(answer["interrupted"])

@@ -120,7 +120,7 @@ class Bash(OffersOfShell, FolderTest):
         cut = [part for word in words[:-1] for part in re.split("(=)", word)]
         cut += [part for part in re.split("(=)", words[-1]) if part] or [""]
         done = subprocess.run(["bash", "--norc", "-c", test, "bash", self.script, *cut], capture_output=True, text=True,
-                              cwd=self.scratch, timeout=60, check=False)
+                              cwd=self.scratch, timeout=180, check=False)
         self.assertEqual(done.stderr, "")
         before = words[-1][:words[-1].rfind("=") + 1]
         return [before + line for line in done.stdout.splitlines() if line]
@@ -142,13 +142,13 @@ class Fish(OffersOfShell, FolderTest):
         line = " ".join([*map(shlex.quote, words[:-1]), words[-1]])
         done = subprocess.run(["fish", "--no-config", "-c", f"source {self.script}; complete -C {shlex.quote(line)}"],
                               env={**WITH_COMMAND, "HOME": str(self.folder)}, capture_output=True, text=True, cwd=self.scratch,
-                              timeout=60, check=False)
+                              timeout=180, check=False)
         self.assertEqual(done.stderr, "")
         return [re.sub(r"\\(.)", r"\1", offer.split("\t")[0]) for offer in done.stdout.splitlines()]
 
     def test_options_have_descriptions(self):
         done = subprocess.run(["fish", "--no-config", "-c", f"source {self.script}; complete -C 'offramp run --rank'"],
-                              env=WITH_COMMAND, capture_output=True, text=True, timeout=60, check=True)
+                              env=WITH_COMMAND, capture_output=True, text=True, timeout=180, check=True)
         self.assertIn("--ranks\tnumber of processes; by default mpirun decides\n", done.stdout)
 
 

@@ -21,7 +21,7 @@ class NotWhole(CliTest):
 
     def several_blocks(self):
         """Of each of two ranks, so that part of one can be there."""
-        subprocess.run([BUILD / "tests/recording", self.folder / "long.rec", "2", "20000", "irregular"], timeout=60, check=True)
+        subprocess.run([BUILD / "tests/recording", self.folder / "long.rec", "2", "20000", "irregular"], timeout=180, check=True)
         self.bytes = (self.folder / "long.rec").read_bytes()
 
     def cut(self, share):

@@ -132,7 +132,7 @@ class InOtf2Print(CliTest):
 
     def printed(self, folder, *options):
         """What otf2-print says of an archive, in lines; it complains of nothing."""
-        done = subprocess.run(["otf2-print", *options, folder + "/traces.otf2"], cwd=self.folder, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(["otf2-print", *options, folder + "/traces.otf2"], cwd=self.folder, capture_output=True, text=True, timeout=180, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout.splitlines()
 
@@ -170,7 +170,7 @@ class InSimGrid(CliTest):
         (self.folder / "star.xml").write_text(STAR)
         (self.folder / "hosts").write_text("".join(f"n{i}\n" for i in range(16)))
         done = subprocess.run(["smpirun", "-np", str(ranks), "-platform", "star.xml", "-hostfile", "hosts", "-replay", "trace"],
-                              cwd=self.folder, capture_output=True, text=True, timeout=60, check=False)
+                              cwd=self.folder, capture_output=True, text=True, timeout=180, check=False)
         output = done.stdout + done.stderr
         self.assertEqual(done.returncode, 0, output)
         found = re.search(r"Simulation time ([\d.]+)", output)
