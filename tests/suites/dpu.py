@@ -11,8 +11,8 @@ import pytest
 
 from launch import DEALER, mpirun
 from mpi_programs import OWN_SUITES, Run, programs as programs_of_mpi
+from real_programs import PROGRAMS, with_settings
 from replays import replay
-from suites import programs
 
 RANKS = 4
 PROCESSES = [1, 2, 4]
@@ -84,16 +84,16 @@ def test_every_platform(arguments, tally):
 @pytest.mark.thorough
 def test_real_programs(arguments, tally):
     """The same answers as natively with several service processes per DPU."""
-    for name, execute, counts in programs.PROGRAMS:
+    for name, execute, counts in PROGRAMS:
         for ranks in counts:
             native = None
             for processes in PROCESSES:
                 label = f"dpu/program {name} {ranks} ranks, {processes} service processes per DPU"
                 if not tally.wants(label):
                     continue
-                native = native or execute(programs.with_settings(arguments, {}), None, ranks)[1]
+                native = native or execute(with_settings(arguments, {}), None, ranks)[1]
                 settings = variables(ranks, {"SERVICE_PROCESSES": processes})
-                result, answers = execute(programs.with_settings(arguments, settings), "dpu", ranks)
+                result, answers = execute(with_settings(arguments, settings), "dpu", ranks)
                 ok = result.ok and answers is not None and answers == native
                 tally.record(label, ok, f"{result.output}\n{answers}\nnative: {native}", result.seconds)
 
