@@ -92,13 +92,13 @@ def recorded(arguments, tally, what, program, recorder, ranks):
 
 
 def together(arguments, build, tally):
-    """Cases in one run over the dealer, and sessions each in a run of its own. Waits inside MPICH never yield: on two ranks."""
+    """Cases in one run over the dealer, and sessions each in a run of its own. Waits inside MPICH never yield, so two ranks are recorded."""
     cases_of = os.path.join(build, "tests/mpi_cases")
     checked(arguments, build, tally)
-    counted(arguments, tally, CASES_COUNTED, [cases_of, *CASES_COUNTED], DEALER, 2)
+    counted(arguments, tally, CASES_COUNTED, [cases_of, *CASES_COUNTED], DEALER, 3)
     for name in COUNTED:
         if name not in CASES_COUNTED:
-            counted(arguments, tally, [name], command(build, name), DEALER, 2)
+            counted(arguments, tally, [name], command(build, name), DEALER, 3)
     names = [name for name in RECORDED if not name.startswith("sessions_")]
     for recorder in (None, DEALER):
         recorded(arguments, tally, f"{len(names)} cases", [cases_of, *names], recorder, 2)
