@@ -410,6 +410,7 @@ def at_most_a_gibibyte():
     resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 
 
+@pytest.mark.thorough
 def test_million_calls(arguments, tally):
     label = "compare/a report of a million calls"
     if not tally.wants(label):
