@@ -11,9 +11,9 @@ import sys
 import tempfile
 import types
 
+import real_programs as programs
 from launch import base_environment, mpi_of, mpirun, run as launch
-from suites import programs
-from suites.programs import HPCC_INPUT
+from real_programs import HPCC_INPUT
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PAIRED = ("latency", "bw", "bibw")  # exactly two ranks

@@ -1,11 +1,13 @@
-"""The same mistakes natively and over every backend: the same error classes, line by line; and an error that ends the
-job names the function that the program called. Each such function is tried over one backend, with --thorough over all."""
+"""The same mistakes natively and with Offramp: the same error classes, line by line; and an error that ends the job names the function that
+the program called. The fast tier compares the tables over the dealer (tests/fixtures/dealer.cpp) and tries some functions; the thorough
+tier does all over every backend."""
 
 import os
 import re
 
-from launch import mpi_of, mpirun
-from mpi_programs import in_turn
+import pytest
+
+from launch import DEALER, mpi_of, mpirun
 
 # Program -> what its mistakes are about, and at least how many there are; over MPICH without those in lists of requests, of which
 # Offramp tells more than MPICH, which the standard allows.
@@ -27,6 +29,7 @@ def classes(arguments, program, backend):
 # Natively alike, but for MPI_Start, where Open MPI 4.1 raises nothing.
 RAISING = ["MPI_Bsend", "MPI_Ibsend", "MPI_Start", "MPI_Startall", "MPI_Recv", "MPI_Sendrecv", "MPI_Mrecv", "MPI_Wait",
            "MPI_Test", "MPI_Scatter"]
+SOME = ["MPI_Bsend", "MPI_Recv", "MPI_Wait", "MPI_Scatter"]
 
 
 def named_function(arguments, backend, function):
@@ -39,17 +42,17 @@ def named_function(arguments, backend, function):
     return result, None
 
 
-def run(arguments, tally):
-    for number, backend in enumerate(arguments.backends):
-        label = f"errors/that end the job name the function, {backend}"
-        if tally.wants(label):
-            functions = RAISING if arguments.thorough else in_turn(RAISING, number, len(arguments.backends))
-            seen = {function: named_function(arguments, backend, function) for function in functions}
-            wrong = {function: (name, result.output) for function, (result, name) in seen.items() if name != function}
-            tally.record(label, not wrong, str(wrong), sum(result.seconds for result, _ in seen.values()))
+def functions_are_named(arguments, tally, backend, functions):
+    label = f"errors/that end the job name the function, {backend}"
+    if tally.wants(label):
+        seen = {function: named_function(arguments, backend, function) for function in functions}
+        wrong = {function: (name, result.output) for function, (result, name) in seen.items() if name != function}
+        tally.record(label, not wrong, str(wrong), sum(result.seconds for result, _ in seen.values()))
+
+
+def tables_are_alike(arguments, tally, carriers):
     for program, (what, enough) in TABLES.items():
-        labels = {backend: f"errors/mistakes {what} give the classes they give natively, {backend}"
-                  for backend in arguments.backends}
+        labels = {backend: f"errors/mistakes {what} give the classes they give natively, {backend}" for backend in carriers}
         if not any(tally.wants(label) for label in labels.values()):
             continue
         _, native = classes(arguments, program, None)
@@ -61,3 +64,15 @@ def run(arguments, tally):
             ok = result.ok and len(native) >= enough[mpi_of(arguments.build).family] and len(rows) == len(native) and not other
             tally.record(label, ok, "\n".join([*other, f"{len(native)} and {len(rows)} lines", result.output]),
                          result.seconds)
+
+
+def test_dealt(arguments, tally):
+    functions_are_named(arguments, tally, DEALER, SOME)
+    tables_are_alike(arguments, tally, [DEALER])
+
+
+@pytest.mark.thorough
+def test_products(arguments, tally):
+    for backend in arguments.backends:
+        functions_are_named(arguments, tally, backend, RAISING)
+    tables_are_alike(arguments, tally, arguments.backends)
