@@ -2,16 +2,13 @@
 
 import importlib.machinery
 import importlib.util
-import itertools
 import json
-import math
 import os
 import sys
 import tempfile
 
 from launch import Result, base_environment, mpi_of, mpirun, run as launch
 from mpi_programs import Run
-from pairs import pairs
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -136,22 +133,6 @@ def test_fallen_tests(arguments, tally):
                  "what it printed" in result.output, f"{seen}\n{lines}\n{result.output}", result.seconds)
     started_there = sum(line["launches"] for line in lines if "test" in line)
     tally.record("harness/programs that tests start are counted", started_there == ("test_good" not in lost), f"{lines}")
-
-
-def test_pairs_meet(tally):
-    label = "harness/every pair of settings meets, in fewer runs than there are combinations"
-    if not tally.wants(label):
-        return
-    problems = []
-    for factors in ({"a": [1, 2, 3], "b": "xy"}, {"a": [1, 2], "b": [None, "host"], "c": "pq", "d": [2, 3, 4]},
-                    {name: list(range(4)) for name in "abcde"}):
-        rows = pairs(**factors)
-        for one, other in itertools.combinations(factors, 2):
-            met = {(row[one], row[other]) for row in rows}
-            problems += [f"{one} = {a} never meets {other} = {b}" for a in factors[one] for b in factors[other] if (a, b) not in met]
-        if len(factors) > 2 and len(rows) > math.prod(map(len, factors.values())) // 2 or rows != pairs(**factors):
-            problems.append(f"{len(rows)} rows for {factors}")
-    tally.record(label, not problems, "\n".join(problems))
 
 
 def test_budget(tally):
