@@ -12,7 +12,7 @@ from collections import Counter
 import pytest
 
 from launch import DEALER
-from mpi_programs import OWN_SUITES, Run, by_number, lacks_sessions, programs, stand_alone
+from mpi_programs import OWN_SUITES, Run, by_number, lacks_sessions, least_ranks, programs, stand_alone
 
 # The suite fortran runs these.
 ELSEWHERE = {"fortran_f08", "fortran_mpif", "fortran_usempi"}
@@ -56,14 +56,19 @@ def test_natively(arguments, tally):
     run_all(arguments, tally, None, cases_of(arguments), [3])
 
 
-def test_dealt(arguments, tally):
-    for number, names in by_number(cases_of(arguments), arguments.ranks).items():
-        label = f"mpi/operations are dealt to every backend, and alike on all ranks, {number} ranks"
-        with tempfile.TemporaryDirectory() as folder:
-            run_all(arguments, tally, DEALER, names, [number], {"DEALER_LOG": folder})
-            problems = deal_problems(folder, number) if tally.wants(label) and number in arguments.ranks else None
-        if problems is not None:
-            tally.record(label, not problems, "\n".join(problems))
+def pytest_generate_tests(metafunc):
+    if "number" in metafunc.fixturenames:
+        metafunc.parametrize("number", metafunc.config.offramp.ranks)
+
+
+def test_dealt(arguments, tally, number):
+    label = f"mpi/operations are dealt to every backend, and alike on all ranks, {number} ranks"
+    with tempfile.TemporaryDirectory() as folder:
+        names = [name for name in cases_of(arguments) if least_ranks(name) <= number]
+        run_all(arguments, tally, DEALER, names, [number], {"DEALER_LOG": folder})
+        problems = deal_problems(folder, number) if tally.wants(label) else None
+    if problems is not None:
+        tally.record(label, not problems, "\n".join(problems))
 
 
 def test_stand_alone_dealt(arguments, tally):
