@@ -75,8 +75,11 @@ def long_tests():
         return json.load(file)["long"]
 
 
-def pytest_collection_modifyitems(items):
-    """The longest tests begin first, so that none is left over at the end. What a class sets up is set up in one process."""
+def pytest_collection_modifyitems(config, items):
+    """Without --thorough, functions that are marked so are left out, also of a suite that is named. The longest tests begin first, so that
+    none is left over at the end. What a class sets up is set up in one process."""
+    if not config.offramp.thorough:
+        items[:] = [item for item in items if not any(mark.name == "thorough" for mark in item.own_markers)]
     order = {name: place for place, name in enumerate(long_tests())}
     items.sort(key=lambda item: order.get(item.nodeid, len(order)))
     for item in items:
