@@ -8,6 +8,7 @@ import tempfile
 import types
 
 import costs
+import mutations
 from launch import Result, base_environment, mpi_of, mpirun, run as launch, started
 from mpi_programs import Run
 from pairs import pairs
@@ -131,6 +132,13 @@ def starts_are_counted(tally):
     tally.record(label, started() == before + 1 and seen == [False, True] and len(costs.documented()) > 5, f"{seen}\n{costs.documented()}")
 
 
+def mutations_apply(tally):
+    label = "harness/each suite has a mutation, whose text is in the product"
+    if tally.wants(label):
+        problems = mutations.problems()
+        tally.record(label, not problems, "\n".join(problems))
+
+
 def own_sessions(arguments, tally):
     label = "harness/no mpirun can take another one's session folder"
     if not tally.wants(label) or mpi_of(arguments.build).skips(tally, label, "openmpi", "Hydra has no such folder"):
@@ -156,6 +164,7 @@ def other_libraries(tally):
 
 def run(arguments, tally):
     other_libraries(tally)
+    mutations_apply(tally)
     own_sessions(arguments, tally)
     nothing_stays(arguments, tally)
     fallen_cases(arguments, tally)
