@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 
+import mutations
 from launch import Result, base_environment, mpi_of, mpirun, run as launch
 from mpi_programs import Run
 
@@ -166,3 +167,9 @@ def test_other_libraries(tally):
     ours = ["[0] x", "", "offramp: UCX  ERROR", "a [hwloc/linux]"]
     seen = Result(True, "\n".join([theirs[0], *ours, theirs[1]]), 0.0).lines()
     tally.record(label, seen == ours, f"{seen}")
+
+
+def test_mutations(tally):
+    """Every suite has a mutation that it must catch, and its text is found once in its file."""
+    problems = mutations.problems()
+    tally.record("harness/each suite has a mutation, whose text occurs once in its file", not problems, "\n".join(problems))
