@@ -50,7 +50,7 @@ MUTATIONS = [
              "if (record.source == kAnySource && record.context->size() > 2)", "if (record.source == kAnySource && record.context->size() > 200)"),
     Mutation("faults", "faults/a message that cannot be repaired", "a failed message is an MPI error", "backends/zrlmpi/messages.cpp",
              "passage.failed = passage.failed || !call.ok;", "passage.failed = passage.failed && !call.ok;"),
-    Mutation("cli", "cli_test.py::Run", "a wrong value is answered with the nearest right one", "lib/configuration/load_configuration.cpp",
+    Mutation("cli", "cli_test.py::Info", "a wrong value is answered with the nearest right one", "lib/configuration/load_configuration.cpp",
              "string message = not_allowed(entry.value, path, allowed, words_of(allowed));",
              "string message = not_allowed(entry.value, path, allowed, {});"),
     Mutation("dpu_service", "dpu_service", "ranks with another configuration are refused", "lib/dpu_service/greeting.cpp",

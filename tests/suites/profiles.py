@@ -9,6 +9,8 @@ import os
 import subprocess
 import tempfile
 
+import pytest
+
 from launch import base_environment, run as launch
 from mpi_programs import OWN_SUITES, Run, programs, stand_alone
 
@@ -195,18 +197,10 @@ def test_data(arguments, tally):
                     CARRIED_CASES)
 
 
+@pytest.mark.thorough
 def test_products(arguments, tally):
-    if not arguments.thorough:
-        return
     names = [name for name in programs(arguments.build) if name not in OWN_SUITES]
     for backend, profile, settings, *ranks in PRODUCTS:
         if backend in arguments.backends:
             Run(arguments, tally, lambda name, backend=backend, profile=profile: f"profiles/{name} {backend} {profile}",
                 backend, *(ranks or [3]), {"OFFRAMP_SUMMARY": "false", **settings}).all([*names, "soak"])
-
-
-def run(arguments, tally):
-    test_profiles(arguments, tally)
-    test_choices(arguments, tally)
-    test_data(arguments, tally)
-    test_products(arguments, tally)

@@ -95,7 +95,7 @@ def test_in_flight(arguments, tally):
                 tally.record(label, ok, result.output, result.seconds)
 
 
-def run(arguments, tally):
+def test_load(arguments, tally):
     test_traffic(arguments, tally)
     test_busy_cores(arguments, tally)
     test_in_flight(arguments, tally)

@@ -68,6 +68,6 @@ def test_programs(arguments, tally):
                 tally.record(label, clean(result) and settled and f"ok {name}" in result.output, result.output, result.seconds)
 
 
-def run(arguments, tally):
+def test_sample(arguments, tally):
     test_units(arguments, tally)
     test_programs(arguments, tally)
