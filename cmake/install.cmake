@@ -2,7 +2,7 @@
 # is installed can be moved: pkg-config and the modulefile find the rest from where they are.
 file(RELATIVE_PATH PREFIX_FROM_PKGCONFIG /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 string(REGEX REPLACE "/$" "" PREFIX_FROM_PKGCONFIG "${PREFIX_FROM_PKGCONFIG}")
-foreach(name offramp offramp-dpu offramp-tinsel)
+foreach(name offramp ${SERVICES})
   configure_file(pkgconfig/${name}.pc.in pkgconfig/${name}.pc @ONLY)
   install(FILES ${CMAKE_BINARY_DIR}/pkgconfig/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
 endforeach()
@@ -17,7 +17,7 @@ install(DIRECTORY include/offramp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPON
 install(FILES ${CMAKE_BINARY_DIR}/include/offramp/version.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/offramp COMPONENT dev)
 
 # libofframp.so by that name belongs to the library: that is what is preloaded.
-install(TARGETS ${INTERPOSERS} offramp-dpu offramp-tinsel EXPORT offrampTargets
+install(TARGETS ${INTERPOSERS} ${SERVICES} EXPORT offrampTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
 install(TARGETS offramp-fabric-ucx LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/offramp COMPONENT library)
 

@@ -81,7 +81,7 @@ std::string functions_text(const ReplayResult& result) {
 
 template <typename... Arguments>
 void add(std::string& text, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-  fmt::format_to(std::back_inserter(text), format, std::forward<Arguments>(arguments)...);
+  text += fmt::format(format, std::forward<Arguments>(arguments)...);
 }
 
 std::string candidates_text(const Advisor& advisor) {

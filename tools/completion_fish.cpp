@@ -9,7 +9,7 @@ namespace offramp::tool {
 namespace {
 
 // What stands behind a program that is run is the program's own, and completed as if it stood alone.
-constexpr const char* kScript = R"fish(
+constexpr const char* kFishScript = R"fish(
 function __offramp_state
     # A line with the subcommand; one with the number of arguments behind it, or "program"; the program's words
     set -l words (commandline -opc)
@@ -143,7 +143,7 @@ void print_fish_completion(const Vocabulary& vocabulary) {
   fmt::print("function __offramp_choices\n    switch $argv[1]\n");
   for (const auto& [key, words] : vocabulary.choices)
     fmt::print("        case {}\n            printf '%s\\n' {}\n", key, fmt::join(words, " "));
-  fmt::print("    end\nend\n{}\n", kScript);
+  fmt::print("    end\nend\n{}\n", kFishScript);
   for (const CommandEntry& command : vocabulary.commands) {
     const bool is_program = &command == &vocabulary.commands.front();
     if (!is_program)

@@ -7,7 +7,7 @@ namespace offramp::tool {
 namespace {
 
 // The file is autoloaded as the function _offramp, or read by a shell that runs.
-constexpr const char* kScript = R"zsh(
+constexpr const char* kZshScript = R"zsh(
 _offramp_backends() {
   _sequence compadd - $_offramp_backend_names
 }
@@ -100,7 +100,7 @@ void print_zsh_completion(const Vocabulary& vocabulary) {
     if (&command != &vocabulary.commands.front())
       fmt::print("    {}) _arguments -S{} ;;\n", command.name, specifications(vocabulary, command));
   }
-  fmt::print("  esac\n}}\n{}", kScript);
+  fmt::print("  esac\n}}\n{}", kZshScript);
 }
 
 }  // namespace offramp::tool
