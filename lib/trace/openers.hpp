@@ -16,14 +16,11 @@ extern const Opener kNcclInspectorLogs;  // nccl_inspector.cpp
 extern const Opener kAllprofTraces;      // allprof.cpp
 extern const Opener kAicbWorkloads;      // aicb.cpp
 extern const Opener kDumpiTraces;        // dumpi.cpp
-extern const Opener kMscclPlans;         // msccl.cpp
-extern const Opener kMscclppPlans;       // mscclpp.cpp
 extern const Opener kSmpiTraces;         // smpi.cpp
 extern const Opener kOtf2Archives;       // otf2.cpp
 
 inline constexpr const Opener* kOpeners[] = {
-    &kPatterns,    &kRecordings, &kOtf2Archives,      &kGoalBinaries,  &kChakraTraces,
-    &kGoalTexts,   &kNcclLogs,   &kNcclInspectorLogs, &kAllprofTraces, &kAicbWorkloads,
-    &kDumpiTraces, &kMscclPlans, &kMscclppPlans,      &kSmpiTraces};
+    &kPatterns, &kRecordings,        &kOtf2Archives,  &kGoalBinaries,  &kChakraTraces, &kGoalTexts,
+    &kNcclLogs, &kNcclInspectorLogs, &kAllprofTraces, &kAicbWorkloads, &kDumpiTraces,  &kSmpiTraces};
 
 }  // namespace offramp::trace

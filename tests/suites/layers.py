@@ -32,8 +32,7 @@ ALLOWED = {
     "lib/replay": ("lib/replay/", "lib/engine/counters.hpp", "lib/engine/certificate.hpp", "lib/configuration/", "lib/recording/",
                    "simulators/model/", "simulators/network/", *INTERFACE),
     "lib/advice": ("lib/advice/", "lib/replay/", "lib/report/", "lib/configuration/", "lib/recording/", "simulators/model/", *INTERFACE),
-    # Plans of MSCCL are XML, as platform files are.
-    "lib/trace": ("lib/trace/", "lib/replay/", "lib/recording/", "lib/configuration/", "lib/report/words.hpp", "simulators/network/xml_tree.hpp", *INTERFACE),
+    "lib/trace": ("lib/trace/", "lib/replay/", "lib/recording/", "lib/configuration/", "lib/report/words.hpp", *INTERFACE),
     # A program becomes an archive of its calls by a replay.
     "lib/otf2": ("lib/otf2/", "lib/trace/", "lib/replay/", "lib/report/replay_records.hpp", "lib/recording/", "lib/configuration/", *INTERFACE),
     "lib/scale": ("lib/scale/", "lib/trace/", "lib/recording/", "lib/replay/forecast.hpp", "lib/replay/pattern.hpp",
