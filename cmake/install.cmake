@@ -26,16 +26,6 @@ install(TARGETS offramp-measure RUNTIME DESTINATION libexec/offramp COMPONENT to
 install(DIRECTORY ${MANUAL}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools FILES_MATCHING PATTERN "*.1")
 install(DIRECTORY ${MANUAL}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man5 COMPONENT tools FILES_MATCHING PATTERN "*.5")
 install(FILES ${COMPLETION}/offramp DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT tools OPTIONAL)
-install(FILES ${COMPLETION}/offramp.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT tools OPTIONAL)
-# Debian's zsh looks below /usr in a folder of its own.
-install(CODE [[
-  if(CMAKE_INSTALL_PREFIX MATCHES "/usr/*$" AND EXISTS /etc/debian_version)
-    set(OFFRAMP_ZSH_FUNCTIONS vendor-completions)
-  else()
-    set(OFFRAMP_ZSH_FUNCTIONS site-functions)
-  endif()]] COMPONENT tools)
-install(FILES ${COMPLETION}/_offramp DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/\${OFFRAMP_ZSH_FUNCTIONS}" COMPONENT tools
-        OPTIONAL)
 install(DIRECTORY tools/wireshark DESTINATION ${CMAKE_INSTALL_DATADIR}/offramp COMPONENT tools)
 install(DIRECTORY python DESTINATION ${CMAKE_INSTALL_DATADIR}/offramp COMPONENT tools FILES_MATCHING PATTERN "*.py")
 # Wireshark 4.4 runs no Lua script as root but those in this folder, which Debian's has below /usr.

@@ -143,10 +143,8 @@ class Advise(CliTest):
         self.assertEqual(sizes_that_wait("ring.json"), [8, 64, 512])
         self.assertEqual(sizes_that_wait("broken.json", 1), "")  # that it is read at all
 
-    def test_writes_the_sections_of_ucc(self):
-        self.advice(HALO, *SLOW_CHOICE, "--tuning", "ucc.txt", "--tuning-for", "ucc")
-        self.assertEqual((self.folder / "ucc.txt").read_text(), "allreduce:8-9:host:[16-16]:inf:@knomial\n")
-        self.assertIn("--tuning-for needs --tuning", self.refused("advise", str(HALO), "--tuning-for", "ucc"))
+    def test_tuning_for_needs_a_file(self):
+        self.assertIn("--tuning-for needs --tuning", self.refused("advise", str(HALO), "--tuning-for", "mpich"))
 
     def test_gives_the_answer_alone_and_a_report_with_it_at_the_head(self):
         text = self.offramp("advise", str(HALO), "--backend", "aie", "--quick", "--report", "r.json", "--html", "r.html").stdout

@@ -23,7 +23,6 @@ LIMIT = 300
 CONTENTS = {
     "libofframp0": ["libofframp.so", "offramp/offramp-fabric-ucx.so", "libofframp-dpu.so", "libofframp-tinsel.so"],
     "offramp": ["bin/offramp", "libexec/offramp/offramp-measure", "man1/offramp.1", "bash-completion/completions/offramp",
-                "fish/vendor_completions.d/offramp.fish", "zsh/vendor-completions/_offramp",
                 "offramp/wireshark/offramp.lua", "wireshark/plugins/offramp.lua -> ../"],
     "libofframp-dev": ["include/offramp/dpu/", "include/offramp/tinsel.h", "pkgconfig/offramp.pc", "offrampConfig.cmake"],
     "offramp-doc": ["LICENSE", "docs/tutorial.md", "examples/jacobi/jacobi.c"],
@@ -48,8 +47,7 @@ ldd linked | grep -F 'libofframp.so.0 =>' | grep -v 'not found'
 mpirun --oversubscribe -n 2 -x OFFRAMP_BACKEND=cclo ./linked
 cmake -S /usr/share/doc/offramp/examples/tinsel -B tinsel && cmake --build tinsel
 cmake -S /usr/share/doc/offramp/examples/plugin -B plugin && cmake --build plugin
-fish -c 'complete -C "offramp run --backend zr"' | grep '^zrlmpi'
-zsh -c 'autoload -Uz compinit; compinit -u -D; echo $_comps[offramp]' | grep -x _offramp
+bash -c '. /usr/share/bash-completion/completions/offramp; complete -p offramp'
 tshark -G plugins | grep offramp.lua
 dpkg --purge libofframp-dev offramp-doc offramp libofframp0
 test -z "$(find /usr -path '*offramp*' -not -path "$3/*" -not -path "$2/*")"
