@@ -3,6 +3,8 @@
 import os
 import sys
 
+import pytest
+
 from launch import base_environment, run as launch
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -24,11 +26,6 @@ def test_read(arguments, tally):
     hold(arguments, tally, "compile_costs/what the compilations of each room read")
 
 
+@pytest.mark.thorough
 def test_allocated(arguments, tally):
-    if arguments.thorough:
-        hold(arguments, tally, "compile_costs/what the compiler allocates for each room", "--compile")
-
-
-def run(arguments, tally):
-    test_read(arguments, tally)
-    test_allocated(arguments, tally)
+    hold(arguments, tally, "compile_costs/what the compiler allocates for each room", "--compile")

@@ -60,11 +60,11 @@ WITHOUT_EFFECT = {
 
 # How data is carried: each backend's settings that choose other algorithms, or that carry or decline other operations.
 CARRIED = {
-    "host": {"MACHINE_RANKS_PER_NODE": "2", "HOST_COLLECTIVES": "mpich", "HOST_EAGER_LIMIT": "0"} | {
+    "host": {"MACHINE_RANKS_PER_NODE": "2", "HOST_COLLECTIVES": "mpich", "HOST_EAGER_LIMIT": "64"} | {
         f"HOST_{name}": "han" for name in ("BCAST", "REDUCE", "ALLREDUCE", "GATHER", "SCATTER", "ALLGATHER", "BARRIER")},
     "cclo": {"CCLO_PROFILE": "gen2"},
     "zrlmpi": {"ZRLMPI_PRESET": "mpe2", "ZRLMPI_STRICT": "true", "ZRLMPI_COLLECTIVES": "linear"},
-    "aie": {"AIE_ALLREDUCE": "butterfly", "AIE_GATHER": "header", "AIE_ARITY": "3", "AIE_EAGER_LIMIT": "0"},
+    "aie": {"AIE_ALLREDUCE": "butterfly", "AIE_GATHER": "header", "AIE_ARITY": "3", "AIE_EAGER_LIMIT": "64"},
     "dpu": {"DPU_DATA_PATH": "staging", "DPU_BROADCAST": "tree", "DPU_DELIVERY": "dpu", "DPU_SERVICE_PROCESSES": "2"},
     "tinsel": {"TINSEL_MULTICAST": "software", "TINSEL_PLACEMENT": "dense", "TINSEL_FAN_IN": "2", "TINSEL_SEGMENT": "64"},
 }
@@ -85,6 +85,10 @@ PRODUCTS = [
 ]
 
 
+class ReplayError(Exception):
+    """A program could not be recorded or replayed, or its report has other settings."""
+
+
 def offramp(build):
     return os.path.join(build, "bin/offramp")
 
@@ -98,29 +102,29 @@ def folder():
 
 @functools.cache
 def recording(build, name):
-    """The file, and what went wrong if there is none."""
+    """The path of a class of programs."""
     file = os.path.join(folder(), f"{name}.rec")
     command = [offramp(build), "record", "-n", str(RANKS), "-o", file, "--", os.path.join(build, "tests/mpi_cases"), *CLASSES[name]]
     result = launch(command, base_environment(), 120)
-    return file, "" if result.ok and "ok all" in result.output else result.output
+    if not result.ok or "ok all" not in result.output:
+        raise ReplayError(f"{name} cannot be recorded: {result.output}")
+    return file
 
 
 @functools.cache
 def replay(build, file, backend, settings):
-    """The figures of a replay; or, as a text, what is wrong with it. settings: pairs of a parameter of the backend and a value."""
+    """The figures of a replay. settings: pairs of a parameter of the backend and its value."""
     options = [word for key, value in (MACHINE, *((f"{backend}.{name}", value) for name, value in settings))
                for word in ("--set", f"{key}={value}")]
     done = subprocess.run([offramp(build), "replay", file, "--backend", backend, "--json", *options], capture_output=True, text=True,
                           check=False, env=base_environment(), timeout=120)
     if done.returncode != 0:
-        return done.stderr
+        raise ReplayError(done.stderr)
     said = json.loads(done.stdout)
     for name, value in settings:
         reported = said["settings"][f"{backend}.{name}"]["value"]
         if reported.split()[0] != value:
-            return f"{backend}.{name} was set to {value}, and the report has {reported}"
-    if not said["results"]:
-        return f"refused: {said['refused']}"
+            raise ReplayError(f"{backend}.{name} was set to {value}, and the report has {reported}")
     found = said["results"][0]
     return {"time": found["modelled_time_ps"], "packets": found["wire"]["packets"],
             "wire bytes": found["wire"]["wire_bytes"], "declined": sum(decline["count"] for decline in found["declines"]), "wire": found["wire"]}
@@ -131,13 +135,11 @@ def changed_as(direction, before, after):
 
 
 def profile_problem(build, backend, base, settings, name, expected):
-    """Empty, or which figures of a class of programs are not as expected."""
-    file, problem = recording(build, name)
-    if problem:
-        return problem
-    before, after = (replay(build, file, backend, tuple(chosen.items())) for chosen in (base, settings))
-    if isinstance(before, str) or isinstance(after, str):
-        return f"{before}\n{after}"
+    """Which figures of a class of programs are not as expected; empty if all are."""
+    try:
+        before, after = (replay(build, recording(build, name), backend, tuple(chosen.items())) for chosen in (base, settings))
+    except ReplayError as error:
+        return str(error)
     return "".join(f"{figure}: {before[figure]} before, {after[figure]} with the profile, expected {direction}\n"
                    for figure, direction in expected if not changed_as(direction, before[figure], after[figure]))
 
@@ -162,9 +164,9 @@ def choices(build, backend):
 
 
 def effect(build, backend, parameter, value):
-    """What the first replay changes in which the value makes a difference; empty without any."""
+    """The figures of the first replay in which the value makes a difference, before and after. Empty if it makes none."""
     for beside in ({}, *(beside for beside in BESIDE.get(backend, []) if parameter not in beside)):
-        for file in (recording(build, "collectives")[0], MANY_RANKS, *(recording(build, name)[0] for name in CLASSES if name != "collectives")):
+        for file in (recording(build, "collectives"), MANY_RANKS, *(recording(build, name) for name in CLASSES if name != "collectives")):
             before = replay(build, file, backend, tuple(beside.items()))
             after = replay(build, file, backend, (*beside.items(), (parameter, value)))
             if before != after:
@@ -173,18 +175,16 @@ def effect(build, backend, parameter, value):
 
 
 def test_choices(arguments, tally):
-    problems = "".join(recording(arguments.build, name)[1] for name in CLASSES)
-    tally.record("profiles/recorded", not problems, problems)
-    if problems:
-        return
     for backend in arguments.backends:
         for parameter, value in choices(arguments.build, backend):
             reason = WITHOUT_EFFECT.get((backend, parameter, value))
             label = f"profiles/{backend} {parameter} = {value} {'changes nothing' if reason else 'changes something'}"
             if tally.wants(label):
-                changed = effect(arguments.build, backend, parameter, value)
-                failed = "the report has" in changed or bool(changed) == bool(reason)
-                tally.record(label, not failed, changed or f"it changes nothing; expected to: {reason}")
+                try:
+                    changed = effect(arguments.build, backend, parameter, value)
+                    tally.record(label, bool(changed) != bool(reason), changed or "it changes nothing")
+                except ReplayError as error:
+                    tally.record(label, False, str(error))
 
 
 def test_data(arguments, tally):
