@@ -120,9 +120,10 @@ def test_address(arguments, tally):
         run_cases(within, tally, "address", folder, sum(cases(folder), []) if arguments.thorough else SAMPLED_CASES, ADDRESS)
 
 
+@pytest.mark.thorough
 def test_thread(arguments, tally):
     """The MPI programs are the ordinary ones: what is checked is Offramp."""
-    if not arguments.thorough or not tally.wants("sanitizers/thread"):
+    if not tally.wants("sanitizers/thread"):
         return
     folder, done = build(arguments.build, "thread", "thread", THREADED_TESTS)
     tally.record("sanitizers/thread build", done.ok, done.output, done.seconds)
@@ -130,8 +131,3 @@ def test_thread(arguments, tally):
         run_unit_tests(tally, "thread", folder, THREADED_TESTS, THREAD)
         runtime = subprocess.run(["g++", "-print-file-name=libtsan.so"], capture_output=True, text=True, check=True).stdout.strip()
         run_cases(arguments, tally, "thread", folder, THREADED_CASES, THREAD, [os.path.realpath(runtime)])
-
-
-def run(arguments, tally):
-    test_address(arguments, tally)
-    test_thread(arguments, tally)
