@@ -169,8 +169,10 @@ class Results:
             self.seconds[report.nodeid] += report.duration
         if context is not None:
             self.counts[report.nodeid] += 1
-            described = context.msg or ", ".join(f"{key} {value}" for key, value in context.kwargs.items())
-            name = described if described.startswith(f"{suite}/") else f"{name} [{described}]"
+            if "seconds" in context.kwargs:  # recorded by a tally, which gives whole names
+                name = context.msg
+            else:
+                name += f" [{context.msg or ', '.join(f'{key} {value}' for key, value in context.kwargs.items())}]"
         elif report.when == "teardown":
             print(f"{report.nodeid}: {self.counts[report.nodeid] or 1} results, {self.seconds[report.nodeid]:.1f} s", flush=True)
             costs_of = dict(report.user_properties)
