@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from launch import base_environment, compiler_cache, mpi_of, openmpi_release, run as launch
+from launch import base_environment, mpi_of, openmpi_release, run as launch
 from mpi_programs import Run, cases
 
 pytestmark = [pytest.mark.thorough, pytest.mark.alone]
@@ -61,7 +61,7 @@ def build(outer, name, sanitizers, targets):
     folder = os.path.join(outer, f"sanitize-{name}")
     for step in (["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=None", "-DCMAKE_CXX_FLAGS=-O1",
                   "-DCMAKE_C_FLAGS=-O1", f"-DOFFRAMP_SANITIZE={sanitizers}", "-DCMAKE_UNITY_BUILD=ON",
-                  f"-DMPI_C_COMPILER={mpi_of(outer).compiler}", *compiler_cache()],
+                  f"-DMPI_C_COMPILER={mpi_of(outer).compiler}"],
                  ["ninja", "-C", folder, "offramp", "offramp-fabric-ucx", *targets]):
         done = launch(step, base_environment(), LIMIT)
         if not done.ok:
