@@ -39,7 +39,7 @@ PROFILES = [
     ("cclo", "registers mapped", {}, {"driver": "mapped"}, {("time", LOWER): ALL, ("packets", UNCHANGED): ALL}),
     ("zrlmpi", "mpe2", {}, {"preset": "mpe2"}, {("time", LOWER): ALL, ("declined", UNCHANGED): ALL}),
     ("zrlmpi", "strict", {}, {"strict": "true"}, {("declined", HIGHER): ALL}),
-    ("aie", "butterfly", {}, {"allreduce": "butterfly"}, {("time", LOWER): ("collectives", "threads"), ("time", UNCHANGED): ("messages",)}),
+    ("aie", "butterfly", {}, {"allreduce": "butterfly"}, {("time", LOWER): ("collectives",), ("time", UNCHANGED): ("messages",)}),
     ("aie", "buffers in tiles", {}, {"data": "tiles"}, {("time", LOWER): ALL}),
     ("dpu", "BlueField-3", {}, {"card": "bf3"}, {("time", LOWER): ALL, ("packets", UNCHANGED): ALL}),
     ("dpu", "staging", {}, {"data_path": "staging"}, {("time", HIGHER): ("collectives", "messages", "nonblocking")}),
