@@ -4,6 +4,7 @@ tier does all over every backend."""
 
 import os
 import re
+import tempfile
 
 import pytest
 
@@ -18,8 +19,9 @@ TABLES = {"errors": ("in messages and collectives", {"openmpi": 100, "mpich": 10
 
 def classes(arguments, program, backend):
     """The lines of the table, in the order in which they are printed."""
-    result = mpirun(arguments.build, backend, 2, [os.path.join(arguments.build, "tests/mpi", program)], 60,
-                    {"OFFRAMP_SUMMARY": "false"})
+    with tempfile.TemporaryDirectory() as folder:  # recorded, so that the recorder sees calls that fail
+        result = mpirun(arguments.build, backend, 2, [os.path.join(arguments.build, "tests/mpi", program)], 60,
+                        {"OFFRAMP_SUMMARY": "false", "OFFRAMP_RECORD": os.path.join(folder, "a.rec")})
     rows = [line for line in result.output.splitlines() if line.startswith("class-table ")]
     if mpi_of(arguments.build).family == "mpich":
         rows = [row for row in rows if "(" in row]
@@ -36,7 +38,7 @@ def named_function(arguments, backend, function):
     """What the message says in which the error occurred. mpirun loses such messages at times: a few attempts."""
     for _ in range(8):
         result = mpirun(arguments.build, backend, 2, [os.path.join(arguments.build, "tests/mpi/fatal_errors"), function],
-                        60, {"OFFRAMP_SUMMARY": "false"})
+                        60)
         if found := re.search(r"An error occurred in (\w+)", result.output):
             return result, found.group(1)
     return result, None
