@@ -1,7 +1,5 @@
-// Framing: a magic number, a version, a length and a checksum in front of one message each way; what is
-// longer than allowed ends the connection. After that a question and an answer of one byte each are the
-// signs of life, which tell a peer that has stalled (no answer) from one that has died (the connection
-// ends).
+// After the signed messages a question and an answer of one byte each are the signs of life, which
+// distinguish a peer that has stalled (no answer) from one that has died (the connection ends).
 #include "lib/dpu_service/bootstrap.hpp"
 
 #include <arpa/inet.h>
@@ -16,21 +14,20 @@
 #include <cstring>
 
 #include "lib/dpu_service/bytes.hpp"
-#include "offramp/kernel/hash.hpp"
 
 namespace offramp::dpu {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x5044464fU;  // "OFDP"
-constexpr std::uint32_t kVersion = 1;
-constexpr std::size_t kFrameHeader = 16;
+constexpr std::uint32_t kVersion = 2;
+constexpr std::size_t kFrameHeader = 12 + sizeof(Signature);
 
 bool socket_address(const Address& address, sockaddr_in& out) {
   out = {};
   out.sin_family = AF_INET;
   out.sin_port = htons(address.port);
   if (address.host.empty()) {
-    out.sin_addr.s_addr = htonl(INADDR_ANY);
+    out.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     return true;
   }
   return inet_pton(AF_INET, address.host.c_str(), &out.sin_addr) == 1;
@@ -132,14 +129,26 @@ bool send_answer(const Socket& socket) {
   return send_sign(socket, kAnswer);
 }
 
-void Framing::queue(std::span<const std::byte> message) {
+Framing::Framing(std::shared_ptr<const Secret> secret, Side side) : secret_(std::move(secret)), side_(side) {
+  if (side_ == Side::kServer) send(own_);
+}
+
+void Framing::send(std::span<const std::byte> body) {
+  const auto sender = static_cast<std::byte>(side_);
+  const Signature signature = secret_->sign({{&sender, 1}, peer_, body});
   out_ = Writer()
              .put(kMagic)
              .put(kVersion)
-             .put(static_cast<std::uint32_t>(message.size()))
-             .put(fnv1a_32(message))
-             .put(message)
+             .put(static_cast<std::uint32_t>(body.size()))
+             .put(std::span<const std::byte>(signature))
+             .put(body)
              .take();
+}
+
+void Framing::queue(std::span<const std::byte> message) {
+  if (side_ == Side::kServer) return send(message);
+  held_ = Writer().put(std::span<const std::byte>(own_)).put(message).take();
+  if (!peer_.empty()) send(held_);
 }
 
 bool Framing::flush(const Socket& socket) {
@@ -167,18 +176,38 @@ Framing::State Framing::receive(const Socket& socket) {
   }
 }
 
-std::optional<Bytes> Framing::message() {
+/// The next frame's bytes, if its signature is right.
+std::optional<Bytes> Framing::frame() {
   if (in_.size() < kFrameHeader) return std::nullopt;
   Reader reader(in_);
   reader.get(8);
   const auto length = reader.get<std::uint32_t>();
-  const auto sum = reader.get<std::uint32_t>();
+  const auto signature = reader.get(sizeof(Signature));
   const auto body = reader.rest();
   // Nothing follows a message before it is answered.
-  if (body.size() != length || fnv1a_32(body) != sum) return std::nullopt;
-  Bytes message(body.begin(), body.end());
+  if (body.size() != length) return std::nullopt;
+  const auto sender = static_cast<std::byte>(side_ == Side::kServer ? Side::kClient : Side::kServer);
+  const bool first = side_ == Side::kClient && peer_.empty();  // the server does not know our nonce yet
+  const auto known = std::span<const std::byte>(own_).first(first ? 0 : own_.size());
+  if (!same(secret_->sign({{&sender, 1}, known, body}), signature)) {
+    foreign_ = true;
+    return std::nullopt;
+  }
+  Bytes bytes(body.begin(), body.end());
   in_.clear();
-  return message;
+  return bytes;
+}
+
+std::optional<Bytes> Framing::message() {
+  std::optional<Bytes> bytes = frame();
+  if (!bytes || (side_ == Side::kClient && !peer_.empty())) return bytes;
+  foreign_ = bytes->size() < sizeof(Nonce);
+  if (foreign_) return std::nullopt;
+  const auto end = bytes->begin() + sizeof(Nonce);
+  peer_.assign(bytes->begin(), end);
+  if (side_ == Side::kServer) return Bytes(end, bytes->end());
+  if (!held_.empty()) send(held_);
+  return std::nullopt;
 }
 
 }  // namespace offramp::dpu

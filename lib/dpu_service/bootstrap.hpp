@@ -1,11 +1,13 @@
-// The TCP connection that a link begins with: one framed message each way, then silence as long as both live.
-// Its end is how the death of a peer is seen.
+// The TCP connection that a link begins with: signed messages, then silence as long as both live. Its end is
+// how the death of a peer is seen.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "lib/dpu_service/secret.hpp"
 #include "lib/dpu_service/transport.hpp"
 
 namespace offramp::dpu {
@@ -45,12 +47,19 @@ bool receive_signs(const Socket& socket, Signs& signs);
 bool send_question(const Socket& socket);
 bool send_answer(const Socket& socket);
 
-/// Frames of one connection: magic, version, length, checksum, bytes.
+enum class Side : std::uint8_t { kClient = 'C', kServer = 'S' };
+
+/// The beginning of a connection: one message each way, in frames that a secret signs. The server sends a
+/// nonce first. A side signs its nonce, the other side's, and its message: a frame of another connection, or
+/// one that its own sender gets back, is not accepted.
+///   frame: magic, version, length, signature (32 bytes), then the bytes
 class Framing {
  public:
   static constexpr std::size_t kMostBytes = 16384;
 
-  /// What is to be sent; flush() until it is out.
+  Framing(std::shared_ptr<const Secret> secret, Side side);
+
+  /// What is to be sent; flush() until it is out. A client's message waits for the server's nonce.
   void queue(std::span<const std::byte> message);
   /// False: the connection is broken.
   bool flush(const Socket& socket);
@@ -59,12 +68,23 @@ class Framing {
   enum class State : std::uint8_t { kOpen, kEnded };
   /// Takes what is there. Ended: the peer has closed, is gone, or sends something that is no frame.
   State receive(const Socket& socket);
-  /// The message, once it is complete.
+  /// The peer's message, once it is complete and its signature is right.
   std::optional<Bytes> message();
+  /// A frame came whose sender does not know the secret. Nothing that it sent was looked at.
+  [[nodiscard]] bool foreign() const { return foreign_; }
 
  private:
+  void send(std::span<const std::byte> body);
+  std::optional<Bytes> frame();
+
+  std::shared_ptr<const Secret> secret_;
+  Side side_;
+  Nonce own_ = random_nonce();
+  Bytes peer_;  // its nonce; empty: not known yet
+  Bytes held_;  // a client's message that waits
   Bytes out_;
   Bytes in_;
+  bool foreign_ = false;
 };
 
 }  // namespace offramp::dpu

@@ -158,12 +158,17 @@ class Engine : public offloading_engine, private Sink {
   bool address_of(const init_params_t& params, bool server, Address& address);
   Context& add_context(daemon_type_t type, execution_context_scope_t scope, std::uint64_t id);
 
-  Admission accepted(int listener, Link& link, std::span<const std::byte> hello) override;
+  std::string objection(int listener, std::span<const std::byte> hello) override;
+  Bytes accepted(int listener, Link& link, std::span<const std::byte> hello) override;
+  void foreign() override {
+    fail("a connection was refused: its greeting is not signed with this service's secret");
+  }
   void opened(Link& link, std::span<const std::byte> welcome) override;
   void arrived(Link& link, std::span<const std::byte> header, std::span<const std::byte> payload) override;
   void sent(Link& link, std::uint64_t token, bool ok) override;
   void refused(Link& link, std::span<const std::byte> why) override;
   void closed(Link& link, Ending ending) override;
+  Context* listening(int listener);
   [[nodiscard]] std::string objection(const Context& context, const Hello& hello) const;
   [[nodiscard]] Hello hello_of(const init_params_t& params) const;
   void disconnected(offload_ep& peer, dpu_offload_status_t status, std::string why);

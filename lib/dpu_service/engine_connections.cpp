@@ -17,11 +17,6 @@ std::string words_of(std::span<const std::byte> bytes) {
   return text;
 }
 
-Admission refusal(std::string_view why) {
-  const auto bytes = std::as_bytes(std::span(why));
-  return {false, {bytes.begin(), bytes.end()}};
-}
-
 }  // namespace
 
 Hello Engine::hello_of(const init_params_t& params) const {
@@ -61,28 +56,37 @@ std::string Engine::objection(const Context& context, const Hello& hello) const 
          " ranks here, not " + std::to_string(hello.rank.group_size);
 }
 
-Admission Engine::accepted(int listener, Link& link, std::span<const std::byte> bytes) {
-  const auto hello = decode_hello(bytes);
-  if (!hello) return refusal("the greeting is none");
+/// The context that listens; null: it has ended.
+Context* Engine::listening(int listener) {
   for (Context& context : contexts_) {
-    if (context.listener != listener || context.closed) continue;
-    if (const std::string why = objection(context, *hello); !why.empty()) {
-      fail("a client was refused: " + why);
-      return refusal(why);
-    }
-    offload_ep& peer = context.add_peer(&link);
-    peer.client_id = context.peers.size() - 1;
-    peer.server_id = context.as_server.id;
-    peer.rank = hello->rank;
-    peer.global_id = context.scope_id == SCOPE_INTER_SERVICE_PROCS ? hello->global_id : -1;
-    ++context.as_server.num_connected_clients;
-    context.as_server.done = false;
-    link.watch(context.stall_limit);
-    connected(context, peer, peer.client_id);
-    return {true, encode(Welcome{context.as_server.id, agreed_.global_id, peer.client_id, num_service_procs,
-                                 std::max<std::uint64_t>(agreed_.per_dpu, 1)})};
+    if (context.listener == listener && !context.closed) return &context;
   }
-  return refusal("the server has ended");
+  return nullptr;
+}
+
+std::string Engine::objection(int listener, std::span<const std::byte> bytes) {
+  const Context* const context = listening(listener);
+  if (context == nullptr) return "the server has ended";
+  const auto hello = decode_hello(bytes);
+  std::string why = hello ? objection(*context, *hello) : "the greeting cannot be read";
+  if (!why.empty()) fail("a client was refused: " + why);
+  return why;
+}
+
+Bytes Engine::accepted(int listener, Link& link, std::span<const std::byte> bytes) {
+  Context& context = *listening(listener);
+  const Hello hello = *decode_hello(bytes);
+  offload_ep& peer = context.add_peer(&link);
+  peer.client_id = context.peers.size() - 1;
+  peer.server_id = context.as_server.id;
+  peer.rank = hello.rank;
+  peer.global_id = context.scope_id == SCOPE_INTER_SERVICE_PROCS ? hello.global_id : -1;
+  ++context.as_server.num_connected_clients;
+  context.as_server.done = false;
+  link.watch(context.stall_limit);
+  connected(context, peer, peer.client_id);
+  return encode(Welcome{context.as_server.id, agreed_.global_id, peer.client_id, num_service_procs,
+                        std::max<std::uint64_t>(agreed_.per_dpu, 1)});
 }
 
 void Engine::opened(Link& link, std::span<const std::byte> bytes) {

@@ -6,6 +6,7 @@
 
 #include "lib/dpu_service/pulse.hpp"
 #include "lib/dpu_service/transport.hpp"
+#include "offramp/kernel/hash.hpp"
 
 namespace offramp::dpu {
 namespace {
@@ -192,15 +193,16 @@ class MemoryConnections final : public Connections {
       link.closing = true;
       return;
     }
-    link.open = link.welcomed = true;
-    Admission answer = sink.accepted(listener, link, link.hello);
-    if (!answer.welcome) {
+    if (const std::string why = sink.objection(listener, link.hello); !why.empty()) {
+      const auto bytes = offramp::bytes_of(why);
       link.closing = true;
-      link.peer->refusal = std::move(answer.message);
+      link.peer->refusal = Bytes(bytes.begin(), bytes.end());
       return link.leave(false);
     }
+    link.open = link.welcomed = true;
+    Bytes welcome = sink.accepted(listener, link, link.hello);
     // Before all that callbacks may have sent.
-    link.peer->inbox.push_front({{}, std::move(answer.message)});
+    link.peer->inbox.push_front({{}, std::move(welcome)});
   }
 
   MemoryFabric& fabric_;

@@ -30,12 +30,6 @@ enum class Ending : std::uint8_t {
   kStalled   // it lives, and does nothing
 };
 
-/// A server's answer to a client: the welcome, or a refusal in words.
-struct Admission {
-  bool welcome = false;
-  Bytes message;
-};
-
 enum class SendState : std::uint8_t { kDone, kPending, kFailed };
 
 /// One end of a connection. Valid until its transport has reported closed(), or close() was called.
@@ -54,11 +48,16 @@ class Link {
   void* user = nullptr;
 };
 
-/// What a transport tells, from progress() only.
+/// What a transport calls, from progress() only.
 class Sink {
  public:
   virtual ~Sink() = default;
-  virtual Admission accepted(int listener, Link& link, std::span<const std::byte> hello) = 0;
+  /// Why a server does not take the client with this greeting; empty: it does, and accepted() follows.
+  virtual std::string objection(int listener, std::span<const std::byte> hello) = 0;
+  /// Returns the welcome.
+  virtual Bytes accepted(int listener, Link& link, std::span<const std::byte> hello) = 0;
+  /// A server has turned away a connection whose greeting is not signed with the secret.
+  virtual void foreign() = 0;
   virtual void opened(Link& link, std::span<const std::byte> welcome) = 0;
   virtual void arrived(Link& link, std::span<const std::byte> header, std::span<const std::byte> payload) = 0;
   virtual void sent(Link& link, std::uint64_t token, bool ok) = 0;

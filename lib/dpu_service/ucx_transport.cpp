@@ -1,13 +1,17 @@
-// Engines of several processes. A link begins over TCP, where both ends exchange their UCX worker addresses
-// and the keys by which their active messages are told apart; notifications then go by UCX alone. The TCP
-// connection stays open: that it ends without a goodbye means that the peer died.
+// Engines of several processes. A link begins over TCP, where both ends prove that they know the service's
+// secret, and exchange their UCX worker addresses and the keys by which their active messages are
+// distinguished; notifications then go by UCX alone. UCX checks addresses with assertions, so it gets only
+// those of peers whose signature and greeting were right. The TCP connection stays open: that it ends without
+// a goodbye means that the peer died.
 #include <ucp/api/ucp.h>
 
 #include <algorithm>
 #include <deque>
 #include <list>
 #include <map>
+#include <memory>
 #include <new>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -15,6 +19,7 @@
 #include "lib/dpu_service/bootstrap.hpp"
 #include "lib/dpu_service/bytes.hpp"
 #include "lib/dpu_service/pulse.hpp"
+#include "offramp/kernel/hash.hpp"
 
 namespace offramp::dpu {
 namespace {
@@ -22,6 +27,9 @@ namespace {
 constexpr unsigned kActiveMessageId = 34;  // read in [dpu-service-src]
 constexpr std::size_t kMostWorkerAddress = 2048;
 constexpr std::size_t kMostLinks = 10'000;
+constexpr std::size_t kMostGreeting = 1'000;  // connections that have not been admitted
+constexpr int kMostAccepted = 64;             // in one look at a listener
+constexpr std::byte kAddressVersion{0x0f};    // the bits of a UCX worker address that say its format
 constexpr std::uint64_t kGoodbye = 1;
 constexpr auto kHandshakeLimit = std::chrono::seconds(10);
 constexpr auto kRedial = std::chrono::milliseconds(20);
@@ -66,7 +74,7 @@ class UcxLink final : public Link {
 
   State state = State::kDialing;
   Socket socket;
-  Framing framing;
+  std::optional<Framing> framing;
   Address address;
   Bytes hello;
   int listener = 0;  // greater than 0: this is the server's end
@@ -89,7 +97,7 @@ class UcxLink final : public Link {
 
 class UcxConnections final : public Connections {
  public:
-  UcxConnections() : random_(std::random_device()()) {}
+  UcxConnections() = default;
   UcxConnections(const UcxConnections&) = delete;
   UcxConnections& operator=(const UcxConnections&) = delete;
   ~UcxConnections() override {
@@ -104,6 +112,9 @@ class UcxConnections final : public Connections {
   }
 
   std::string open(void* worker, void* context) {
+    Result<Secret> secret = Secret::find();
+    if (!secret) return secret.error();
+    secret_ = std::make_shared<const Secret>(*std::move(secret));
     own_ = worker == nullptr;
     worker_ = static_cast<ucp_worker_h>(worker);
     context_ = static_cast<ucp_context_h>(context);
@@ -180,7 +191,7 @@ class UcxConnections final : public Connections {
  private:
   UcxLink& add() {
     UcxLink& link = *links_.emplace_back(std::make_unique<UcxLink>(*this));
-    do link.key = random_();
+    do link.key = std::uint64_t{random_()} << 32U | random_();
     while (!keys_.emplace(link.key, &link).second);
     return link;
   }
@@ -214,34 +225,45 @@ class UcxConnections final : public Connections {
 
   void look_at_sockets(Sink& sink) {
     const auto now = Clock::now();
-    for (const auto& [number, socket] : listeners_) {
-      Socket arrived = accept_from(socket);
-      if (!arrived.valid() || links_.size() >= kMostLinks) continue;
-      UcxLink& link = add();
-      link.socket = std::move(arrived);
-      link.listener = number;
-      link.state = UcxLink::State::kGreeting;
-      link.deadline = now + kHandshakeLimit;
-    }
+    for (const auto& [number, socket] : listeners_) accept(number, socket, now);
     for (std::size_t i = 0; i < links_.size(); ++i) {
       UcxLink& link = *links_[i];
       if (link.state == UcxLink::State::kDialing) dial_again(link, now);
       if (link.state == UcxLink::State::kDead || !link.socket.valid()) continue;
       const bool greeted = link.state == UcxLink::State::kOpen || link.state == UcxLink::State::kClosing;
       const bool whole =
-          link.framing.flush(link.socket) &&
-          (greeted ? beat(link, now) : link.framing.receive(link.socket) == Framing::State::kOpen);
+          link.framing->flush(link.socket) &&
+          (greeted ? beat(link, now) : link.framing->receive(link.socket) == Framing::State::kOpen);
       if (link.state == UcxLink::State::kGreeting) {
         greet(link, sink);
         busy_ = true;
       }
       link.ended = link.ended || !whole;
       if (link.state == UcxLink::State::kGreeting && link.ended && link.listener == 0) {
-        link.state = UcxLink::State::kDialing;  // nobody listened
+        link.state = UcxLink::State::kDialing;  // there was no listener
         link.ended = false;
         link.socket.close();
         link.redial = now + kRedial;
       }
+    }
+  }
+
+  /// Those beyond what may be greeting at once wait in the listener's queue.
+  void accept(int listener, const Socket& socket, Clock::time_point now) {
+    auto greeting =
+        static_cast<std::size_t>(std::count_if(links_.begin(), links_.end(), [](const auto& link) {
+          return link->state == UcxLink::State::kGreeting;
+        }));
+    for (int i = 0; i < kMostAccepted && greeting < kMostGreeting && links_.size() < kMostLinks;
+         ++i, ++greeting) {
+      Socket arrived = accept_from(socket);
+      if (!arrived.valid()) return;
+      UcxLink& link = add();
+      link.socket = std::move(arrived);
+      link.listener = listener;
+      link.framing.emplace(secret_, Side::kServer);
+      link.state = UcxLink::State::kGreeting;
+      link.deadline = now + kHandshakeLimit;
     }
   }
 
@@ -264,8 +286,8 @@ class UcxConnections final : public Connections {
     link.redial = now + kRedial;
     link.socket = dial(link.address);
     if (!link.socket.valid()) return;
-    link.framing = Framing();
-    link.framing.queue(greeting(link, true, link.hello));
+    link.framing.emplace(secret_, Side::kClient);
+    link.framing->queue(greeting(link, true, link.hello));
     link.state = UcxLink::State::kGreeting;
   }
 
@@ -280,27 +302,43 @@ class UcxConnections final : public Connections {
   }
 
   void greet(UcxLink& link, Sink& sink) {
-    const auto message = link.framing.message();
+    const auto message = link.framing->message();
+    const bool client = link.listener == 0;
+    if (link.framing->foreign()) {
+      end(link);
+      return client ? refused(link, sink, "it has another secret") : sink.foreign();
+    }
     if (!message) return;
     Reader reader(*message);
     link.peer_key = reader.get<std::uint64_t>();
     const bool welcome = reader.get<std::uint8_t>() != 0;
-    const auto length = reader.get<std::uint16_t>();
-    const auto address = reader.get(length);
-    if (!reader.good() || length == 0 || length > kMostWorkerAddress || !make_endpoint(link, address)) {
-      link.ended = true;
-      return;
-    }
-    if (link.listener == 0 && !welcome) {
+    const auto address = reader.get(reader.get<std::uint16_t>());
+    const bool good = reader.good() && !address.empty() && address.size() <= kMostWorkerAddress;
+    const auto text = reader.rest();
+    if (client && !welcome) {
       end(link);
-      return sink.refused(link, reader.rest());
+      return sink.refused(link, text);
+    }
+    std::string why = good ? std::string() : "the greeting cannot be read";
+    if (good && (address[0] & kAddressVersion) != (address_[0] & kAddressVersion))
+      why = "it has another version of UCX";
+    if (why.empty() && !client) why = sink.objection(link.listener, text);
+    if (why.empty() && !make_endpoint(link, address)) why = "UCX cannot reach it";
+    if (client && !why.empty()) {
+      end(link);
+      return refused(link, sink, why);
     }
     link.state = UcxLink::State::kOpen;
-    if (link.listener == 0) return sink.opened(link, reader.rest());
-    const Admission answer = sink.accepted(link.listener, link, reader.rest());
-    link.framing.queue(greeting(link, answer.welcome, answer.message));
-    link.ended = !link.framing.flush(link.socket);
-    if (!answer.welcome) end(link);
+    if (client) return sink.opened(link, text);
+    const Bytes answer = why.empty() ? sink.accepted(link.listener, link, text) : Bytes();
+    link.framing->queue(greeting(link, why.empty(),
+                                 why.empty() ? std::span<const std::byte>(answer) : offramp::bytes_of(why)));
+    link.ended = !link.framing->flush(link.socket);
+    if (!why.empty()) end(link);
+  }
+
+  static void refused(UcxLink& link, Sink& sink, std::string_view why) {
+    sink.refused(link, offramp::bytes_of(why));
   }
 
   bool make_endpoint(UcxLink& link, std::span<const std::byte> address) {
@@ -384,9 +422,9 @@ class UcxConnections final : public Connections {
       if (arrival->failed) {
         link.broken = true;
       } else if (arrival->goodbye) {
-        const bool told = link.state == UcxLink::State::kClosing;
+        const bool unreported = link.state == UcxLink::State::kClosing;
         end(link);
-        if (!told) sink.closed(link, Ending::kGoodbye);
+        if (!unreported) sink.closed(link, Ending::kGoodbye);
       } else if (link.state == UcxLink::State::kOpen) {
         sink.arrived(link, arrival->header, arrival->payload);
       }
@@ -409,9 +447,10 @@ class UcxConnections final : public Connections {
         std::any_of(link.inbox.begin(), link.inbox.end(), [](const auto& a) { return a->ready; }) &&
         link.state == State::kOpen)
       return;
-    const bool told = link.state == State::kClosing || (link.listener > 0 && link.state == State::kGreeting);
+    const bool unreported =
+        link.state == State::kClosing || (link.listener > 0 && link.state == State::kGreeting);
     end(link);
-    if (!told) sink.closed(link, link.stalled && !link.ended ? Ending::kStalled : Ending::kLost);
+    if (!unreported) sink.closed(link, link.stalled && !link.ended ? Ending::kStalled : Ending::kLost);
     forget(link);
   }
 
@@ -425,11 +464,12 @@ class UcxConnections final : public Connections {
     });
   }
 
+  std::shared_ptr<const Secret> secret_;
   bool own_ = true;
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   Bytes address_;
-  std::mt19937_64 random_;
+  std::random_device random_;
   std::map<int, Socket> listeners_;
   std::vector<std::unique_ptr<UcxLink>> links_;
   std::map<std::uint64_t, UcxLink*> keys_;
@@ -464,9 +504,8 @@ SendState UcxLink::post(std::span<const std::byte> header, std::span<const std::
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   param.user_data = mine;
   param.cb.send = [](void* request, ucs_status_t status, void* data) {
-    auto* told = static_cast<User*>(data);
-    told->owner->finished(told->sending, status == UCS_OK);
-    delete told;
+    const std::unique_ptr<User> done(static_cast<User*>(data));
+    done->owner->finished(done->sending, status == UCS_OK);
     ucp_request_free(request);
   };
   const ucs_status_ptr_t request =

@@ -1,7 +1,12 @@
 // The service library over UCX, both ends in this process.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "offramp/dpu/service.h"
@@ -28,6 +33,7 @@ class Ucx : public testing::Test {
  protected:
   void SetUp() override {
     got() = {};
+    setenv("OFFRAMP_DPU_SECRET", "a secret of this test", 1);
     ASSERT_EQ(offload_engine_init(&service), DO_SUCCESS);
     ASSERT_EQ(offload_engine_init(&host), DO_SUCCESS);
     init_params_t params;
@@ -117,6 +123,42 @@ TEST_F(Ucx, AGoodbyeComesBehindWhatWasSent) {
   EXPECT_EQ(server->server->num_lost_clients, 0U);
   ASSERT_EQ(got().payloads.size(), 1U);
   EXPECT_TRUE(got().payloads.front() == payload);
+}
+
+std::string error_without_connection(const char* variable, const char* value) {
+  unsetenv("OFFRAMP_DPU_SECRET");
+  setenv(variable, value, 1);
+  offloading_engine_t* engine = nullptr;
+  EXPECT_EQ(offload_engine_init(&engine), DO_SUCCESS);
+  init_params_t params;
+  conn_params_t where;
+  RESET_INIT_PARAMS(&params);
+  RESET_CONN_PARAMS(&where);
+  where.port = 0;
+  params.conn_params = &where;
+  EXPECT_EQ(server_init(engine, &params), nullptr);
+  std::string error = offload_engine_error(engine);
+  offload_engine_fini(&engine);
+  unsetenv(variable);
+  return error;
+}
+
+TEST(Secret, OneThatOthersCouldKnowIsNotUsed) {
+  const std::string path = testing::TempDir() + "dpu-secret-of-all";
+  std::ofstream(path) << "a secret that is long enough";
+  ASSERT_EQ(chmod(path.c_str(), 0644), 0);
+  const char* const file = "OFFRAMP_DPU_SECRET_FILE";
+  EXPECT_EQ(error_without_connection(file, path.c_str()),
+            "the secret of the offload service, " + path + ": others may use it; chmod 600");
+  ASSERT_EQ(chmod(path.c_str(), 0600), 0);
+  std::ofstream(path) << "short";
+  EXPECT_THAT(error_without_connection(file, path.c_str()),
+              testing::HasSubstr("not between 16 and 4096 bytes"));
+  EXPECT_THAT(error_without_connection(file, "/nowhere"), testing::HasSubstr("/nowhere: No such file"));
+  EXPECT_THAT(error_without_connection(file, "/dev/null"), testing::HasSubstr("not a regular file"));
+  EXPECT_THAT(error_without_connection("OFFRAMP_DPU_SECRET", "short"),
+              testing::HasSubstr("OFFRAMP_DPU_SECRET is not"));
+  std::remove(path.c_str());
 }
 
 }  // namespace

@@ -6,15 +6,11 @@ namespace offramp {
 namespace {
 
 TEST(Fnv1a, GivesThePublishedHashes) {
-  EXPECT_EQ(fnv1a_32({}), 0x811c9dc5U);
-  EXPECT_EQ(fnv1a_32(bytes_of("a")), 0xe40c292cU);
-  EXPECT_EQ(fnv1a_32(bytes_of("foobar")), 0xbf9cf968U);
   EXPECT_EQ(fnv1a_64({}), 0xcbf29ce484222325U);
   EXPECT_EQ(fnv1a_64(bytes_of("foobar")), 0x85944171f73967e8U);
 }
 
 TEST(Fnv1a, GoesOnWhereAPartEnded) {
-  EXPECT_EQ(fnv1a_32(bytes_of("bar"), fnv1a_32(bytes_of("foo"))), fnv1a_32(bytes_of("foobar")));
   EXPECT_EQ(fnv1a_64(bytes_of("bar"), fnv1a_64(bytes_of("foo"))), fnv1a_64(bytes_of("foobar")));
 }
 

@@ -43,7 +43,7 @@ class Platform:
         self.started = []
 
     def start(self, command, variables):
-        env = base_environment({"OFFLOAD_CONFIG_FILE_PATH": self.path, **variables})
+        env = base_environment({"OFFLOAD_CONFIG_FILE_PATH": self.path, "HOME": self.folder, **variables})
         process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.started.append(process)
         return process
@@ -52,9 +52,14 @@ class Platform:
         program = os.path.join(self.folder, "service_process")
         return self.start([program], {"DPU_OFFLOAD_DPU_NAME": name, "DPU_OFFLOAD_LIST_DPUS": ",".join(self.names)})
 
-    def rank(self, rank, ranks, *more):
+    def rank(self, rank, ranks, *more, **variables):
         program = os.path.join(self.folder, "host_rank")
-        return self.start([program, str(rank), str(ranks), *map(str, more)], {"DPU_OFFLOAD_HOST_NAME": "node0"})
+        return self.start([program, str(rank), str(ranks), *map(str, more)], {"DPU_OFFLOAD_HOST_NAME": "node0", **variables})
+
+    def port(self):
+        """Where the first service process listens for ranks."""
+        with open(self.path, encoding="utf-8") as file:
+            return int(file.read().strip().rsplit(":", 1)[1])
 
     def end(self):
         for process in self.started:
@@ -160,22 +165,42 @@ def rank_killed(platform):
     return ok, f"{said}{output}\nexit status {status} after {took:.3f} s"
 
 
-def garbage(platform):
-    """What is no greeting does not disturb the service."""
-    with open(platform.path, encoding="utf-8") as file:
-        port = int(file.read().strip().rsplit(":", 1)[1])
-    frame = b"OFDP" + (1).to_bytes(4, "little") + (40).to_bytes(4, "little") + bytes(4) + bytes(40)
+def frame(version, signature, body):
+    return b"OFDP" + version.to_bytes(4, "little") + len(body).to_bytes(4, "little") + signature + body
+
+
+def strangers(platform):
+    """Whatever comes from a sender without the secret does not disturb the service: an address that UCX would not survive, too."""
+    port = platform.port()
+    greeting = bytes(16) + (1).to_bytes(8, "little") + b"\1" + (1).to_bytes(2, "little") + b"\xff"
     service = platform.service("dpu0")
     said = service.stdout.readline()
-    for text in [b"", b"GET / HTTP/1.0\r\n\r\n", b"\xff" * 70000, frame, b"OFDP" + b"\xff" * 60]:
+    for text in [b"", b"GET / HTTP/1.0\r\n\r\n", b"\xff" * 70000, b"OFDP" + b"\xff" * 60, frame(1, bytes(4), bytes(40)),
+                 frame(2, bytes(32), greeting), frame(2, bytes(32), bytes(16))]:
         try:
             with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
                 connection.sendall(text)
+                connection.shutdown(socket.SHUT_WR)
+                while connection.recv(4096):
+                    pass
         except OSError:
             pass  # it hung up before all was sent
     rank = finish(platform.rank(0, 1, 5))
     end = finish(service)
     return rank[0] == 0 and end[0] == 0 and "0 without a goodbye" in end[1], f"{said}{rank}\n{end}"
+
+
+def another_secret(platform):
+    """A process that does not know the secret is no rank, and a rank that does is not disturbed by it."""
+    service = platform.service("dpu0")
+    said = service.stdout.readline()
+    secret = os.stat(os.path.join(platform.folder, ".config/offramp/dpu-secret"))
+    stranger = finish(platform.rank(0, 1, OFFRAMP_DPU_SECRET="what another user thinks of"))
+    rank = finish(platform.rank(0, 1, 5))
+    end = finish(service)
+    ok = stranger[0] == 1 and "the server refuses: it has another secret" in stranger[1]
+    ok = ok and rank[0] == 0 and "5 answers" in rank[1] and end[0] == 0 and secret.st_mode & 0o777 == 0o600
+    return ok, f"{said}{oct(secret.st_mode)} {stranger}\n{rank}\n{end}"
 
 
 def configurations(platform):
@@ -207,5 +232,6 @@ def test_processes(arguments, tally):
         case(tally, folder, "a rank gives up a service process that lives and does nothing", service_stalls)
         case(tally, folder, "a rank with another configuration file is refused at once", rank_differs)
         case(tally, folder, "a service process learns of the death of its rank", rank_killed)
-        case(tally, folder, "garbage at the port of a service process", garbage)
+        case(tally, folder, "a process with another secret is no rank", another_secret)
+        case(tally, folder, "strangers at the port of a service process", strangers)
         case(tally, folder, "a wrong configuration is refused with file and line", configurations)

@@ -73,7 +73,7 @@ static inline void offload_reset_rank_info(rank_info_t* info) {
 
 /* Where a server listens and a client connects: TCP, for the bootstrap only. */
 typedef struct {
-  const char* addr_str; /* IPv4 in digits; NULL: any (server), or from the environment */
+  const char* addr_str; /* IPv4 in digits; NULL: loopback (server), or from the environment (client) */
   const char* port_str; /* NULL: port counts */
   int port;             /* -1: not set */
 } conn_params_t;

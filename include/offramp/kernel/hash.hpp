@@ -9,22 +9,10 @@
 
 namespace offramp {
 
-namespace detail {
-
-template <typename Word>
-constexpr Word fnv1a(std::span<const std::byte> bytes, Word hash, Word prime) {
-  for (const std::byte byte : bytes) hash = (hash ^ static_cast<Word>(byte)) * prime;
-  return hash;
-}
-
-}  // namespace detail
-
 /// hash: of the bytes before these, where they come in parts.
-constexpr std::uint32_t fnv1a_32(std::span<const std::byte> bytes, std::uint32_t hash = 0x811c9dc5U) {
-  return detail::fnv1a<std::uint32_t>(bytes, hash, 0x01000193U);
-}
 constexpr std::uint64_t fnv1a_64(std::span<const std::byte> bytes, std::uint64_t hash = 0xcbf29ce484222325U) {
-  return detail::fnv1a<std::uint64_t>(bytes, hash, 0x100000001b3U);
+  for (const std::byte byte : bytes) hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3U;
+  return hash;
 }
 
 inline std::span<const std::byte> bytes_of(std::string_view text) {

@@ -37,6 +37,7 @@ class Offramp(CMakePackage):
     depends_on("hwloc@2:")
     depends_on("elfutils")
     depends_on("expat@2.4:")
+    depends_on("openssl@1.1:")
     depends_on("zlib-api")
     depends_on("fmt@9: +pic")
     depends_on("otf2@3:", when="+otf2")
