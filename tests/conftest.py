@@ -177,7 +177,8 @@ class Results:
             print(f"{report.nodeid}: {self.counts[report.nodeid] or 1} results, {self.seconds[report.nodeid]:.1f} s", flush=True)
             costs_of = dict(report.user_properties)
             self.write(suite=suite, test=report.nodeid, launches=costs_of.get("launches", 0), processor=costs_of.get("processor", 0.0))
-        counts_itself = report.when == "call" and not self.counts[report.nodeid] and not self.name_filter
+        counts_itself = report.when == "call" and not self.counts[report.nodeid] and (
+            not self.name_filter or (report.nodeid.count("::") > 1 and self.name_filter in report.nodeid))  # a method of a class was chosen by its name
         if context is not None or not report.passed or counts_itself:
             why = report.longrepr[2] if report.skipped and isinstance(report.longrepr, tuple) else ""
             self.write(suite=suite, name=name, outcome=report.outcome, seconds=report.duration, why=why)

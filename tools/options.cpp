@@ -193,12 +193,24 @@ void add_records(CLI::App& app, RecordOptions& records) {
       ->type_name("FILE");
 }
 
-void add_jobs(CLI::App& app, int& threads) {
+void add_sharing(CLI::App& app, Sharing& sharing) {
   app.add_option(
-         "--jobs", threads,
+         "--jobs", sharing.threads,
          "with --sweep: points that are simulated at the same time, by default as many as there are cores")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
+  app.add_option("--shard", sharing.shard,
+                 "with --sweep: simulate part I of N of the points, and print lines for --merge; a "
+                 "launcher's processes do so by themselves")
+      ->type_name("I/N");
+  app.add_option("--merge", sharing.files, "with --sweep: take the points that are in these files from there")
+      ->type_name("FILE");
+}
+
+std::string sharing_problem(const Sharing& sharing) {
+  if (sharing.threads != 0) return "--jobs needs --sweep";
+  if (!sharing.shard.empty()) return "--shard needs --sweep";
+  return sharing.files.empty() ? "" : "--merge needs --sweep";
 }
 
 void add_partial(CLI::App& app, bool& partial) {

@@ -8,6 +8,7 @@
 
 #include "lib/configuration/configuration.hpp"
 #include "tools/records.hpp"
+#include "tools/sharing.hpp"
 
 namespace offramp::tool {
 
@@ -82,8 +83,10 @@ class LauncherOptions {
   std::vector<std::string> arguments_;
 };
 
-/// --jobs: threads of a sweep.
-void add_jobs(CLI::App& app, int& threads);
+/// --jobs, --shard, and --merge: how a sweep is shared out.
+void add_sharing(CLI::App& app, Sharing& sharing);
+/// What is wrong if there is no sweep; empty: nothing.
+std::string sharing_problem(const Sharing& sharing);
 
 // What comes out.
 CLI::Option* add_json(CLI::App& app, bool& json);

@@ -11,7 +11,6 @@
 #include <optional>
 #include <set>
 
-#include "lib/configuration/launched_job.hpp"
 #include "lib/configuration/names.hpp"
 #include "lib/replay/forecast.hpp"
 #include "lib/report/words.hpp"
@@ -35,7 +34,7 @@ struct PredictOptions {
   Asked asked;
   int repeat = 1;        // operations, one after the other
   std::string sweep;     // see sweep_axis(): of bytes or ranks
-  int threads = 0;       // of a sweep, which share out its points; 0: as many as there are cores
+  Sharing sharing;       // of a sweep
   std::string svg;       // plot into this file
   bool what_if = false;  // make a memory larger for which the hardware would decline
   bool check = false;    // verify the invariants of the simulation
@@ -147,14 +146,17 @@ Answer answer_of(const Json& record, const Question& question, std::string& prob
 SharedPoints::Plan plan_of(const Setup& setup, const std::vector<Operation>& points,
                            const PredictOptions& options) {
   const std::size_t width = setup.backends.size();
-  SharedPoints::Plan plan{
-      .points = points.size() * width, .threads = options.threads, .what = "predict", .worker = {}};
+  SharedPoints::Plan plan{.points = points.size() * width, .what = "predict", .worker = {}, .check = {}};
   plan.what += fmt::format(" {} {} {} {} {} {} {} {}", options.asked.operation, options.asked.type,
                            options.asked.function, options.asked.root, options.repeat, options.what_if,
                            options.check, options.asked.bytes);
   for (const BackendDescription* backend : setup.backends) plan.what += fmt::format(" {}", backend->name);
   for (const Override& one : options.asked.overrides) plan.what += fmt::format(" {}={}", one.key, one.value);
   for (const Operation& point : points) plan.what += fmt::format("\n{} {}", point.ranks, point.bytes);
+  plan.check = [&points, &setup](const Json& record) {
+    std::string problem;
+    static_cast<void>(answer_of(record, {points.front(), setup.backends.front()}, problem));
+  };
   plan.worker = [&, width] {
     auto own = std::make_shared<Setup>(options.asked.overrides, options.asked.backends);  // of one thread
     return [&, own, width](std::size_t at, const std::atomic<bool>&) {
@@ -341,12 +343,10 @@ int predict(const PredictOptions& options) try {
   const std::vector<Operation> points = points_of(options);
   if (points.size() > 1 && !(options.records.trace.empty() && options.records.capture.empty()))
     throw Misuse{"--trace and --capture are of one point: leave out --sweep"};
-  const LaunchedJob job = launched_job();
-  const bool follows = job.rank != 0 && job.has_others() && !options.sweep.empty();
-  if (follows) return SharedPoints::follow(plan_of(setup, points, options), job);
-  setup.tell_sources();
   std::optional<SharedPoints> shared;
-  if (points.size() > 1) shared.emplace(plan_of(setup, points, options), job);
+  if (!options.sweep.empty()) shared.emplace(plan_of(setup, points, options), options.sharing);
+  if (shared && shared->is_shard()) return shared->print_lines();
+  setup.tell_sources();
   int written = kDone;
   const std::vector<Answer> answers = ask(setup, points, options, shared ? &*shared : nullptr, written);
   const int plotted = options.svg.empty() ? kDone : write_plot(options, setup, answers);
@@ -364,18 +364,13 @@ int predict(const PredictOptions& options) try {
     if (answer.forecast.note.empty() || answer.forecast.what_if) continue;
     notes.insert(fmt::format("{}: {}", answer.question.backend->name, answer.forecast.note));
   }
-  (void)std::fflush(stdout);  // other processes may be waited for behind this
   for (const std::string& note : notes) complain(note);
-  if (shared) {
-    for (const std::string& trouble : shared->troubles()) complain(trouble);
-  }
   const bool any = std::any_of(answers.begin(), answers.end(),
                                [](const Answer& a) { return a.forecast.declined.empty(); });
   if (plotted != kDone) return plotted;
   if (written != kDone) return written;
   return any ? kDone : kDeclined;
 } catch (const Misuse& misuse) {
-  if (!options.sweep.empty() && launched_job().rank != 0) return kDone;  // the leader says the same
   complain(misuse.text);
   return kUsage;
 }
@@ -390,7 +385,7 @@ class PredictCommand final : public Command {
     app.add_option("--sweep", options_.sweep,
                    "bytes=1:1MiB or ranks=2:4096, doubled each time, or :xFACTOR or :+STEP")
         ->type_name("RANGE");
-    add_jobs(app, options_.threads);
+    add_sharing(app, options_.sharing);
     app.add_option("--repeat", options_.repeat,
                    "repeat the operation, as a loop in a program does; times and counts are totals")
         ->check(CLI::Range(1, 1'000'000'000))
@@ -406,7 +401,7 @@ class PredictCommand final : public Command {
   int execute(std::vector<std::string>) override {
     options_.asked.backends = together(std::move(options_.asked.backends), compared_);
     std::string problem = question_.collect();
-    if (is_given("--jobs") && options_.sweep.empty()) problem = "--jobs needs --sweep";
+    if (options_.sweep.empty() && problem.empty()) problem = sharing_problem(options_.sharing);
     if (problem.empty() && options_.asked.operation.empty()) problem = "no operation";
     return problem.empty() ? predict(options_) : refuse(problem);
   }

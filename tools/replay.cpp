@@ -396,7 +396,7 @@ class ReplayCommand final : public Command {
            "latency=500ns:4us, link=x0.5:x4, of a pattern also ranks or bytes; twice: every combination")
         ->type_name("KEY=FROM:TO")
         ->allow_extra_args(false);
-    add_jobs(app, options_.threads);
+    add_sharing(app, options_.sharing);
     app.add_option("--route", routes_,
                    "send some operations to other hardware, as [[route]] does: bcast=tinsel, or by size, "
                    "allreduce:0-1KiB=aie; may be repeated, the first that matches wins")
@@ -462,7 +462,9 @@ class ReplayCommand final : public Command {
             "--sweep is of one program, without --job, --background, --ranks, --phase, --report, "
             "--html, --trace, --capture, --otf2 and --receipts";
     }
-    if (is_given("--jobs") && options_.sweeps.empty()) problem = "--jobs needs --sweep";
+    if (const std::string wrong = sharing_problem(options_.sharing);
+        options_.sweeps.empty() && !wrong.empty())
+      problem = wrong;
     for (const std::string& route : routes_) options_.overrides.push_back({"route", route, "--route"});
     if (is_given("--receipts") && !options_.json && options_.report.empty())
       problem = "--receipts needs --report FILE or --json";

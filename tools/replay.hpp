@@ -7,6 +7,7 @@
 #include "lib/configuration/configuration.hpp"
 #include "tools/records.hpp"
 #include "tools/scaled_options.hpp"
+#include "tools/sharing.hpp"
 
 namespace offramp::tool {
 
@@ -15,7 +16,7 @@ struct ReplayToolOptions {
   std::vector<std::string> files;     // of several, each is compared with the first; none: only jobs
   ScaledOptions scaled;               // with ranks: the one program that is replayed is made from its files
   std::vector<std::string> sweeps;    // KEY=FROM:TO each; one or two
-  int threads = 0;                    // of a sweep, which share out its points; 0: as many as there are cores
+  Sharing sharing;                    // of a sweep
   std::vector<std::string> jobs;      // FILE[:NODES] each, beside the file
   std::string background;             // see parse_background(); empty: none
   std::vector<std::string> backends;  // one result each; empty: those of the configuration

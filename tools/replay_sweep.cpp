@@ -1,7 +1,7 @@
-// `offramp replay --sweep`. Everything that can be refused is refused before the first replay. Threads, and
-// the processes of a job, share out the points (SharedPoints); each has a program and a configuration of its
-// own. Rows are printed in the order of the points, as soon as all before them are there, so that the output
-// does not depend on who does what.
+// `offramp replay --sweep`. Everything that can be refused is refused before the first replay. Threads share
+// out the points (SharedPoints); each has a program and a configuration of its own. Rows are printed in the
+// order of the points, as soon as all before them are there, so that the output does not depend on how they
+// were shared out.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,6 @@
 #include <set>
 #include <utility>
 
-#include "lib/configuration/launched_job.hpp"
 #include "lib/configuration/names.hpp"
 #include "lib/replay/free_communication.hpp"
 #include "lib/replay/pattern.hpp"
@@ -123,16 +122,12 @@ void refuse_repeated_keys(const ReplayToolOptions& options, const std::vector<Sw
 }
 
 /// What is refused at any point is refused before the first replay. Returns what has no effect, each once.
-/// tells: says where the settings come from.
 std::set<std::string> checked_notes(const std::vector<Point>& points, const ReplayToolOptions& options,
-                                    const std::vector<SweepAxis>& axes, bool tells) {
+                                    const std::vector<SweepAxis>& axes) {
   std::set<std::string> notes;
   for (const Point& point : points) {
     const Setup setup = point.setup(options);
-    if (&point == &points.front()) {
-      if (tells) setup.tell_sources();
-      refuse_repeated_keys(options, axes, setup.registry);
-    }
+    if (&point == &points.front()) refuse_repeated_keys(options, axes, setup.registry);
     if (is_pattern(point.file)) static_cast<void>(Played(point.file, options.partial, Played::Notes::kKept));
     for (std::string& note : setup.notes()) notes.insert(std::move(note));
   }
@@ -240,14 +235,17 @@ PointRows rows_of(const Json& record) {
 /// events: as in rows_at(), of all threads. The plan refers to all of these.
 SharedPoints::Plan plan_of(const ReplayToolOptions& options, const std::vector<Point>& points,
                            std::atomic<std::uint64_t>& events) {
-  SharedPoints::Plan plan{
-      .points = points.size(), .threads = options.threads, .what = "replay", .worker = {}};
+  SharedPoints::Plan plan{.points = points.size(), .what = "replay", .worker = {}, .check = {}};
   plan.what += fmt::format(" {} {} {}", options.modelled_arrival, options.partial, options.check);
   for (const std::string& backend : options.backends) plan.what += " " + backend;
   for (const Point& point : points) {
     plan.what += "\n" + point.file;
     for (const Override& one : point.overrides) plan.what += fmt::format(" {}={}", one.key, one.value);
   }
+  plan.check = [&](const Json& record) {
+    if (rows_of(record).rows.size() != points.front().setup(options).backends.size())
+      throw Misuse{"--merge: a point has other backends"};
+  };
   plan.worker = [&] {
     auto played = std::make_shared<std::optional<Played>>();  // readers of one program are of one thread
     auto name = std::make_shared<std::string>();
@@ -438,24 +436,20 @@ std::set<std::string> refusals_of(const std::vector<PointRows>& all) {
 
 }  // namespace
 
-int replay_sweep(const ReplayToolOptions& options) try {
-  const LaunchedJob job = launched_job();
-  const bool leads = job.rank == 0 || !job.has_others();
+int replay_sweep(const ReplayToolOptions& options) {
   std::vector<SweepAxis> axes;
   for (const std::string& text : options.sweeps) axes.push_back(sweep_axis(text));
   if (axes.size() > 2) throw Misuse{"--sweep has two axes at most"};
   const std::vector<Point> points = points_of(options, axes);
-  const std::set<std::string> notes = checked_notes(points, options, axes, leads);
+  const std::set<std::string> notes = checked_notes(points, options, axes);
   std::atomic<std::uint64_t> events = 0;
-  if (!leads) {
-    watch_for_interrupt();
-    return SharedPoints::follow(plan_of(options, points, events), job);
-  }
-  const Played first(points.front().file, options.partial);  // says what there is to say of it
   watch_for_interrupt();
+  SharedPoints replays(plan_of(options, points, events), options.sharing);
+  if (replays.is_shard()) return replays.print_lines();
+  points.front().setup(options).tell_sources();
+  const Played first(points.front().file, options.partial);  // prints what there is to say about it
   std::vector<PointRows> all;
   std::optional<SweepPrinter> printer;  // nothing is printed of what is refused
-  SharedPoints replays(plan_of(options, points, events), job);
   {
     const ProgressLine progress;
     for (std::size_t i = 0; i < points.size(); ++i) {
@@ -471,9 +465,7 @@ int replay_sweep(const ReplayToolOptions& options) try {
   }
   if (printer) printer->end();
   if (!options.json) Sentences(points, axes, all).print();
-  (void)std::fflush(stdout);  // other processes may be waited for behind this
   for (const std::string& note : notes) complain(note);
-  for (const std::string& trouble : replays.troubles()) complain(trouble);
   if (is_interrupted()) {
     complain(fmt::format("interrupted: {} of {} points were replayed", all.size(), points.size()));
     return kInterrupted;
@@ -483,9 +475,6 @@ int replay_sweep(const ReplayToolOptions& options) try {
   for (const std::string& reason : refusals) complain(reason);
   complain("nothing could be replayed at any point");
   return kUsage;
-} catch (const Misuse&) {
-  if (launched_job().rank != 0) return kDone;  // the leader says the same
-  throw;
 }
 
 }  // namespace offramp::tool

@@ -37,15 +37,6 @@ constexpr Names kLaunchers[] = {
     {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE"},
 };
 
-std::string id_of(const Variable& variable) {
-  std::string id;
-  for (const char* name :
-       {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PMI_JOBID", "SLURM_JOB_ID", "SLURM_STEP_ID"}) {
-    if (const char* const value = variable(name)) id += std::string(id.empty() ? "" : ".") + value;
-  }
-  return id;
-}
-
 }  // namespace
 
 LaunchedJob launched_job(const Variable& variable) {
@@ -54,7 +45,7 @@ LaunchedJob launched_job(const Variable& variable) {
     if (!rank) continue;
     const int size = number_in(variable, names.size).value_or(0);
     if (size != 0 && *rank >= size) continue;
-    return {*rank, size, std::max(1, number_in(variable, names.local).value_or(1)), id_of(variable)};
+    return {*rank, size, std::max(1, number_in(variable, names.local).value_or(1))};
   }
   return {};
 }

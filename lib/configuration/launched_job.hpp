@@ -2,15 +2,13 @@
 #pragma once
 
 #include <functional>
-#include <string>
 
 namespace offramp {
 
 struct LaunchedJob {
   int rank = 0;
-  int size = 1;    // processes in all; 0: the launcher does not say
-  int local = 1;   // of them on this host, this one included
-  std::string id;  // tells jobs of the launcher apart; empty: it has none
+  int size = 1;   // processes in all; 0: the launcher does not say
+  int local = 1;  // of them on this host, this one included
   [[nodiscard]] bool has_others() const { return size > 1; }
 };
 

@@ -406,92 +406,70 @@ class BadFiles(Fair):
         self.assertGreater(tree["modelled_time_ns"], star["modelled_time_ns"])
 
 
-class SweptByAJob(CliTest):
-    """Processes that a launcher starts share out the points, and one of them prints what one alone would."""
+class SharedSweep(CliTest):
+    """Parts of a sweep by several processes; merged, they print what one alone does."""
     QUICK = (("replay", str(PROGRAMS / "halo-4.rec"), "--compare", "host,aie,dpu", "--sweep", "latency=x0.5:x4", "--sweep", "ranks_per_node=1:4"),
              ("replay", str(PROGRAMS / "halo-4.rec"), "--compare", "host,aie", "--sweep", "latency=x0.5:x4", "--json"),
              ("replay", "pattern:ring:8:4KiB", "--backend", "host,aie", "--network", "fat-tree:4,4", "--sweep", "bytes=1KiB:4KiB"),
              ("predict", "bcast", "--backend", "host,zrlmpi,aie", "--sweep", "ranks=2:1024"),
              ("predict", "allreduce", "--backend", "host,cclo", "--sweep", "bytes=8:1MiB", "--csv"))
-    LONG = ("replay", "pattern:alltoall:256:1KiB", "--compare", "host,cclo", "--sweep", "latency=x0.5:x64", "--jobs", "1")
 
-    def as_rank(self, rank, size, *words):
-        """A process as a launcher starts it that lets the others live when one dies."""
-        environment = base_environment({"PMI_RANK": str(rank), "PMI_SIZE": str(size)})
-        process = subprocess.Popen([OFFRAMP, *words], cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.addCleanup(process.communicate)
-        self.addCleanup(process.kill)
-        return process
+    def lines(self, words, shard):
+        part = self.offramp(*words, "--shard", shard)
+        self.assertEqual(part.stderr, "")
+        return part.stdout.splitlines(keepends=True)
 
-    def files(self, stem):
-        return {path.name for path in self.folder.glob(f".offramp-sweep-*/{stem}-*")}
+    def test_shards_merge_to_what_one_process_prints(self):
+        for words in self.QUICK:
+            alone = self.offramp(*words)
+            parts = [self.lines(words, f"{i}/3") for i in (1, 2, 3)]
+            self.assertEqual(len({json.loads(line)["point"] for part in parts for line in part}), sum(map(len, parts)))
+            self.assertGreater(len(parts[1]), 0)
+            mixed = [line for part in reversed(parts) for line in part]
+            (self.folder / "points").write_text("".join(mixed))
+            merged = self.offramp(*words, "--merge", "points")
+            self.assertEqual((merged.stdout, merged.stderr), (alone.stdout, alone.stderr), words)
 
-    def until(self, condition, process):
-        patience = time.monotonic() + 50
-        while not condition():
-            self.assertIsNone(process.poll(), "the leader has ended")
-            self.assertLess(time.monotonic(), patience)
-            time.sleep(0.01)
+    def test_points_that_are_missing_are_simulated(self):
+        words = self.QUICK[0]
+        alone = self.offramp(*words)
+        lines = self.lines(words, "1/2")
+        (self.folder / "points").write_text("".join(lines)[:-40])  # the last one is cut
+        merged = self.offramp(*words, "--merge", "points")
+        self.assertEqual(merged.stdout, alone.stdout)
+        self.assertIn(f"points: 1 of {len(lines)} lines are not the points of a sweep; what is missing is simulated here", merged.stderr)
 
-    def ended(self, process, expected):
-        out, err = process.communicate(timeout=50)
-        self.assertEqual((out, err, process.returncode), expected)
-        return process
+    def test_lines_of_another_sweep_are_refused(self):
+        first, second = self.QUICK[0], self.QUICK[3]
+        lines = self.lines(second, "1/1000")
+        (self.folder / "points").write_text("".join(lines))
+        self.assertIn("points:1: a point of another sweep", self.refused(*first, "--merge", "points"))
+        changed = json.loads(lines[0])
+        changed["record"] = [1, 2]
+        (self.folder / "points").write_text(json.dumps(changed) + "\n")
+        self.assertIn("points:1: the record of the point cannot be read", self.refused(*second, "--merge", "points"))
 
-    @pytest.mark.thorough  # seen once to leave the folder of its claims behind
-    def test_prints_the_same_under_every_launcher(self):
+    def test_wrong_shards_are_refused(self):
+        for shard in ("0/2", "3/2", "1", "1/", "a/b", "1/2/3", "-1/2", "1/2x"):
+            self.assertIn("as 2/8", self.refused(*self.QUICK[3], "--shard", shard), shard)
+        self.assertIn("leave out one of them", self.refused(*self.QUICK[3], "--shard", "1/2", "--merge", "x"))
+        self.assertIn("--shard needs --sweep", self.refused("predict", "bcast", "--shard", "1/2"))
+        self.assertIn('--merge "nothing-here": No such file', self.refused(*self.QUICK[3], "--merge", "nothing-here"))
+
+    def test_processes_of_a_launcher_are_shards(self):
         launchers = {"mpirun.openmpi": ["--oversubscribe"], "mpirun.mpich": []}
         found = [[path, *options, "-n", "3"] for name, options in launchers.items() if (path := shutil.which(name))]
         if not found:
             self.skipTest("no launcher")
-        for words in self.QUICK:
-            alone = self.offramp(*words)
-            for launcher in found:
-                done = subprocess.run([*launcher, OFFRAMP, *words], cwd=self.folder, env=base_environment(), capture_output=True, text=True,
-                                      timeout=180, check=False)
-                self.assertEqual((done.stdout, done.stderr, done.returncode), (alone.stdout, alone.stderr, 0), (launcher, words))
-                self.assertEqual(os.listdir(self.folder), [])
-
-    def test_is_shared_out(self):
-        alone = self.offramp(*self.LONG)
-        first, second = (self.as_rank(rank, 2, *self.LONG) for rank in range(2))
-        self.until(lambda: self.files("done"), first)  # only those that are not the leader hand records over
-        self.assertNotEqual(self.files("claim"), self.files("done"))
-        self.ended(second, ("", "", 0))
-        self.ended(first, (alone.stdout, alone.stderr, 0))
-        self.assertEqual(os.listdir(self.folder), [])
-
-    @pytest.mark.thorough
-    def test_loses_nothing_with_a_process(self):
-        alone = self.offramp(*self.LONG)
-        first, second, third = (self.as_rank(rank, 3, *self.LONG) for rank in range(3))
-        self.until(lambda: len(self.files("claim")) >= 3 and len(self.files("here")) == 2, first)
-        second.send_signal(signal.SIGKILL)
-        third.send_signal(signal.SIGSTOP)  # one that hangs is no better
-        self.assertLess(len(self.files("done")), len(self.files("claim")))
-        self.ended(first, (alone.stdout, alone.stderr, 0))
-        third.kill()
-
-    @pytest.mark.thorough
-    def test_tells_what_a_process_could_not_do(self):
-        words = ("replay", "p.rec", "--compare", "host,cclo,dpu", "--sweep", "latency=x0.5:x64:x1.1", "--jobs", "1")
-        shutil.copy(PROGRAMS / "halo-16.rec", self.folder / "p.rec")
+        words = self.QUICK[3]
         alone = self.offramp(*words)
-        leader = self.as_rank(0, 2, *words)
-        self.until(lambda: self.files("claim"), leader)  # the leader has opened it
-        os.rename(self.folder / "p.rec", self.folder / "q.rec")
-        other = self.as_rank(1, 2, *words)
-        self.ended(other, ("", "", 0))
-        out, err = leader.communicate(timeout=50)
-        self.assertEqual((out, leader.returncode), (alone.stdout, 0))
-        self.assertRegex(err, r'(?m)^offramp: process 1 of 2, on .*: cannot read p\.rec: ')
-
-    def test_wrong_words_are_refused_once(self):
-        words = ("replay", str(PROGRAMS / "halo-4.rec"), "--backend", "host", "--sweep", "latency=x0:x1:+1")
-        why = self.refused(*words)
-        leader, other = (self.as_rank(rank, 2, *words) for rank in range(2))
-        self.ended(leader, ("", why, 2))
-        self.ended(other, ("", "", 0))
+        for launcher in found:
+            done = subprocess.run([*launcher, OFFRAMP, *words], cwd=self.folder, env=base_environment(), capture_output=True, text=True,
+                                  timeout=180, check=False)
+            self.assertEqual((done.stderr, done.returncode), ("", 0), launcher)
+            (self.folder / "points").write_text(done.stdout)
+            merged = self.offramp(*words, "--merge", "points")
+            self.assertEqual((merged.stdout, merged.stderr), (alone.stdout, alone.stderr))
 
 
 if __name__ == "__main__":

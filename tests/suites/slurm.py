@@ -80,11 +80,14 @@ def by_srun_mpich(jobs):
 
 
 def swept(jobs):
-    """The processes of a step share out the points of a sweep."""
+    """The processes of a step do a share each of a sweep, which merge to the whole."""
     words = [jobs.offramp, "predict", "bcast", "--backend", "host,zrlmpi", "--sweep", "bytes=1KiB:1MiB", "--csv"]
     alone = jobs.run(words)
     result = launch(["srun", "-n", "3", *words], jobs.environment, LIMIT, cwd=jobs.folder)
-    return alone.ok and result.ok and result.output == alone.output, result
+    with open(jobs.path("points"), "w", encoding="utf-8") as file:
+        file.write(result.output)
+    merged = jobs.run([*words, "--merge", jobs.path("points")])
+    return alone.ok and result.ok and merged.output == alone.output, result
 
 
 def documented(jobs, block):
