@@ -94,7 +94,7 @@ MUTATIONS = [
     Mutation("units", "units/tinsel_test", "records of routing tables have their published layout", "simulators/tinsel/record.cpp",
              '{Field::kDirection, 43, 2, "dir"}', '{Field::kDirection, 42, 2, "dir"}', ("tinsel_test",)),
     Mutation("speed", "speed/instructions per", "a message costs no more instructions", "lib/engine/engine.cpp",
-             "record.done = false;\n", "record.done = false;\n  for (volatile int i = 0; i < 200; i = i + 1) {\n  }\n", ("all",)),
+             "record.done = false;\n", "record.done = false;\n  for (int i = 0; i < 200; ++i) asm volatile(\"\");\n", ("all",)),
     Mutation("limits", "limits/unreceived", "messages without a receive take a bounded part of memory", "lib/engine/engine.cpp",
              "window_(fabric.ranks()) {\n", "window_(fabric.ranks()) {\n  window_.resize(std::size_t{1} << 40);\n"),
     Mutation("process_faults", "process_faults/kill", "shared memory goes when its processes end", "lib/fabric/node_rings.cpp",

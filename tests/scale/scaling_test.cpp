@@ -423,7 +423,7 @@ TEST(Scaling, WhatTheOthersForetellNothingOfIsDoubtful) {
   const Result<Scaling> made = scaled(rows_and_columns, {2, 4, 8, 16}, 32);
   ASSERT_TRUE(made) << made.error();
   EXPECT_EQ((*made).doubt().empty(), (*made).held_out.total().exact > 0);
-  Scaling doubtful = std::move(*made);
+  Scaling doubtful = *made;
   doubtful.held_out.shares = {{{"MPI_Send", "all ranks"}, Share{0, 3, 4}}};
   EXPECT_THAT(doubtful.doubt(), HasSubstr("the smaller recordings foretell none of the 7 calls at 16 ranks"));
   doubtful.held_out.shares = {};
