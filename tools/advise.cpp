@@ -19,7 +19,6 @@
 #include "lib/replay/pattern.hpp"
 #include "lib/report/words.hpp"
 #include "tools/command.hpp"
-#include "tools/large_pages.hpp"
 #include "tools/options.hpp"
 #include "tools/progress.hpp"
 #include "tools/replay_output.hpp"
@@ -517,8 +516,6 @@ class AdviseCommand final : public Command {
       problem = misfit;
     }
     if (!problem.empty()) return refuse(problem);
-    const std::vector<int>& counts = options_.rank_counts;
-    use_large_pages(options_.files, counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end()));
     return advise(options_);
   }
 

@@ -15,7 +15,6 @@
 #include "lib/report/accounts.hpp"
 #include "lib/report/words.hpp"
 #include "tools/command.hpp"
-#include "tools/large_pages.hpp"
 #include "tools/options.hpp"
 #include "tools/places.hpp"
 #include "tools/progress.hpp"
@@ -477,7 +476,6 @@ class ReplayCommand final : public Command {
     }
     if (!problem.empty()) return refuse(problem);
     if (is_given("--rules")) return replay_by_rules(options_);
-    use_large_pages(files, options_.scaled.ranks);
     if (is_given("--compute"))
       options_.overrides.push_back({"compute", compute_ == "recorded" ? "measured" : compute_, "--compute"});
     options_.modelled_arrival = arrival_ == "modelled";

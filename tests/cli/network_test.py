@@ -1,13 +1,9 @@
 """Replays with a network, several programs and stragglers, as a user meets them. Needs OFFRAMP_BUILD, as cli_test.py does."""
 
 import json
-import os
-import pathlib
-import subprocess
-import time
 import unittest
 
-from cli_test import OFFRAMP, CliTest
+from cli_test import CliTest
 
 
 class Network(CliTest):
@@ -81,34 +77,6 @@ class Network(CliTest):
                                 ((*jobs, "--backend", "host", "--network", "no.xml"), "cannot read no.xml")):
             refused = self.offramp("replay", *arguments, code=2)
             self.assertIn(says, refused.stderr)
-
-
-class ManyRanks(CliTest):
-    def started_with(self, ranks):
-        """The variable of glibc's allocator with which a replay runs in the end."""
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(("OFFRAMP_", "GLIBC_TUNABLES"))}
-        command = [OFFRAMP, "replay", f"pattern:stencil2d:{ranks}:8:1000", "--backend", "host", "--json"]
-        with subprocess.Popen(command, env=environment, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            # Once it has computed for a while, however busy the machine is, it has begun with the simulation.
-            end = time.monotonic() + 40
-            while process.poll() is None and time.monotonic() < end:
-                fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-                if int(fields[11]) + int(fields[12]) >= os.sysconf("SC_CLK_TCK") // 2:
-                    break
-                time.sleep(0.05)
-            self.assertIsNone(process.poll())
-            variables = pathlib.Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
-            process.kill()
-        return b"".join(one for one in variables if one.startswith(b"GLIBC_TUNABLES="))
-
-    def test_use_large_pages(self):
-        self.assertIn(b"hugetlb=1", self.started_with(8192))
-        self.assertEqual(self.started_with(4096), b"")
-        outputs = []
-        for variables in ({}, {"GLIBC_TUNABLES": ""}):
-            output = json.loads(self.offramp("replay", "pattern:stencil2d:8192:8:1", "--backend", "host", "--json", **variables).stdout)
-            outputs.append(output["results"])
-        self.assertEqual(outputs[0], outputs[1])
 
 
 if __name__ == "__main__":
