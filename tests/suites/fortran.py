@@ -81,6 +81,18 @@ def every_call(arguments, tally, carriers, bindings=BINDINGS):
             tally.record(f"fortran/{backend}: as many calls from every binding", not differing, str(differing))
 
 
+def comes_from(place, lines):
+    """Whether the place is the end or the beginning of a statement that calls the function. gfortran gives some calls to the first declaration
+    of their subroutine: all with c_ptr arguments, and from version 14 on those with elements of arrays of derived types."""
+    found = re.fullmatch(r"[\w.]+, fortran\.F90:(\d+)", place["name"])
+    line = int(found[1]) if found else 0
+    near = range(max(line - 4, 0), line + 3)
+    if line > 0 and "::" in lines[line - 1]:
+        end = next(i for i in range(line, len(lines)) if "END SUBROUTINE" in lines[i])
+        near = range(line, end)
+    return place["function"].upper() in "".join(lines[i] for i in near if i < len(lines))
+
+
 def test_places(arguments, tally):
     """The programs of tests/mpi pass, and the calls of a recording come from the lines of the program, not from the MPI library's layers
     between it and Offramp."""
@@ -98,15 +110,8 @@ def test_places(arguments, tally):
             done = subprocess.run([os.path.join(arguments.build, "bin/offramp"), "info", "--json", file], capture_output=True, text=True,
                                   check=False, env=base_environment(), timeout=60)
         known = json.loads(done.stdout)["places"] if done.returncode == 0 else []
-        wrong = []
-        for place in known:
-            found = re.fullmatch(r"[\w.]+, fortran\.F90:(\d+)", place["name"])
-            line = int(found[1]) if found else 0  # of the end of the statement, or of its beginning
-            if place["function"].upper() not in "".join(lines[max(line - 4, 0):line + 3]):
-                wrong.append(place)
-        # gfortran gives the call of MPI_Buffer_detach to the line of a declaration.
-        ok = (result.ok and f"ok {name}" in result.output.split("\n") and len(known) > 40
-              and {place["function"] for place in wrong} <= {"MPI_Buffer_detach"})
+        wrong = [place for place in known if not comes_from(place, lines)]
+        ok = result.ok and f"ok {name}" in result.output.split("\n") and len(known) > 40 and not wrong
         tally.record(label, ok, f"{wrong}\n{result.output}{done.stderr}", result.seconds)
 
 
