@@ -1,35 +1,31 @@
-"""Hardware that is set up otherwise than by default. Programs of tests/mpi are recorded once and replayed: a profile changes the figures
-of each class of programs as its parameters say, and each value of each choice parameter changes something. The settings that also
-decide how data is carried run once for each backend, with the data checked. With --thorough all programs run over all profiles."""
+"""Hardware that is set up otherwise than by default. Recordings are replayed: a profile changes the figures of each class of programs as its
+parameters say, and each value of each choice parameter changes something. The settings that also decide how data is carried run at once
+over the dealer, with the data checked. With --thorough all programs run over all profiles."""
 
-import atexit
 import functools
 import json
 import os
 import subprocess
-import tempfile
 
 import pytest
 
-from launch import base_environment, run as launch
+from launch import DEALER, base_environment
 from mpi_programs import OWN_SUITES, Run, programs, stand_alone
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RANKS = 4
-# The cases of each class of programs.
-CLASSES = {
-    "collectives": ["bcast", "collectives_more", "other_collectives"],
-    "messages": ["sendrecv", "probe"],
-    "nonblocking": ["nonblocking", "icollectives"],
-    "threads": ["threads", "two_reduces"],
-}
+# The classes of programs. Their recordings are cases of tests/mpi, each class made by
+#   offramp record -n 4 -o tests/data/profiles/CLASS.rec -- build/tests/mpi_cases CASES
+# collectives: bcast collectives_more other_collectives; messages: sendrecv probe; nonblocking: nonblocking icollectives;
+# threads: threads two_reduces
+CLASSES = ("collectives", "messages", "nonblocking", "threads")
 # A recording of 16 ranks with most collectives: some values make a difference on many ranks only.
 MANY_RANKS = os.path.join(ROOT, "tests/data/scale/collectives-16.rec")
 MACHINE = ("machine.ranks_per_node", "2")
 
 # Backend, name of the profile, the settings that it is compared with, its own, and how the figures of each class change.
 LOWER, HIGHER, UNCHANGED = "lower", "higher", "unchanged"
-ALL = tuple(CLASSES)
+ALL = CLASSES
 PROFILES = [
     ("host", "200 Gb/s", {}, {"nic": "200g"}, {("time", LOWER): ("collectives", "messages")}),
     ("host", "ucx", {}, {"transport": "ucx"}, {("time", LOWER): ("messages", "threads")}),
@@ -58,7 +54,8 @@ WITHOUT_EFFECT = {
     ("tinsel", "barrier", "tree"): "it is what auto chooses for so few ranks",
 }
 
-# How data is carried: each backend's settings that choose other algorithms, or that carry or decline other operations.
+# How data is carried: each backend's settings that choose other algorithms, or that carry or decline other operations. The dealer's backends
+# take all of them at once.
 CARRIED = {
     "host": {"MACHINE_RANKS_PER_NODE": "2", "HOST_COLLECTIVES": "mpich", "HOST_EAGER_LIMIT": "64"} | {
         f"HOST_{name}": "han" for name in ("BCAST", "REDUCE", "ALLREDUCE", "GATHER", "SCATTER", "ALLGATHER", "BARRIER")},
@@ -86,29 +83,16 @@ PRODUCTS = [
 
 
 class ReplayError(Exception):
-    """A program could not be recorded or replayed, or its report has other settings."""
+    """A recording could not be replayed, or its report has other settings."""
 
 
 def offramp(build):
     return os.path.join(build, "bin/offramp")
 
 
-@functools.cache
-def folder():
-    made = tempfile.TemporaryDirectory()
-    atexit.register(made.cleanup)
-    return made.name
-
-
-@functools.cache
-def recording(build, name):
-    """The path of a class of programs."""
-    file = os.path.join(folder(), f"{name}.rec")
-    command = [offramp(build), "record", "-n", str(RANKS), "-o", file, "--", os.path.join(build, "tests/mpi_cases"), *CLASSES[name]]
-    result = launch(command, base_environment(), 120)
-    if not result.ok or "ok all" not in result.output:
-        raise ReplayError(f"{name} cannot be recorded: {result.output}")
-    return file
+def recording(name):
+    """The path of that of a class of programs."""
+    return os.path.join(ROOT, "tests/data/profiles", f"{name}.rec")
 
 
 @functools.cache
@@ -137,7 +121,7 @@ def changed_as(direction, before, after):
 def profile_problem(build, backend, base, settings, name, expected):
     """Which figures of a class of programs are not as expected; empty if all are."""
     try:
-        before, after = (replay(build, recording(build, name), backend, tuple(chosen.items())) for chosen in (base, settings))
+        before, after = (replay(build, recording(name), backend, tuple(chosen.items())) for chosen in (base, settings))
     except ReplayError as error:
         return str(error)
     return "".join(f"{figure}: {before[figure]} before, {after[figure]} with the profile, expected {direction}\n"
@@ -166,7 +150,7 @@ def choices(build, backend):
 def effect(build, backend, parameter, value):
     """The figures of the first replay in which the value makes a difference, before and after. Empty if it makes none."""
     for beside in ({}, *(beside for beside in BESIDE.get(backend, []) if parameter not in beside)):
-        for file in (recording(build, "collectives"), MANY_RANKS, *(recording(build, name) for name in CLASSES if name != "collectives")):
+        for file in (recording("collectives"), MANY_RANKS, *(recording(name) for name in CLASSES if name != "collectives")):
             before = replay(build, file, backend, tuple(beside.items()))
             after = replay(build, file, backend, (*beside.items(), (parameter, value)))
             if before != after:
@@ -189,12 +173,18 @@ def test_choices(arguments, tally):
 
 def test_data(arguments, tally):
     """With recording and summary, as a user has them: the settings reach the models that the run is settled with."""
+    settings = {f"OFFRAMP_{name}": value for backend in CARRIED.values() for name, value in backend.items()}
+    Run(arguments, tally, "profiles/data of {}".format, DEALER, RANKS, settings,
+        acceptable=lambda output: f"offramp: backend {DEALER}, {RANKS} ranks, modelled time " in output).all(CARRIED_CASES)
+
+
+@pytest.mark.thorough
+def test_data_of_each_backend(arguments, tally):
     for backend in arguments.backends:
-        settings = {f"OFFRAMP_{name}": value for name, value in CARRIED.get(backend, {}).items()}
-        if settings:
-            Run(arguments, tally, lambda name, backend=backend: f"profiles/data of {name} {backend}", backend, RANKS, settings,
-                acceptable=lambda output, backend=backend: f"offramp: backend {backend}, {RANKS} ranks, modelled time " in output).all(
-                    CARRIED_CASES)
+        settings = {f"OFFRAMP_{name}": value for name, value in CARRIED[backend].items()}
+        Run(arguments, tally, lambda name, backend=backend: f"profiles/data of {name} {backend}", backend, RANKS, settings,
+            acceptable=lambda output, backend=backend: f"offramp: backend {backend}, {RANKS} ranks, modelled time " in output).all(
+                CARRIED_CASES)
 
 
 @pytest.mark.thorough
