@@ -8,6 +8,8 @@ import socket
 import subprocess
 import unittest
 
+import pytest
+
 from cli_test import BUILD, CliTest, registry
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -267,6 +269,7 @@ class Record(CliTest):
         self.offramp("run", "-n", "1", "--backend", "host", "--", "/bin/true")
 
 
+@pytest.mark.alone  # each interruption of a loop that asks looks like work
 class Polling(CliTest):
     """CPU time between questions that found nothing: see tests/fixtures/polling.c."""
 
