@@ -1,13 +1,18 @@
 // The `offramp` command: reads the command line, and leaves the rest to the subcommand that it names.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <new>
+#include <system_error>
 
 #include "lib/configuration/names.hpp"
+#include "lib/configuration/output_file.hpp"
 #include "tools/command.hpp"
 #include "tools/words.hpp"
 
@@ -66,12 +71,42 @@ int dispatch(std::vector<std::string> words) {
 }  // namespace
 }  // namespace offramp::tool
 
+namespace {
+
+int standard_output_lost(int error) {
+  offramp::tool::complain(fmt::format("cannot write to standard output: {}", std::strerror(error)));
+  return offramp::tool::kNotWritten;
+}
+
+/// In whichever thread: an exception could not leave one of the workers, and a message needs no memory.
+[[noreturn]] void on_no_memory() {
+  constexpr std::string_view kLine =
+      "offramp: there is not enough memory for this; fewer ranks, fewer bytes or fewer events need less\n";
+  (void)!write(STDERR_FILENO, kLine.data(), kLine.size());
+  offramp::unlink_unfinished();
+  _exit(offramp::tool::kBroken);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  std::set_new_handler(on_no_memory);
+  // A file that grows beyond ulimit -f is then an error of write(), EFBIG. Programs that are started from
+  // here have the signal as it was, because a handler does not outlive exec().
+  struct sigaction old {};
+  if (sigaction(SIGXFSZ, nullptr, &old) == 0 && old.sa_handler == SIG_DFL)
+    (void)std::signal(SIGXFSZ, [](int) {});
   try {
     const int code = offramp::tool::dispatch({argv + 1, argv + argc});
+    errno = 0;
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-    offramp::tool::complain(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
-    return offramp::tool::kNotWritten;
+    return standard_output_lost(errno != 0 ? errno : EIO);
+  } catch (const std::system_error& e) {
+    if (std::ferror(stdout) != 0) return standard_output_lost(e.code().value());
+    offramp::tool::complain(e.what());
+    return offramp::tool::kBroken;
+  } catch (const std::bad_alloc&) {
+    on_no_memory();
   } catch (const std::exception& e) {
     offramp::tool::complain(e.what());
     return offramp::tool::kBroken;

@@ -17,6 +17,7 @@
 #include "lib/report/words.hpp"
 #include "lib/report/write_report.hpp"
 #include "tools/command.hpp"
+#include "tools/memory_need.hpp"
 #include "tools/plot.hpp"
 #include "tools/progress.hpp"
 #include "tools/question.hpp"
@@ -331,6 +332,22 @@ int write_plot(const PredictOptions& options, const Setup& setup, const std::vec
   return write_file(options.svg, svg(plot));
 }
 
+/// Refuses what this machine has not enough memory for, by the point of most ranks.
+void refuse_too_large(const Setup& setup, const std::vector<Operation>& points, const PredictOptions& options) {
+  const auto most = std::max_element(
+      points.begin(), points.end(), [](const Operation& a, const Operation& b) { return a.ranks < b.ranks; });
+  for (const BackendDescription* backend : setup.backends) {
+    check_memory(fmt::format("{} over {}", options.asked.operation, backend->name), most->ranks,
+                 [&](int ranks) {
+                   Operation trial = *most;
+                   trial.ranks = ranks;
+                   trial.root = std::min(trial.root, ranks - 1);
+                   std::string problem;
+                   (void)answer_to(setup, trial, *backend, options, problem, nullptr);
+                 });
+  }
+}
+
 /// Prints one row per backend and point. Returns kDone, kUsage, or kDeclined when no row has a time.
 int predict(const PredictOptions& options) try {
   refuse_other_pictures(options.svg);
@@ -345,6 +362,7 @@ int predict(const PredictOptions& options) try {
   const bool follows = job.rank != 0 && job.has_others() && !options.sweep.empty();
   if (follows) return SharedPoints::follow(plan_of(setup, points, options), job);
   setup.tell_sources();
+  refuse_too_large(setup, points, options);
   std::optional<SharedPoints> shared;
   if (points.size() > 1) shared.emplace(plan_of(setup, points, options), job);
   int written = kDone;

@@ -31,7 +31,7 @@
 #include <utility>
 
 #include "lib/configuration/names.hpp"
-#include "lib/recording/new_file.hpp"
+#include "lib/configuration/output_file.hpp"
 #include "offramp/kernel/hash.hpp"
 #include "offramp/version.hpp"
 #include "tools/replay_output.hpp"
@@ -134,7 +134,8 @@ class PointFolder {
   bool join() {
     const auto begin = std::chrono::steady_clock::now();
     for (milliseconds pause = kPause / 5; !is_interrupted(); pause = std::min(2 * pause, 10 * kPause)) {
-      if (create(path_ / "job") == EEXIST) return create(path_ / fmt::format("here-{}", job_.rank)) == 0;
+      if (is_own_folder() && create(path_ / "job") == EEXIST)
+        return create(path_ / fmt::format("here-{}", job_.rank)) == 0;
       if (std::chrono::steady_clock::now() - begin > kPatience) return false;
       std::this_thread::sleep_for(pause);
       refresh(path_.parent_path());
@@ -185,6 +186,11 @@ class PointFolder {
   }
 
  private:
+  /// Other users may be able to guess the name.
+  [[nodiscard]] bool is_own_folder() const {
+    struct stat status {};
+    return lstat(path_.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid();
+  }
   /// 0, or why there is no new file of this name.
   static int create(const fs::path& path) {
     const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
@@ -193,9 +199,7 @@ class PointFolder {
     return 0;
   }
   void write(const std::string& name, const std::string& text) const {
-    recording::NewFile file(path_ / name);
-    file.write(text);
-    (void)file.finish();  // the leader does what is not there itself
+    (void)write_output(path_ / name, text);  // the leader does what is not there itself
   }
   [[nodiscard]] std::string refusal(int error) const {
     return fmt::format(

@@ -1,11 +1,10 @@
-// The file aside has a random name in the folder of the final one (mkstemp), so that rename() replaces it
-// in one step on the same file system. Its name is kept where a signal handler can read it
-// (note_unfinished()), since a process that is killed should leave nothing behind. Links are followed by
-// hand: what is replaced is what they lead to, not they themselves.
+// How an unfinished file gets and loses its name: the name is kept where a signal handler can read it
+// (NotedName), because a process that is killed should leave nothing behind.
 #include "lib/configuration/output_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pthread.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,47 +14,40 @@
 #include <atomic>
 #include <cerrno>
 #include <climits>
-#include <cstdlib>
+#include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <functional>
 #include <utility>
 
 #include "lib/configuration/names.hpp"
+#include "lib/configuration/output_place.hpp"
 
 namespace offramp {
 namespace {
 
-namespace fs = std::filesystem;
 using std::string;
 
 constexpr std::size_t kMarkWithin = 4096;
-constexpr int kMostLinks = 40;  // as the kernel has it
+constexpr int kMostAttempts = 16;  // to find a name that is free
 
-string folder_of(const string& path) {
-  const string folder = fs::path(path).parent_path().string();
-  return folder.empty() ? "." : folder;
-}
-
-/// A link stays, and what it leads to is replaced, or made if it is not there yet.
-string resolved(const string& path) {
-  std::error_code error;
-  const fs::path canonical = fs::canonical(path, error);
-  if (!error) return canonical.string();
-  if (fs::exists(path, error)) return path;  // /dev/stdout may lead to what has no name
-  fs::path target = path;
-  for (int i = 0; i < kMostLinks && fs::is_symlink(target, error); ++i) {
-    const fs::path next = fs::read_symlink(target, error);
-    target = next.is_absolute() ? next : target.parent_path() / next;
+/// The place of an output that may be written to. Its problem says why it may not.
+Place place_of(const string& path, Destination destination) {
+  Place place = find_place(path);
+  if (!place.problem.empty() || place.is_regular()) return place;
+  const mode_t mode = place.status.st_mode;
+  if (S_ISDIR(mode)) {
+    place.problem = output_reason(path, EISDIR);
+  } else if (destination == Destination::kRegular) {
+    place.problem = "it is not a regular file, which it has to be";
+  } else if (place.own_descriptor < 0 && !S_ISCHR(mode)) {
+    place.problem = fmt::format("it is a {}, which is not written to; name a regular file, or /dev/stdout",
+                                S_ISFIFO(mode)  ? "FIFO"
+                                : S_ISBLK(mode) ? "block device"
+                                                : "socket");
   }
-  return target.string();
-}
-
-/// Whether there is something under the name that is no regular file.
-bool is_special(const string& path) {
-  struct stat status {};
-  return stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+  return place;
 }
 
 mode_t mode_of(Readers readers) {
@@ -65,145 +57,319 @@ mode_t mode_of(Readers readers) {
   return 0666 & ~mask;
 }
 
-int open_aside(const string& target, string& aside, Readers readers = Readers::kOwner) {
-  aside = (fs::path(folder_of(target)) / ".offramp-XXXXXX").string();
-  const int file = mkostemp(aside.data(), O_CLOEXEC);
-  if (file < 0) return file;
-  struct stat old {};
-  const bool replaces = stat(target.c_str(), &old) == 0;
-  (void)fchmod(file, replaces ? old.st_mode & 0777 : mode_of(readers));
+/// A new file in the folder of the place. name: the one that it got.
+OpenFile open_aside(const Place& place, string& name, Readers readers, int flags = 0) {
+  OpenFile file;
+  for (int i = 0; i < kMostAttempts && !file.is_open(); ++i) {
+    name = name_aside();
+    file = OpenFile(openat(place.folder.get(), name.c_str(),
+                           O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | flags, S_IRUSR | S_IWUSR));
+    if (!file.is_open() && errno != EEXIST) return file;
+  }
+  if (!file.is_open()) return file;
+  const bool keeps_mode = place.exists && place.status.st_uid == geteuid();
+  const mode_t mode = keeps_mode ? place.status.st_mode & 0777 : mode_of(readers);
+  if (mode != (S_IRUSR | S_IWUSR)) (void)fchmod(file.get(), mode);
   return file;
 }
 
-/// The last file aside. It stays when that has got its name: nothing else has this one.
-std::array<char, PATH_MAX> unfinished_path{};
-
-/// A signal handler sees the whole name, or none.
-void note_unfinished(const string& aside) {
-  if (aside.empty() || aside.size() >= unfinished_path.size()) return;
-  unfinished_path.front() = '\0';
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  std::copy(aside.begin() + 1, aside.end(), unfinished_path.begin() + 1);
-  *(unfinished_path.begin() + aside.size()) = '\0';
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  unfinished_path.front() = aside.front();
+OpenFile open_in_place(const Place& place) {
+  if (place.own_descriptor >= 0) return OpenFile(fcntl(place.own_descriptor, F_DUPFD_CLOEXEC, 0));
+  // Not blocking: opening a serial line may wait for the other end.
+  OpenFile file(openat(place.folder.get(), place.name.c_str(),
+                       O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat status {};
+  if (file.is_open() && (fstat(file.get(), &status) != 0 || !S_ISCHR(status.st_mode))) {
+    errno = EBUSY;  // replaced since it was looked at
+    return {};
+  }
+  if (file.is_open()) (void)fcntl(file.get(), F_SETFL, fcntl(file.get(), F_GETFL) & ~O_NONBLOCK);
+  return file;
 }
+
+/// A path that a signal handler may unlink. The handler sees the whole path, or none.
+class NotedName {
+ public:
+  void note(const string& path) {
+    if (path.empty() || path.size() >= path_.size()) return;
+    forget();
+    std::copy(path.begin() + 1, path.end(), path_.begin() + 1);
+    path_[path.size()] = '\0';
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    path_.front() = path.front();
+  }
+  void forget() {
+    path_.front() = '\0';
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  void remove() {
+    if (path_.front() != '\0') (void)unlink(path_.data());
+  }
+
+ private:
+  std::array<char, PATH_MAX> path_{};
+};
+
+/// Stays noted when the file has got its name: no other file has this one.
+NotedName unfinished_file;
+NotedName held_lock;
 
 std::atomic<pid_t> loser = 0;
 
-string reason(const string& path, int error) {
-  if (error == ENOENT || error == ENOTDIR)
-    return fmt::format("there is no folder {}", in_quotes(folder_of(path)));
-  if (error == EISDIR) return "it is a folder";
-  return std::strerror(error);
+/// While it exists, SIGXFSZ is blocked in this thread. At the end the signal of a write that failed is taken
+/// away.
+class WithoutSizeSignal {
+ public:
+  WithoutSizeSignal() {
+    sigemptyset(&signal_);
+    sigaddset(&signal_, SIGXFSZ);
+    sigset_t pending;
+    sigemptyset(&pending);
+    (void)sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
+    (void)pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+  }
+  ~WithoutSizeSignal() {
+    const int error = errno;
+    const timespec at_once{};
+    if (error == EFBIG && !was_pending_) (void)sigtimedwait(&signal_, nullptr, &at_once);
+    (void)pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = error;
+  }
+  WithoutSizeSignal(const WithoutSizeSignal&) = delete;
+  WithoutSizeSignal& operator=(const WithoutSizeSignal&) = delete;
+
+ private:
+  sigset_t signal_;
+  sigset_t before_;
+  bool was_pending_ = false;
+};
+
+/// A regular file of this user. errno says why there is none.
+OpenFile open_own(const Place& place, int flags) {
+  OpenFile file(openat(place.folder.get(), place.name.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat status {};
+  if (!file.is_open()) return file;
+  if (fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid()) return file;
+  errno = EPERM;
+  return {};
 }
 
-string marked_contents(const string& path, std::string_view mark) {
-  std::ifstream file(path, std::ios::binary);
-  string contents(kMarkWithin, '\0');
-  file.read(contents.data(), static_cast<std::streamsize>(contents.size()));
-  contents.resize(static_cast<std::size_t>(file.gcount()));
-  if (contents.find(mark) == string::npos) return {};
-  contents.append(std::istreambuf_iterator<char>(file), {});
-  return contents;
+string marked_contents(const Place& place, std::string_view mark) {
+  const OpenFile file = open_own(place, O_RDONLY);
+  string contents;
+  std::array<char, kMarkWithin> block{};
+  while (file.is_open()) {
+    const ssize_t got = read(file.get(), block.data(), block.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    const bool was_marked = contents.size() >= kMarkWithin;
+    contents.append(block.data(), static_cast<std::size_t>(got));
+    if (!was_marked && contents.size() >= kMarkWithin &&
+        contents.substr(0, kMarkWithin).find(mark) == string::npos)
+      return {};
+  }
+  return contents.substr(0, kMarkWithin).find(mark) == string::npos ? string() : contents;
 }
+
+/// One process after the other. The lock is a file of this user's, which others cannot open: whoever may read
+/// a folder may also lock it, and keep it locked. It is removed by each process that had it.
+class RewriteLock {
+ public:
+  RewriteLock(const Place& place, std::string_view mark)
+      : folder_(place.folder.get()),
+        name_(fmt::format(".offramp-{:016x}", std::hash<string>()(fmt::format("{}\n{}", place.name, mark)))) {
+    for (int i = 0; i < kMostWaits; ++i) {
+      OpenFile file(openat(folder_, name_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+                           S_IRUSR | S_IWUSR));
+      struct stat opened {};
+      struct stat named {};
+      if (!file.is_open() || fstat(file.get(), &opened) != 0 || opened.st_uid != geteuid()) return;
+      while (flock(file.get(), LOCK_EX) != 0) {
+        if (errno != EINTR) return;  // a file system without locks: the last one to write wins
+      }
+      // The one who had it before may have removed it.
+      if (fstatat(folder_, name_.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+          named.st_ino == opened.st_ino && named.st_dev == opened.st_dev) {
+        file_ = std::move(file);
+        held_lock.note(place.path_of(name_));
+        return;
+      }
+    }
+  }
+  ~RewriteLock() {
+    if (!file_.is_open()) return;
+    held_lock.forget();
+    (void)unlinkat(folder_, name_.c_str(), 0);
+  }
+  RewriteLock(const RewriteLock&) = delete;
+  RewriteLock& operator=(const RewriteLock&) = delete;
+
+ private:
+  static constexpr int kMostWaits = 1 << 20;  // more than there are ranks
+  int folder_;
+  string name_;
+  OpenFile file_;
+};
 
 }  // namespace
 
-string output_target(const string& path) {
-  std::error_code error;
-  if (is_special(path)) return {};
-  const fs::path target = fs::weakly_canonical(fs::absolute(resolved(path), error), error);
-  return error ? path : target.string();
+OpenFile& OpenFile::operator=(OpenFile&& other) noexcept {
+  std::swap(file_, other.file_);
+  return *this;
 }
 
-string output_problem(const string& path) {
-  const string target = resolved(path);
-  struct stat status {};
-  if (stat(target.c_str(), &status) == 0) {
-    if (S_ISDIR(status.st_mode)) return reason(path, EISDIR);
-    if (access(target.c_str(), W_OK) != 0) return reason(path, errno);
-    if (!S_ISREG(status.st_mode)) return {};
+OpenFile::~OpenFile() {
+  if (file_ >= 0) close(file_);
+}
+
+int OpenFile::release() {
+  return std::exchange(file_, -1);
+}
+
+ssize_t write_or_fail(int file, const void* data, std::size_t bytes) {
+  const WithoutSizeSignal guard;
+  return ::write(file, data, bytes);
+}
+
+ssize_t pwrite_or_fail(int file, const void* data, std::size_t bytes, off_t offset) {
+  const WithoutSizeSignal guard;
+  return ::pwrite(file, data, bytes, offset);
+}
+
+string output_target(const string& path) {
+  const Place place = find_place(path);
+  if (!place.problem.empty()) return path;
+  if (!place.is_regular()) return {};
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::canonical(
+      place.folder_path.empty() ? std::filesystem::path(".") : std::filesystem::path(place.folder_path),
+      error);
+  return error ? place.path() : (folder / place.name).string();
+}
+
+bool is_stream(const string& path) {
+  const Place place = find_place(path);
+  return place.problem.empty() && !place.is_regular() && !S_ISDIR(place.status.st_mode);
+}
+
+string output_problem(const string& path, Destination destination) {
+  const Place place = place_of(path, destination);
+  if (!place.problem.empty()) return place.problem;
+  if (place.own_descriptor >= 0) {
+    const bool writes = (fcntl(place.own_descriptor, F_GETFL) & O_ACCMODE) != O_RDONLY;
+    return writes ? string() : output_reason(path, EBADF);
   }
+  if (place.exists && faccessat(place.folder.get(), place.name.c_str(), W_OK, AT_EACCESS) != 0)
+    return output_reason(path, errno);
+  if (!place.is_regular()) return {};
   string aside;
-  const int file = open_aside(target, aside);
-  if (file < 0) return reason(target, errno);
-  close(file);
-  unlink(aside.c_str());
+  const OpenFile file = open_aside(place, aside, Readers::kOwner);
+  if (!file.is_open()) return output_reason(path, errno);
+  (void)unlinkat(place.folder.get(), aside.c_str(), 0);
   return {};
 }
 
 Result<OutputFile> OutputFile::create(const string& path, Readers readers) {
-  const string target = resolved(path);
+  Place place = place_of(path, Destination::kStream);
+  if (!place.problem.empty()) return Result<OutputFile>::failure(place.problem);
   string aside;
-  const bool special = is_special(target);
-  const int file = special ? open(target.c_str(), O_WRONLY | O_CLOEXEC) : open_aside(target, aside, readers);
-  if (file < 0) return Result<OutputFile>::failure(reason(target, errno));
-  return OutputFile(target, special ? string() : aside, file);
+  OpenFile file = place.is_regular() ? open_aside(place, aside, readers) : open_in_place(place);
+  if (!file.is_open()) return Result<OutputFile>::failure(output_reason(path, errno));
+  return OutputFile(std::move(place.folder), place.path(), std::move(aside), std::move(file));
 }
 
-Result<OutputFile> OutputFile::resume(const string& path, const string& aside) {
-  const string target = resolved(path);
-  const int file = open((aside.empty() ? target : aside).c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (file < 0 && errno == ENOENT)
-    return Result<OutputFile>::failure("rank 0's file is not here; the folder has to be shared by all hosts");
-  if (file < 0) return Result<OutputFile>::failure(reason(target, errno));
-  return OutputFile(target, aside, file);
-}
-
-OutputFile::OutputFile(string target, string aside, int file)
-    : target_(std::move(target)), aside_(std::move(aside)), file_(file) {
-  note_unfinished(aside_);
+OutputFile::OutputFile(OpenFile folder, string target, string aside, OpenFile file)
+    : folder_(std::move(folder)),
+      target_(std::move(target)),
+      aside_(std::move(aside)),
+      file_(std::move(file)) {
+  if (!aside_.empty()) unfinished_file.note((std::filesystem::path(target_).parent_path() / aside_).string());
 }
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
-    : target_(std::move(other.target_)),
+    : folder_(std::move(other.folder_)),
+      target_(std::move(other.target_)),
       aside_(std::exchange(other.aside_, {})),
-      file_(std::exchange(other.file_, -1)),
+      file_(std::move(other.file_)),
       problem_(std::move(other.problem_)) {}
 
 OutputFile::~OutputFile() {
   close_file();
-  if (!aside_.empty()) unlink(aside_.c_str());
+  if (!aside_.empty()) (void)unlinkat(folder_.get(), aside_.c_str(), 0);
 }
 
 void OutputFile::write(std::string_view text) {
   while (problem_.empty() && !text.empty()) {
-    const ssize_t n = ::write(file_, text.data(), text.size());
+    const ssize_t n = write_or_fail(file_.get(), text.data(), text.size());
     if (n >= 0) {
       text.remove_prefix(static_cast<std::size_t>(n));
     } else if (errno != EINTR) {
-      problem_ = reason(target_, errno);
+      problem_ = output_reason(target_, errno);
     }
   }
 }
 
-/// Some file systems say only now that the disk is full.
+/// Some file systems report only now that the disk is full.
 void OutputFile::close_file() {
-  const int file = std::exchange(file_, -1);
-  if (file >= 0 && close(file) != 0 && errno != EINTR && problem_.empty()) problem_ = reason(target_, errno);
+  const int file = file_.release();
+  if (file >= 0 && close(file) != 0 && errno != EINTR && problem_.empty())
+    problem_ = output_reason(target_, errno);
 }
 
 string OutputFile::finish() {
   close_file();
   if (problem_.empty() && !aside_.empty()) {
-    if (rename(aside_.c_str(), target_.c_str()) == 0) {
+    const string name = std::filesystem::path(target_).filename().string();
+    if (renameat(folder_.get(), aside_.c_str(), folder_.get(), name.c_str()) == 0) {
       aside_.clear();
     } else {
-      problem_ = reason(target_, errno);
+      problem_ = output_reason(target_, errno);
     }
   }
   return problem_;
 }
 
-string OutputFile::leave(string& aside) {
-  close_file();
-  if (problem_.empty()) aside = std::exchange(aside_, {});
-  return problem_;
+Result<OpenFile> open_named_output(const string& path, bool appends) {
+  using Opened = Result<OpenFile>;
+  const Place place = place_of(path, Destination::kStream);
+  if (!place.problem.empty()) return Opened::failure(place.problem);
+  if (!place.is_regular()) {
+    OpenFile file = open_in_place(place);
+    return file.is_open() ? Opened(std::move(file)) : Opened::failure(output_reason(path, errno));
+  }
+  string aside;
+  OpenFile file = open_aside(place, aside, Readers::kOwner, appends ? O_APPEND : 0);
+  if (!file.is_open()) return Opened::failure(output_reason(path, errno));
+  if (renameat(place.folder.get(), aside.c_str(), place.folder.get(), place.name.c_str()) == 0)
+    return Opened(std::move(file));
+  const int error = errno;
+  (void)unlinkat(place.folder.get(), aside.c_str(), 0);
+  return Opened::failure(output_reason(path, error));
+}
+
+Result<OpenFile> join_named_output(const string& path) {
+  using Opened = Result<OpenFile>;
+  for (int i = 0; i < kMostAttempts; ++i) {
+    const Place place = place_of(path, Destination::kStream);
+    if (!place.problem.empty()) return Opened::failure(place.problem);
+    if (!place.is_regular()) return open_named_output(path);
+    OpenFile file = open_own(place, O_WRONLY | O_APPEND);
+    if (!file.is_open() && errno == EPERM) return Opened::failure("it is a file of another user");
+    // Several ranks may create it at the same time.
+    if (!file.is_open() && errno == ENOENT)
+      file = OpenFile(openat(place.folder.get(), place.name.c_str(),
+                             O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                             S_IRUSR | S_IWUSR));
+    if (file.is_open()) return Opened(std::move(file));
+    if (errno != EEXIST) return Opened::failure(output_reason(path, errno));
+  }
+  return Opened::failure(output_reason(path, EEXIST));
 }
 
 void unlink_unfinished() {
-  if (unfinished_path.front() != '\0') (void)unlink(unfinished_path.data());
+  unfinished_file.remove();
+  held_lock.remove();
 }
 
 string write_output(const string& path, std::string_view text, Readers readers) {
@@ -223,6 +389,10 @@ void remember_loss(const string& line) {
 
 }  // namespace
 
+string cannot_write(const string& path, const string& problem) {
+  return problem.empty() ? string() : fmt::format("cannot write {}: {}", printable(path), problem);
+}
+
 void tell_lost(std::string_view what, const string& path, const string& problem) {
   remember_loss(fmt::format("offramp: cannot write the {} to {}: {}\n", what, in_quotes(path), problem));
 }
@@ -237,15 +407,11 @@ bool output_lost() {
 
 string rewrite_output(const string& path, std::string_view mark,
                       const std::function<string(const string&)>& rewrite) {
-  const string target = resolved(path);
-  if (is_special(target)) return {};
-  // A lock of the folder, which stays where the file is replaced. Where there are no locks, the last one
-  // wins.
-  const int folder = open(folder_of(target).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder >= 0) (void)flock(folder, LOCK_EX);
-  string problem = write_output(path, rewrite(marked_contents(target, mark)));
-  if (folder >= 0) close(folder);
-  return problem;
+  const Place place = place_of(path, Destination::kStream);
+  if (!place.problem.empty()) return place.problem;
+  if (!place.is_regular()) return {};
+  const RewriteLock lock(place, mark);
+  return write_output(path, rewrite(marked_contents(place, mark)));
 }
 
 }  // namespace offramp

@@ -2,15 +2,13 @@
 // end. Sizes of collectives, regions and groups are as Score-P writes them, so that what reads its archives
 // reads these.
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <map>
 
 #include "lib/configuration/names.hpp"
+#include "lib/configuration/output_folder.hpp"
 #include "lib/configuration/registry.hpp"
 #include "lib/otf2/archive.hpp"
 #include "lib/otf2/library.hpp"
@@ -269,17 +267,20 @@ class Writer {
 }  // namespace
 
 std::string write_archive(const Timeline& timeline, const std::string& program, const std::string& folder) {
-  if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
-    return fmt::format("cannot make {}: {}", in_quotes(folder), std::strerror(errno));
+  const auto unwritten = [&folder](const std::string& problem) {
+    return problem.empty() ? problem : fmt::format("cannot write {}: {}", in_quotes(folder), problem);
+  };
+  Result<OutputFolder> output = OutputFolder::create(folder);
+  if (!output) return unwritten(output.error());
   listen();
   constexpr std::uint64_t kChunk = std::uint64_t{1} << 20U;
-  ArchiveHandle archive(OTF2_Archive_Open(folder.c_str(), "traces", OTF2_FILEMODE_WRITE, kChunk, 4 * kChunk,
-                                          OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE));
-  if (archive == nullptr) return text_of(OTF2_ERROR_INVALID);
+  ArchiveHandle archive(OTF2_Archive_Open(output->path().c_str(), "traces", OTF2_FILEMODE_WRITE, kChunk,
+                                          4 * kChunk, OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE));
+  if (archive == nullptr) return unwritten(text_of(OTF2_ERROR_INVALID));
   std::string problem = Writer(timeline, archive.get()).write(program);
   const OTF2_ErrorCode code = OTF2_Archive_Close(archive.release());
   if (problem.empty() && code != OTF2_SUCCESS) problem = text_of(code);
-  return problem.empty() ? problem : fmt::format("cannot write {}: {}", in_quotes(folder), problem);
+  return unwritten(problem.empty() ? output->finish() : problem);
 }
 
 std::string write_program(const trace::Program& program, const std::string& folder,

@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 
+#include "lib/configuration/names.hpp"
 #include "lib/trace/lines.hpp"
 #include "lib/trace/made_events.hpp"
 #include "lib/trace/openers.hpp"
@@ -224,7 +225,7 @@ std::string add_layer(const std::vector<std::string_view>& words, Workload& work
     const auto collective =
         collective_in(words[first + 1], i == 2 ? Group::kData : Group::kTensor, workload.leaves_out);
     const auto bytes = number_in<std::uint64_t>(words[first + 2]);
-    if (!collective) return fmt::format("there is no collective {}", words[first + 1].substr(0, 40));
+    if (!collective) return fmt::format("there is no collective {}", printable(words[first + 1], 40));
     if (!time || !bytes) return "a time or a size is no number";
     *steps[i] = {*time, *collective};
     steps[i]->collective.bytes = *bytes;

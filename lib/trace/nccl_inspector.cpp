@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "lib/configuration/names.hpp"
 #include "lib/trace/lines.hpp"
 #include "lib/trace/made_events.hpp"
 #include "lib/trace/nccl_ranks.hpp"
@@ -188,7 +189,7 @@ class InspectorRank {
     const auto number = number_at(object, "coll_sn");
     const auto bytes = number_at(object, "coll_msg_size_bytes");
     if (!operation || *operation == OperationKind::kSend)
-      return fmt::format("there is no collective {}", name);
+      return fmt::format("there is no collective {}", printable(name));
     if (!number || !bytes) return fmt::format("{}: its coll_sn or coll_msg_size_bytes makes no sense", name);
     records.push_back(
         {.operation = *operation, .communicator = member.communicator, .number = *number, .bytes = *bytes});

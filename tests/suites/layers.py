@@ -24,7 +24,7 @@ ALLOWED = {
     "lib/dpu_protocol": ("lib/dpu_protocol/", *GROUND),
     "lib/dpu_service": ("lib/dpu_service/", "lib/dpu_protocol/", "offramp/dpu/", *GROUND),
     "lib/tinsel_threads": ("lib/tinsel_threads/", "simulators/tinsel/", "offramp/tinsel.h", *GROUND),
-    "lib/recording": ("lib/recording/", *INTERFACE),
+    "lib/recording": ("lib/recording/", "lib/configuration/output_file.hpp", *INTERFACE),
     "lib/configuration": ("lib/configuration/", "simulators/model/", "simulators/network/", *INTERFACE),
     "lib/engine": ("lib/engine/", "lib/configuration/", "lib/fabric/", "lib/recording/", "simulators/model/", *INTERFACE),
     "lib/live_clock": ("lib/live_clock/", "lib/engine/", "lib/fabric/", "simulators/model/", *INTERFACE),
