@@ -14,8 +14,8 @@
 #include <optional>
 #include <sstream>
 
+#include "lib/base/trial_process.hpp"
 #include "lib/configuration/names.hpp"
-#include "lib/configuration/trial_process.hpp"
 
 namespace offramp::tool {
 namespace {

@@ -10,9 +10,13 @@ namespace offramp::tool {
 /// limit of address space allow.
 double available_memory();
 
+/// Lets an allocation fail when this process has taken what is available, so that a command ends with a
+/// message before the kernel ends it, or another process in its place.
+void limit_memory();
+
 /// Runs a simulation at a few smaller numbers of ranks, each in a process of its own, and extrapolates.
-/// Throws Misuse if it needs more memory than is available, with the number of ranks that would fit. Does
-/// nothing for fewer than 8192 ranks, or where the trials do not end. what: for the message, as in "alltoall
+/// Throws Misuse if it needs more memory than is available, with the number of ranks that would fit. Tries
+/// nothing if a message between each two ranks fits, and decides nothing if the trials do not end. what: for the message, as in "alltoall
 /// over host". run: simulates so many ranks.
 void check_memory(const std::string& what, int ranks, const std::function<void(int ranks)>& run);
 

@@ -333,7 +333,8 @@ int write_plot(const PredictOptions& options, const Setup& setup, const std::vec
 }
 
 /// Refuses what this machine has not enough memory for, by the point of most ranks.
-void refuse_too_large(const Setup& setup, const std::vector<Operation>& points, const PredictOptions& options) {
+void refuse_too_large(const Setup& setup, const std::vector<Operation>& points,
+                      const PredictOptions& options) {
   const auto most = std::max_element(
       points.begin(), points.end(), [](const Operation& a, const Operation& b) { return a.ranks < b.ranks; });
   for (const BackendDescription* backend : setup.backends) {

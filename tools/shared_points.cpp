@@ -30,8 +30,8 @@
 #include <set>
 #include <utility>
 
+#include "lib/base/output_file.hpp"
 #include "lib/configuration/names.hpp"
-#include "lib/configuration/output_file.hpp"
 #include "offramp/kernel/hash.hpp"
 #include "offramp/version.hpp"
 #include "tools/replay_output.hpp"

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "lib/base/output_file.hpp"
 #include "lib/configuration/configuration.hpp"
-#include "lib/configuration/output_file.hpp"
 
 namespace offramp::tool {
 
@@ -24,6 +24,9 @@ enum ExitCode : int {
   kNotFound = 127,  // the program, or mpirun
   kInterrupted = 130,
 };
+
+/// The whole command, given the words of its command line. Returns the exit code of the process.
+int run_command_line(const std::vector<std::string>& words);
 
 struct RunOptions {
   int ranks = 0;                    // 0: mpirun decides

@@ -10,8 +10,8 @@
 #include <cstring>
 #include <set>
 
+#include "lib/base/output_file.hpp"
 #include "lib/configuration/names.hpp"
-#include "lib/configuration/output_file.hpp"
 
 namespace offramp {
 namespace {

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <iterator>
 
+#include "lib/base/output_file.hpp"
 #include "lib/configuration/configuration_keys.hpp"
 #include "lib/configuration/names.hpp"
-#include "lib/configuration/output_file.hpp"
 
 namespace offramp {
 namespace {

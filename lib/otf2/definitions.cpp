@@ -10,8 +10,8 @@
 #include <optional>
 #include <vector>
 
+#include "lib/base/trial_process.hpp"
 #include "lib/configuration/names.hpp"
-#include "lib/configuration/trial_process.hpp"
 #include "lib/otf2/library.hpp"
 
 namespace offramp::otf2 {

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <map>
 
+#include "lib/base/output_folder.hpp"
 #include "lib/configuration/names.hpp"
-#include "lib/configuration/output_folder.hpp"
 #include "lib/configuration/registry.hpp"
 #include "lib/otf2/archive.hpp"
 #include "lib/otf2/library.hpp"

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "lib/configuration/output_file.hpp"
+#include "lib/base/output_file.hpp"
 
 namespace offramp::recording {
 

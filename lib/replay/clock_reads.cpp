@@ -6,7 +6,7 @@
 #include <fstream>
 #include <limits>
 
-#include "lib/configuration/output_file.hpp"
+#include "lib/base/output_file.hpp"
 #include "lib/recording/bytes.hpp"
 
 namespace offramp {

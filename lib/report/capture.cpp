@@ -10,7 +10,7 @@
 #include <map>
 #include <tuple>
 
-#include "lib/configuration/output_file.hpp"
+#include "lib/base/output_file.hpp"
 
 namespace offramp {
 namespace {

@@ -5,8 +5,8 @@
 #include <array>
 #include <map>
 
+#include "lib/base/output_file.hpp"
 #include "lib/configuration/names.hpp"
-#include "lib/configuration/output_file.hpp"
 #include "lib/recording/reader.hpp"
 #include "lib/report/capture.hpp"
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "lib/configuration/output_file.hpp"
+#include "lib/base/output_file.hpp"
 #include "lib/trace/chakra.hpp"
 #include "lib/trace/chakra_format.hpp"
 #include "lib/trace/protobuf.hpp"

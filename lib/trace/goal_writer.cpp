@@ -8,7 +8,7 @@
 #include <iterator>
 #include <utility>
 
-#include "lib/configuration/output_file.hpp"
+#include "lib/base/output_file.hpp"
 #include "lib/recording/bytes.hpp"
 #include "lib/trace/goal.hpp"
 #include "lib/trace/goal_format.hpp"

@@ -7,8 +7,8 @@
 #include <iterator>
 #include <unordered_map>
 
-#include "lib/configuration/output_file.hpp"
-#include "lib/configuration/output_folder.hpp"
+#include "lib/base/output_file.hpp"
+#include "lib/base/output_folder.hpp"
 #include "lib/trace/smpi.hpp"
 #include "lib/trace/smpi_types.hpp"
 #include "lib/trace/walk.hpp"

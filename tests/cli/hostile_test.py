@@ -12,6 +12,7 @@ from cli_test import OFFRAMP, CliTest
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data/hostile"
 RING = "pattern:ring:4:8"
+DPU_CONFIG = ("explain", "config", "--backend", "dpu")
 ESC = "\033"
 
 
@@ -34,7 +35,7 @@ class Limited(CliTest):
         return sorted(path.name for path in self.folder.iterdir())
 
     def test_a_full_standard_output_is_a_lost_output(self):
-        for words in (("replay", RING, "--backend", "host", "--json"), ("info", "--json"), ("completion", "zsh"),
+        for words in (("replay", RING, "--backend", "host", "--json"), ("info", "--json"), ("completion", "bash"),
                       ("predict", "bcast", "--backend", "host", "--csv")):
             with self.subTest(words=words), open("/dev/full", "w", encoding="utf-8") as full:
                 done = self.limited(*words, limits={}, stdout=full)
@@ -70,7 +71,7 @@ class Files(CliTest):
         os.mkfifo(self.folder / "ff")
         for words in (("info", "ff"), ("replay", "ff", "--backend", "host"), ("check", "ff"), ("advise", "ff", "--quick"),
                       ("convert", "ff", "-o", "x", "--to", "goal"), ("scale", "ff", "--ranks", "8"), ("report", "ff"),
-                      ("replay", RING, "--backend", "host", "--algorithm", "ff"), ("dpu-config", "--topology", "ff")):
+                      ("replay", RING, "--backend", "host", "--network", "ff"), (*DPU_CONFIG, "topology=ff")):
             with self.subTest(words=words):
                 begin = time.monotonic()
                 done = subprocess.run([OFFRAMP, *words], cwd=self.folder, capture_output=True, text=True, timeout=20, check=False)
@@ -98,7 +99,7 @@ class Files(CliTest):
         self.assertIn("it has lines of rank 1048575, and none of rank 1", self.refused("replay", "big.txt", "--backend", "host"))
 
     def test_a_topology_that_crashes_hwloc_is_refused(self):
-        self.assertIn("hwloc cannot read the topology", self.refused("dpu-config", "--topology", DATA / "no_complete_cpuset.xml"))
+        self.assertIn("hwloc cannot read the topology", self.refused(*DPU_CONFIG, f"topology={DATA / 'no_complete_cpuset.xml'}"))
 
     def test_nothing_controls_the_terminal(self):
         (self.folder / "smpi.txt").write_text(f"0 init\n0 {ESC}]0;owned\007x 1\n")

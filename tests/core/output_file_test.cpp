@@ -1,4 +1,4 @@
-#include "lib/configuration/output_file.hpp"
+#include "lib/base/output_file.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "lib/configuration/output_folder.hpp"
+#include "lib/base/output_folder.hpp"
 
 namespace offramp {
 namespace {

@@ -1,4 +1,4 @@
-#include "lib/configuration/trial_process.hpp"
+#include "lib/base/trial_process.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
