@@ -70,8 +70,10 @@ int dispatch(std::vector<std::string> words) {
   return execute(line, *app.get_subcommands().front(), std::move(behind_dashes));
 }
 
+/// error: 0 if it is not known any more.
 int standard_output_lost(int error) {
-  complain(fmt::format("cannot write to standard output: {}", std::strerror(error)));
+  complain(error == 0 ? "cannot write to standard output"
+                      : fmt::format("cannot write to standard output: {}", std::strerror(error)));
   return kNotWritten;
 }
 
@@ -102,7 +104,7 @@ int run_command_line(const std::vector<std::string>& words) {
     const int code = dispatch(words);
     errno = 0;
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-    return standard_output_lost(errno != 0 ? errno : EIO);
+    return standard_output_lost(errno);
   } catch (const std::system_error& e) {
     if (std::ferror(stdout) != 0) return standard_output_lost(e.code().value());
     complain(e.what());

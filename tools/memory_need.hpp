@@ -16,8 +16,8 @@ void limit_memory();
 
 /// Runs a simulation at a few smaller numbers of ranks, each in a process of its own, and extrapolates.
 /// Throws Misuse if it needs more memory than is available, with the number of ranks that would fit. Tries
-/// nothing if a message between each two ranks fits, and decides nothing if the trials do not end. what: for the message, as in "alltoall
-/// over host". run: simulates so many ranks.
+/// nothing if a message between each two ranks fits, and decides nothing if the trials do not end. what: for
+/// the message, as in "alltoall over host". run: simulates so many ranks.
 void check_memory(const std::string& what, int ranks, const std::function<void(int ranks)>& run);
 
 /// The part of check_memory() that looks at figures: the memory of two trials, the second at twice the ranks

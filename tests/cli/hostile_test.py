@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from cli_test import OFFRAMP, CliTest
+from cli_test import OFFRAMP, CliTest, clean_environment
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data/hostile"
 RING = "pattern:ring:4:8"
@@ -21,15 +21,18 @@ def otf2_is_there():
                                                  capture_output=True, text=True, check=False).stderr
 
 
-class Limited(CliTest):
-    """Commands under limits of their own."""
-
-    def limited(self, *arguments, limits, stdout=subprocess.PIPE):
+class HostileTest(CliTest):
+    def tried(self, *arguments, seconds=60, limits=None, stdout=subprocess.PIPE):
+        """Runs the command with limits of its own. Fails if it takes longer than so many seconds."""
         def set_limits():
-            for which, value in limits.items():
+            for which, value in (limits or {}).items():
                 resource.setrlimit(which, (value, value))
-        return subprocess.run([OFFRAMP, *arguments], cwd=self.folder, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=60,
-                              check=False, preexec_fn=set_limits)  # pylint: disable=subprocess-popen-preexec-fn
+        return subprocess.run([OFFRAMP, *arguments], cwd=self.folder, env=clean_environment(), stdout=stdout, stderr=subprocess.PIPE,
+                              text=True, timeout=seconds, check=False, preexec_fn=set_limits)  # pylint: disable=subprocess-popen-preexec-fn
+
+
+class Limited(HostileTest):
+    """Commands under limits of their own."""
 
     def left(self):
         return sorted(path.name for path in self.folder.iterdir())
@@ -38,43 +41,47 @@ class Limited(CliTest):
         for words in (("replay", RING, "--backend", "host", "--json"), ("info", "--json"), ("completion", "bash"),
                       ("predict", "bcast", "--backend", "host", "--csv")):
             with self.subTest(words=words), open("/dev/full", "w", encoding="utf-8") as full:
-                done = self.limited(*words, limits={}, stdout=full)
+                done = self.tried(*words, stdout=full)
                 self.assertEqual(done.returncode, 74, done.stderr)
-                self.assertIn("cannot write to standard output: No space left on device", done.stderr)
+                self.assertIn("cannot write to standard output", done.stderr)
 
     def test_a_limit_of_file_sizes_is_an_error_and_leaves_nothing(self):
         for words in (("replay", "pattern:alltoall:16:8:10", "--backend", "cclo", "--trace", "t.json"),
                       ("convert", "pattern:alltoall:32:8:10", "-o", "y.goal", "--to", "goal")):
             with self.subTest(words=words):
-                done = self.limited(*words, limits={resource.RLIMIT_FSIZE: 20 << 10})
+                done = self.tried(*words, limits={resource.RLIMIT_FSIZE: 20 << 10})
                 self.assertEqual(done.returncode, 74, done.stderr)
                 self.assertIn("File too large", done.stderr)
                 self.assertEqual(self.left(), [])
 
     def test_too_little_memory_is_said(self):
-        done = self.limited("replay", "pattern:alltoall:1024:8:10", "--backend", "host", limits={resource.RLIMIT_AS: 300 << 20})
+        done = self.tried("replay", "pattern:alltoall:1024:8:10", "--backend", "host", limits={resource.RLIMIT_AS: 300 << 20})
         self.assertIn(done.returncode, (1, 2), done.stderr)
         self.assertIn("memory", done.stderr)
 
     @unittest.skipUnless(otf2_is_there(), "built without OTF2")
     def test_an_archive_that_does_not_fit_leaves_nothing(self):
         words = ("convert", "pattern:ring:8:8:2000", "-o", "otf", "--to", "otf2")
-        done = self.limited(*words, limits={resource.RLIMIT_FSIZE: 20 << 10})
+        done = self.tried(*words, limits={resource.RLIMIT_FSIZE: 20 << 10})
         self.assertEqual(done.returncode, 74, done.stderr)
         self.assertEqual(self.left(), [])
         self.offramp(*words)
-        self.offramp("check", "otf")
+        self.offramp("check", "otf/traces.otf2")
+        for path in (self.folder / "otf").rglob("*"):
+            self.assertEqual(path.stat().st_mode & 0o077, 0, path)
 
 
-class Files(CliTest):
+class Files(HostileTest):
     def test_a_fifo_is_refused_at_once(self):
         os.mkfifo(self.folder / "ff")
+        os.mkfifo(self.folder / "ff.xml")
         for words in (("info", "ff"), ("replay", "ff", "--backend", "host"), ("check", "ff"), ("advise", "ff", "--quick"),
                       ("convert", "ff", "-o", "x", "--to", "goal"), ("scale", "ff", "--ranks", "8"), ("report", "ff"),
-                      ("replay", RING, "--backend", "host", "--network", "ff"), (*DPU_CONFIG, "topology=ff")):
+                      ("replay", RING, "--backend", "host", "--network", "ff.xml"), (*DPU_CONFIG, "topology=ff"),
+                      ("calibrate", "--from", "ff")):
             with self.subTest(words=words):
                 begin = time.monotonic()
-                done = subprocess.run([OFFRAMP, *words], cwd=self.folder, capture_output=True, text=True, timeout=20, check=False)
+                done = self.tried(*words, seconds=20)
                 self.assertEqual(done.returncode, 2, done.stderr)
                 self.assertIn("regular file", done.stderr)
                 self.assertLess(time.monotonic() - begin, 10)
@@ -89,7 +96,7 @@ class Files(CliTest):
         bomb = DATA / "claims_many_events.rec"
         for words in (("replay", bomb, "--backend", "host"), ("check", bomb), ("convert", bomb, "-o", "x.goal", "--to", "goal"), ("info", bomb)):
             with self.subTest(words=words):
-                done = subprocess.run([OFFRAMP, *words], cwd=self.folder, capture_output=True, text=True, timeout=20, check=False)
+                done = self.tried(*words, seconds=20)
                 self.assertNotEqual(done.returncode, 0)
                 self.assertIn("events, which is more than a run makes", done.stdout + done.stderr)
         self.assertFalse((self.folder / "x.goal").exists())
@@ -110,7 +117,7 @@ class Files(CliTest):
                 self.assertIn("\\x1b", done.stderr)
 
 
-class Folder(CliTest):
+class Folder(HostileTest):
     """An offramp.toml that lies in the current folder."""
 
     def test_loads_no_code(self):
@@ -121,10 +128,10 @@ class Folder(CliTest):
         (self.folder / "offramp.toml").write_text('plugin_path = "/proc/self/cwd/plugins"\n')
         for words in (("info",), ("explain", "timing", "--backend", "host"), ("replay", RING, "--backend", "host"), ("completion", "bash")):
             with self.subTest(words=words):
-                done = subprocess.run([OFFRAMP, *words], cwd=self.folder, capture_output=True, text=True, timeout=60, check=False)
+                done = self.tried(*words)
                 self.assertNotIn("code runs", done.stderr)
                 if words[0] != "completion":
-                    self.assertIn("plugin_path loads code", done.stderr)
+                    self.assertIn("plugin_path loads code", done.stdout + done.stderr)
         self.assertIn("code runs", self.offramp("info", OFFRAMP_CONFIG="offramp.toml").stderr)
 
     def test_names_no_output_outside_of_it(self):
