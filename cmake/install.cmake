@@ -1,5 +1,25 @@
 # Installation, in four components that are packages of their own with CPack: library, tools, dev, doc; and a modulefile. What
 # is installed can be moved: pkg-config and the modulefile find the rest from where they are.
+set(PRODUCT ${INTERPOSERS} offramp-fabric-ucx ${SERVICES} offramp-tool offramp-measure)
+set(PRODUCT_FILES "")
+foreach(target ${PRODUCT})
+  list(APPEND PRODUCT_FILES "$<TARGET_FILE:${target}>")
+endforeach()
+if(TARGET offramp-manual)
+  list(APPEND PRODUCT offramp-manual)
+  list(APPEND PRODUCT_FILES ${MANUAL}/offramp.1)
+endif()
+# All that is installed, without tests and benchmarks.
+add_custom_target(offramp-product DEPENDS ${PRODUCT})
+# Before the first file is installed: half an installation is worse than none.
+install(CODE "
+  set(files \"${PRODUCT_FILES}\")
+  foreach(file IN LISTS files)
+    if(NOT EXISTS \"\${file}\")
+      message(FATAL_ERROR \"\${file} is not built yet, and nothing was installed. Run: cmake --build ${CMAKE_BINARY_DIR} --target offramp-product\")
+    endif()
+  endforeach()" ALL_COMPONENTS)
+
 file(RELATIVE_PATH PREFIX_FROM_PKGCONFIG /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 string(REGEX REPLACE "/$" "" PREFIX_FROM_PKGCONFIG "${PREFIX_FROM_PKGCONFIG}")
 foreach(name offramp ${SERVICES})

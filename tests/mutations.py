@@ -79,7 +79,7 @@ MUTATIONS = [
     Mutation("packages", "packages/", "packages have the dissector for Wireshark", "cmake/install.cmake",
              "install(DIRECTORY tools/wireshark DESTINATION ${CMAKE_INSTALL_DATADIR}/offramp COMPONENT tools)",
              "install(DIRECTORY tools/wireshark DESTINATION ${CMAKE_INSTALL_DATADIR}/wireshark COMPONENT tools)", ("all",)),
-    Mutation("hostile", "hostile/files are private", "only the owner reads outputs", "lib/configuration/output_file.cpp",
+    Mutation("hostile", "hostile/files are private", "only the owner reads outputs", "lib/base/output_file.cpp",
              "return S_IRUSR | S_IWUSR;", "return S_IRUSR | S_IWUSR | S_IRGRP;"),
     Mutation("layers", "layers/includes", "the engine knows nothing of the commands", "lib/engine/counters.cpp",
              '#include "lib/engine/counters.hpp"\n', '#include "lib/engine/counters.hpp"\n#include "tools/report.hpp"\n', ()),

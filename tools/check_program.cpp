@@ -1,5 +1,6 @@
 // offramp check of a recording, trace or pattern: whether its calls fit together, before any replay.
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -37,6 +38,8 @@ void print_text(const CheckOptions& options, const trace::Program& program, cons
 
 /// What is not there may be the name of a command.
 bool may_be_compiled(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) return false;
   std::string begin(4, ' ');
   std::ifstream file(path, std::ios::binary);
   return !file.read(begin.data(), 4) ||

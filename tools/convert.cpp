@@ -29,8 +29,10 @@ struct ConvertOptions {
 struct Format {
   std::string_view name;
   std::string (*write)(const trace::Program&, const std::string& path, std::vector<std::string>& unsaid);
-  /// Why it cannot be written there; null: it is a file.
+  /// Why it cannot be written there. Null if it is a file.
   std::string (*problem)(const std::string& path) = nullptr;
+  /// Other files lie beside it.
+  bool has_several_files = false;
 };
 
 /// One file, whatever the program was in.
@@ -40,10 +42,12 @@ std::string write_recording(const trace::Program& program, const std::string& pa
                                       : trace::write_recording(program, path);
 }
 
-constexpr std::array kFormats = {
-    Format{"recording", write_recording},   Format{"smpi", trace::write_smpi},
-    Format{"goal", trace::write_goal_text}, Format{"goal-binary", trace::write_goal_binary},
-    Format{"chakra", trace::write_chakra},  Format{"otf2", trace::write_otf2, trace::otf2_problem}};
+constexpr std::array kFormats = {Format{"recording", write_recording},
+                                 Format{"smpi", trace::write_smpi, nullptr, true},
+                                 Format{"goal", trace::write_goal_text},
+                                 Format{"goal-binary", trace::write_goal_binary},
+                                 Format{"chakra", trace::write_chakra, nullptr, true},
+                                 Format{"otf2", trace::write_otf2, trace::otf2_problem}};
 
 constexpr auto kNames = [] {
   std::array<std::string_view, kFormats.size()> names;
@@ -58,9 +62,11 @@ int convert(const ConvertOptions& options) try {
   if (format == kFormats.end())
     throw Misuse{fmt::format("--to: {} is no format{}", in_quotes(options.format),
                              suggestion(options.format, kNames))};
-  const std::string unwritable = format->problem == nullptr ? option_problem("--output", options.output)
-                                                            : option_problem("--output", options.output,
-                                                                             format->problem(options.output));
+  const Destination destination = format->has_several_files ? Destination::kRegular : Destination::kStream;
+  const std::string unwritable =
+      option_problem("--output", options.output,
+                     format->problem == nullptr ? output_problem(options.output, destination)
+                                                : format->problem(options.output));
   if (!unwritable.empty()) throw Misuse{unwritable};
   const Played played(options.file, false);
   std::vector<std::string> unsaid;

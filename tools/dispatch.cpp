@@ -1,14 +1,20 @@
 // The `offramp` command: reads the command line, and leaves the rest to the subcommand that it names.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <new>
+#include <system_error>
 
+#include "lib/base/output_file.hpp"
 #include "lib/configuration/names.hpp"
 #include "tools/command.hpp"
+#include "tools/memory_need.hpp"
 #include "tools/words.hpp"
 
 namespace offramp::tool {
@@ -30,6 +36,7 @@ int execute(CommandLine& line, const CLI::App& used, std::vector<std::string> be
   std::vector<std::string> rest = used.remaining();
   const CommandDescription& command = line.used_description();
   if (!command.runs_program) {
+    limit_memory();
     rest.insert(rest.end(), behind_dashes.begin(), behind_dashes.end());
     if (!rest.empty()) return refuse(fmt::format("unexpected argument {}", in_quotes(rest.front())));
     return line.execute({});
@@ -63,14 +70,47 @@ int dispatch(std::vector<std::string> words) {
   return execute(line, *app.get_subcommands().front(), std::move(behind_dashes));
 }
 
+/// error: 0 if it is not known any more.
+int standard_output_lost(int error) {
+  complain(error == 0 ? "cannot write to standard output"
+                      : fmt::format("cannot write to standard output: {}", std::strerror(error)));
+  return kNotWritten;
+}
+
+/// Ends the process, whichever thread is out of memory: an exception could not leave a worker's thread. The
+/// message needs no memory.
+[[noreturn]] void on_no_memory() {
+  constexpr std::string_view kLine =
+      "offramp: there is not enough memory for this; fewer ranks, fewer bytes or fewer events need less\n";
+  (void)!write(STDERR_FILENO, kLine.data(), kLine.size());
+  unlink_unfinished();
+  _exit(kBroken);
+}
+
+/// Makes a file that grows beyond `ulimit -f` an error of write(), EFBIG. Programs that are started from here
+/// have the signal as it was, because a handler does not outlive exec().
+void survive_limit_of_file_sizes() {
+  struct sigaction old {};
+  if (sigaction(SIGXFSZ, nullptr, &old) == 0 && old.sa_handler == SIG_DFL)
+    (void)std::signal(SIGXFSZ, [](int) {});
+}
+
 }  // namespace
 
 int run_command_line(const std::vector<std::string>& words) {
+  std::set_new_handler(on_no_memory);
+  survive_limit_of_file_sizes();
   try {
     const int code = dispatch(words);
+    errno = 0;
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-    complain(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
-    return kNotWritten;
+    return standard_output_lost(errno);
+  } catch (const std::system_error& e) {
+    if (std::ferror(stdout) != 0) return standard_output_lost(e.code().value());
+    complain(e.what());
+    return kBroken;
+  } catch (const std::bad_alloc&) {
+    on_no_memory();
   } catch (const std::exception& e) {
     complain(e.what());
     return kBroken;

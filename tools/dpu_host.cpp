@@ -1,13 +1,21 @@
 #include "tools/dpu_host.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <hwloc.h>
 #include <hwloc/distances.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <iterator>
+#include <optional>
+#include <sstream>
+
+#include "lib/base/trial_process.hpp"
+#include "lib/configuration/names.hpp"
 
 namespace offramp::tool {
 namespace {
@@ -99,9 +107,7 @@ void add_distances(const Topology& topology, std::vector<std::string>& words) {
   hwloc_distances_release(topology.get(), distances);
 }
 
-}  // namespace
-
-DpuHost look_at_dpu_host(const std::string& xml) {
+DpuHost look_at(const std::string& xml) {
   DpuHost found;
   const Topology topology(xml);
   const std::string what = xml.empty() ? "this machine" : xml;
@@ -123,6 +129,38 @@ DpuHost look_at_dpu_host(const std::string& xml) {
   }
   add_cores(topology, found.words);
   add_distances(topology, found.words);
+  return found;
+}
+
+}  // namespace
+
+/// A file is read in another process, because hwloc crashes on some that are damaged. Its answer is the
+/// error, or the words with a zero byte between them.
+DpuHost look_at_dpu_host(const std::string& xml) {
+  if (xml.empty()) return look_at(xml);
+  DpuHost found;
+  constexpr unsigned kSeconds = 10;
+  constexpr char kError = '!';
+  struct stat status {};
+  if (stat(xml.c_str(), &status) != 0) {
+    found.error = fmt::format("cannot read {}: {}", printable(xml), std::strerror(errno));
+  } else if (!S_ISREG(status.st_mode)) {
+    found.error = fmt::format("cannot read {}: it is no regular file", printable(xml));
+  }
+  if (!found.error.empty()) return found;
+  const std::optional<std::string> answer = in_trial_process(kSeconds, [&xml] {
+    const DpuHost read = look_at(xml);
+    return read.error.empty() ? fmt::format("{}", fmt::join(read.words, std::string_view("\0", 1)))
+                              : kError + read.error;
+  });
+  if (!answer) {
+    found.error = fmt::format("hwloc cannot read the topology of {}", printable(xml));
+  } else if (answer->starts_with(kError)) {
+    found.error = answer->substr(1);
+  } else {
+    std::istringstream lines(*answer);
+    for (std::string line; std::getline(lines, line, '\0');) found.words.push_back(line);
+  }
   return found;
 }
 

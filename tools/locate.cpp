@@ -14,8 +14,23 @@
 namespace offramp::tool {
 namespace fs = std::filesystem;
 
+std::string without_controls(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    // The second byte of U+0080 to U+009F, which some terminals obey as they obey ESC.
+    const bool is_c1 = byte >= 0x80 && byte < 0xa0 && i > 0 && text[i - 1] == '\xc2';
+    if ((byte < ' ' && byte != '\n' && byte != '\t') || byte == 0x7f || is_c1) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
 void complain(std::string_view text) {
-  fmt::print(stderr, "offramp: {}\n", text);
+  fmt::print(stderr, "offramp: {}\n", without_controls(text));
 }
 
 std::string option_problem(std::string_view option, const std::string& path) {

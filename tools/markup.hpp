@@ -6,7 +6,8 @@
 
 namespace offramp::tool {
 
-/// As text or as the value of an attribute in quotes: no markup is left, and no control characters.
+/// For text, or for the value of an attribute in quotes. Leaves no markup, and no control characters but the
+/// end of a line, which separates words outside of <pre>.
 inline std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -27,7 +28,7 @@ inline std::string escaped(std::string_view text) {
         out += "&#39;";
         break;
       default:
-        out += static_cast<unsigned char>(c) < ' ' || c == 0x7f ? ' ' : c;
+        out += (static_cast<unsigned char>(c) < ' ' && c != '\n') || c == 0x7f ? ' ' : c;
     }
   }
   return out;

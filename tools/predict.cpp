@@ -16,6 +16,7 @@
 #include "lib/report/words.hpp"
 #include "lib/report/write_report.hpp"
 #include "tools/command.hpp"
+#include "tools/memory_need.hpp"
 #include "tools/plot.hpp"
 #include "tools/progress.hpp"
 #include "tools/question.hpp"
@@ -333,6 +334,23 @@ int write_plot(const PredictOptions& options, const Setup& setup, const std::vec
   return write_file(options.svg, svg(plot));
 }
 
+/// Refuses what this machine has not enough memory for, by the point of most ranks.
+void refuse_too_large(const Setup& setup, const std::vector<Operation>& points,
+                      const PredictOptions& options) {
+  const auto most = std::max_element(
+      points.begin(), points.end(), [](const Operation& a, const Operation& b) { return a.ranks < b.ranks; });
+  for (const BackendDescription* backend : setup.backends) {
+    check_memory(fmt::format("{} over {}", options.asked.operation, backend->name), most->ranks,
+                 [&](int ranks) {
+                   Operation trial = *most;
+                   trial.ranks = ranks;
+                   trial.root = std::min(trial.root, ranks - 1);
+                   std::string problem;
+                   (void)answer_to(setup, trial, *backend, options, problem, nullptr);
+                 });
+  }
+}
+
 /// Prints one row per backend and point. Returns kDone, kUsage, or kDeclined when no row has a time.
 int predict(const PredictOptions& options) try {
   refuse_other_pictures(options.svg);
@@ -343,6 +361,7 @@ int predict(const PredictOptions& options) try {
   const std::vector<Operation> points = points_of(options);
   if (points.size() > 1 && !(options.records.trace.empty() && options.records.capture.empty()))
     throw Misuse{"--trace and --capture are of one point: leave out --sweep"};
+  refuse_too_large(setup, points, options);
   std::optional<SharedPoints> shared;
   if (!options.sweep.empty()) shared.emplace(plan_of(setup, points, options), options.sharing);
   if (shared && shared->is_shard()) return shared->print_lines();

@@ -156,9 +156,13 @@ const std::vector<Table>& tables() {
 }  // namespace
 
 std::string csv_cell(std::string_view text) {
-  if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
+  // A spreadsheet takes a cell that begins so for a formula, and programs give their phases any name.
+  constexpr std::string_view kFormula = "=+-@\t\r";
+  std::string cell = text.empty() || kFormula.find(text.front()) == std::string_view::npos ? "" : "'";
+  cell += text;
+  if (cell.find_first_of(",\"\n\r") == std::string::npos) return cell;
   std::string out = "\"";
-  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  for (const char c : cell) out += c == '"' ? std::string("\"\"") : std::string(1, c);
   return out + "\"";
 }
 

@@ -17,8 +17,8 @@
 #include <optional>
 #include <utility>
 
+#include "lib/base/output_file.hpp"
 #include "lib/configuration/names.hpp"
-#include "lib/configuration/output_file.hpp"
 #include "lib/report/outputs.hpp"
 #include "lib/report/words.hpp"
 #include "lib/trace/program.hpp"

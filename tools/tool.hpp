@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "lib/base/output_file.hpp"
 #include "lib/configuration/configuration.hpp"
-#include "lib/configuration/output_file.hpp"
 
 namespace offramp::tool {
 
@@ -55,8 +55,11 @@ std::string option_problem(std::string_view option, const std::string& path, con
 /// Writes a file whole or not at all; complains, and returns the exit code.
 int write_file(const std::string& path, std::string_view text);
 
-/// Prints "offramp: text" on standard error.
+/// Prints "offramp: text" on standard error, without_controls().
 void complain(std::string_view text);
+
+/// Escapes the characters with which a file or a name could control the terminal. Ends of lines stay.
+std::string without_controls(std::string_view text);
 
 /// The family of MPI libraries that libofframp.so is for: "openmpi" or "mpich". For others there may be
 /// libofframp-FAMILY.so.

@@ -46,14 +46,22 @@ using std::string_view;
 // TOML_MAX_NESTED_VALUES.
 constexpr std::ptrdiff_t kMostDotsInALine = 128;
 
+bool is_trusted(const struct stat& status) {
+  return status.st_uid == geteuid() || status.st_uid == 0;
+}
+
 /// What keeps an open file from being used.
 FileText judge(int file, bool asked_for) {
   struct stat status {};
   if (fstat(file, &status) != 0) return {"", std::strerror(errno)};
-  const bool ours = status.st_uid == geteuid() || status.st_uid == 0;
-  if (!asked_for && (!ours || (status.st_mode & S_IWOTH) != 0)) {
-    return {"", "it belongs to another user or everybody may write it; name it in OFFRAMP_CONFIG to use it",
-            true};
+  // A group with the number of its user is that user's own, where each user has one.
+  const mode_t others = S_IWOTH | (status.st_gid == status.st_uid ? 0U : mode_t{S_IWGRP});
+  if (!asked_for && (!is_trusted(status) || (status.st_mode & others) != 0)) {
+    return {
+        "",
+        "it belongs to another user, or others may write it (chmod go-w); name it in OFFRAMP_CONFIG to use "
+        "it",
+        true};
   }
   if (!S_ISREG(status.st_mode)) return {"", "it is not a regular file"};
   return {};
@@ -206,6 +214,9 @@ class FileReader {
 }  // namespace
 
 FileText read_file(const string& path, bool asked_for, std::size_t largest) {
+  struct stat link {};
+  if (!asked_for && lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode) && !is_trusted(link))
+    return {"", "it is a link of another user; name it in OFFRAMP_CONFIG to use it", true};
   // Not blocking: a pipe or a device must not hang MPI_Init before it is refused.
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) {

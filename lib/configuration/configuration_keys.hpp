@@ -33,6 +33,9 @@ const Row* find_row(std::string_view path);
 std::string_view section_of(std::string_view path);
 /// Of general keys, and not of a backend's parameters.
 bool is_section(std::string_view name);
+/// The keys that name a file that is written.
+inline constexpr std::string_view kOutputKeys[] = {"report",  "record", "trace",
+                                                   "capture", "times",  "faults.record"};
 /// In a key's `allowed`: stands for the names of the backends.
 inline constexpr std::string_view kBackends = "BACKENDS";
 

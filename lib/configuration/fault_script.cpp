@@ -2,9 +2,7 @@
 // appends with one write() per line and no lock, so that the processes of a run can share the file.
 #include "lib/configuration/fault_script.hpp"
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -12,8 +10,8 @@
 #include <cstring>
 #include <set>
 
+#include "lib/base/output_file.hpp"
 #include "lib/configuration/names.hpp"
-#include "lib/configuration/output_file.hpp"
 
 namespace offramp {
 namespace {
@@ -115,8 +113,7 @@ string read_line(const std::vector<string_view>& words, std::vector<FaultEvent>&
 
 class LogFile final : public FaultLog {
  public:
-  LogFile(int file, string path) : file_(file), path_(std::move(path)) {}
-  ~LogFile() override { close(file_); }
+  LogFile(OpenFile file, string path) : file_(std::move(file)), path_(std::move(path)) {}
 
   void happened(std::uint64_t link, std::uint64_t packet, Fault kind) override {
     if (known_.size() >= kMost || !known_.emplace(link, packet).second) return;
@@ -129,14 +126,14 @@ class LogFile final : public FaultLog {
     const string line = to_string(event) + "\n";
     // One call, so that the lines of several processes do not mix. A disk that is full costs the lines.
     ssize_t written = 0;
-    while ((written = write(file_, line.data(), line.size())) < 0 && errno == EINTR) continue;
+    while ((written = write_or_fail(file_.get(), line.data(), line.size())) < 0 && errno == EINTR) continue;
     if (written < static_cast<ssize_t>(line.size()) && !std::exchange(lost_, true))
       tell_lost("record of faults", path_, written < 0 ? std::strerror(errno) : std::strerror(ENOSPC));
   }
 
  private:
   static constexpr std::size_t kMost = 1 << 20;  // of memory and of disk: some 40 MB of each
-  int file_;
+  OpenFile file_;
   string path_;
   bool lost_ = false;
   std::set<std::pair<std::uint64_t, std::uint64_t>> known_;
@@ -173,11 +170,10 @@ string to_string(const FaultEvent& event) {
 }
 
 Result<std::shared_ptr<FaultLog>> open_fault_log(const string& path, bool fresh) {
-  const int file =
-      open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (fresh ? O_TRUNC : 0), 0600);
-  if (file >= 0) return std::shared_ptr<FaultLog>(std::make_shared<LogFile>(file, path));
+  Result<OpenFile> file = fresh ? open_named_output(path, true) : join_named_output(path);
+  if (file) return std::shared_ptr<FaultLog>(std::make_shared<LogFile>(std::move(*file), path));
   return Result<std::shared_ptr<FaultLog>>::failure(
-      fmt::format("cannot record faults in {}: {}", path, std::strerror(errno)));
+      fmt::format("cannot record faults in {}: {}", path, file.error()));
 }
 
 }  // namespace offramp

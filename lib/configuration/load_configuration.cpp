@@ -12,6 +12,7 @@
 #include "lib/configuration/configuration_file.hpp"
 #include "lib/configuration/configuration_keys.hpp"
 #include "lib/configuration/fault_script.hpp"
+#include "lib/configuration/found_file.hpp"
 #include "lib/configuration/names.hpp"
 
 namespace offramp {
@@ -82,6 +83,8 @@ class Loader {
     }
     configuration_.file = path;
     string problem = read_entries(path, file.text, entries_);
+    if (problem.empty() && chosen.text.empty())
+      problem = problem_of_found_file(entries_, surroundings_.directory);
     configuration_.file_keys = static_cast<std::size_t>(std::count_if(
         entries_.begin(), entries_.end(), [](const Entry& entry) { return !entry.name.empty(); }));
     return problem;

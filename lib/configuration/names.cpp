@@ -271,21 +271,4 @@ string_view closest(string_view word, std::span<const string_view> candidates) {
   return best;
 }
 
-std::string printable(string_view text, std::size_t longest) {
-  std::string result;
-  for (const char c : text.substr(0, longest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte >= 0x7f) {
-      result += fmt::format("\\x{:02x}", byte);
-    } else {
-      result += c;
-    }
-  }
-  return result + (text.size() > longest ? "..." : "");
-}
-
-std::string in_quotes(string_view text) {
-  return fmt::format("\"{}\"", printable(text, 60));
-}
-
 }  // namespace offramp

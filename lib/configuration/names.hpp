@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "lib/base/printable.hpp"
 #include "offramp/model/backend.hpp"
 
 namespace offramp {
@@ -37,10 +38,5 @@ std::optional<bool> parse_boolean(std::string_view text);
 /// The candidate nearest to a word, or an empty text: at most three edits, fewer for short words (letter case
 /// is free).
 std::string_view closest(std::string_view word, std::span<const std::string_view> candidates);
-
-/// A text for a message: unprintable bytes escaped, cut when it is longer.
-std::string printable(std::string_view text, std::size_t longest = 200);
-/// The same in double quotes and shorter: for values.
-std::string in_quotes(std::string_view text);
 
 }  // namespace offramp

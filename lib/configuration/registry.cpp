@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -81,6 +82,11 @@ std::string allowed_with_units(const Parameter& parameter, std::string_view text
   if (number && !units.empty() && !parse_quantity(text, parameter.unit))
     allowed += fmt::format(", in {}", units);
   return allowed;
+}
+
+bool everybody_may_write(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && (status.st_mode & S_IWOTH) != 0;
 }
 
 std::string joined(std::span<const std::string_view> words) {
@@ -233,6 +239,9 @@ std::string Registry::load_plugins(std::string_view path) {
     if (directory.front() != '/') {
       return fmt::format("plugin path: {} is not absolute; write the whole path", in_quotes(directory));
     }
+    if (everybody_may_write(directory))
+      return fmt::format("plugin path: everybody may write to {}, so nothing is loaded from it (chmod o-w)",
+                         in_quotes(directory));
     if (std::string error = load_directory(directory); !error.empty()) return error;
   }
   return {};
@@ -249,6 +258,8 @@ std::string Registry::load_directory(const std::string& directory) {
   std::sort(files.begin(), files.end());
   for (const std::string& file : files) {
     if (!loaded_.insert(file).second) continue;
+    if (everybody_may_write(file))
+      return fmt::format("cannot load plugin {}: everybody may write it (chmod o-w)", file);
     if (std::string problem = load_file(file); !problem.empty()) return problem;
   }
   return {};

@@ -5,13 +5,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
+#include <optional>
+#include <vector>
 
+#include "lib/base/trial_process.hpp"
 #include "lib/configuration/names.hpp"
 #include "lib/otf2/library.hpp"
 
 namespace offramp::otf2 {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct Group {
   OTF2_GroupType type = OTF2_GROUP_TYPE_UNKNOWN;
@@ -191,6 +197,41 @@ std::string find_communicators(const Read& read, Definitions& definitions) {
   return {};
 }
 
+/// The library opens the files of an archive by their names, and would wait for the other end of a FIFO.
+/// Empty, or the first that is not a file.
+std::string irregular_file_of(const std::string& anchor) {
+  const fs::path path(anchor);
+  const fs::path stem = path.parent_path() / path.stem();
+  std::error_code error;
+  std::vector<fs::path> files = {path, fs::path(stem).concat(".def")};
+  for (fs::directory_iterator entry(stem, error); !error && entry != fs::directory_iterator();
+       entry.increment(error))
+    files.push_back(entry->path());
+  for (const fs::path& file : files) {
+    const fs::file_status status = fs::status(file, error);
+    if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status)) return file.string();
+  }
+  return {};
+}
+
+/// The library crashes on some files that are damaged, and takes minutes for numbers that a few bytes claim:
+/// it reads in another process first. Empty, or what went wrong.
+std::string try_to_read(const std::string& anchor) {
+  if (const std::string file = irregular_file_of(anchor); !file.empty())
+    return fmt::format("{} is not a regular file", file);
+  constexpr std::uintmax_t kBytesInASecond = std::uintmax_t{4} << 20U;  // a tenth of what OTF2 3.0 reads
+  constexpr unsigned kSeconds = 2;
+  std::error_code error;
+  const std::uintmax_t bytes = fs::file_size(fs::path(anchor).replace_extension(".def"), error);
+  const unsigned seconds = kSeconds + (error ? 0U : static_cast<unsigned>(bytes / kBytesInASecond));
+  const std::optional<std::string> problem = in_trial_process(seconds, [&] {
+    Read trial;
+    return read_all(anchor, trial);
+  });
+  return problem.value_or(
+      fmt::format("the library of OTF2 crashes on it, or takes longer than {} s for so few bytes", seconds));
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Definitions>> read_definitions(const std::string& anchor) {
@@ -198,6 +239,7 @@ Result<std::shared_ptr<const Definitions>> read_definitions(const std::string& a
   const auto failure = [&](const std::string& what) {
     return Failure::failure(fmt::format("cannot read {}: {}", printable(anchor), printable(what, 400)));
   };
+  if (const std::string problem = try_to_read(anchor); !problem.empty()) return failure(problem);
   Read read;
   if (const std::string problem = read_all(anchor, read); !problem.empty()) return failure(problem);
   auto definitions = std::make_shared<Definitions>();

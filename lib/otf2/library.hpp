@@ -3,8 +3,11 @@
 
 #include <otf2/otf2.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace offramp::otf2 {
 
@@ -14,6 +17,11 @@ void listen();
 
 /// In words: what the library has said since listen(), or else what the code means.
 std::string text_of(OTF2_ErrorCode code);
+
+/// The library does not say that a write was cut short, as by a full disk. Reads all definitions, and the
+/// events of all locations. Empty, or which location has not so many events as were written to it.
+std::string read_back(const std::string& anchor,
+                      const std::vector<std::pair<OTF2_LocationRef, std::uint64_t>>& events);
 
 /// Readers of all ranks may each have a file open: as many as the system lets this process have.
 void allow_many_files();

@@ -5,11 +5,14 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <map>
+#include <optional>
+#include <utility>
+#include <vector>
 
+#include "lib/base/output_folder.hpp"
+#include "lib/base/trial_process.hpp"
 #include "lib/configuration/names.hpp"
 #include "lib/configuration/registry.hpp"
 #include "lib/otf2/archive.hpp"
@@ -69,6 +72,13 @@ class Writer {
     events(tracks);
     definitions(tracks, program);
     return problem_;
+  }
+  /// The locations, with the number of their events.
+  [[nodiscard]] std::vector<std::pair<OTF2_LocationRef, std::uint64_t>> written() const {
+    std::vector<std::pair<OTF2_LocationRef, std::uint64_t>> all;
+    const std::vector<const Track*> tracks = timeline_.tracks();
+    for (std::size_t i = 0; i < tracks.size(); ++i) all.emplace_back(location_of(*tracks[i]), counts_[i]);
+    return all;
   }
 
  private:
@@ -266,20 +276,53 @@ class Writer {
   std::string problem_;
 };
 
+/// While it exists, the files that the library creates can be read by their owner only.
+class PrivateFiles {
+ public:
+  PrivateFiles() : before_(umask(S_IRWXG | S_IRWXO)) {}
+  ~PrivateFiles() { umask(before_); }
+  PrivateFiles(const PrivateFiles&) = delete;
+  PrivateFiles& operator=(const PrivateFiles&) = delete;
+
+ private:
+  mode_t before_;
+};
+
+/// In a process of its own, because the library may crash on what was cut short.
+std::string try_to_read_back(const std::string& anchor,
+                             const std::vector<std::pair<OTF2_LocationRef, std::uint64_t>>& events) {
+  constexpr unsigned kSeconds = 10;
+  constexpr std::uint64_t kEventsInASecond = 100'000;  // a hundredth of what OTF2 3.0 reads
+  std::uint64_t all = 0;
+  for (const auto& [location, count] : events) all += count;
+  const auto seconds = static_cast<unsigned>(kSeconds + all / kEventsInASecond);
+  const std::optional<std::string> problem =
+      in_trial_process(seconds, [&] { return read_back(anchor, events); });
+  if (problem && problem->empty()) return {};
+  return fmt::format("it is not whole ({}); the disk may be full, or files may have a limit (ulimit -f)",
+                     problem.value_or("the library of OTF2 cannot read it back"));
+}
+
 }  // namespace
 
 std::string write_archive(const Timeline& timeline, const std::string& program, const std::string& folder) {
-  if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
-    return fmt::format("cannot make {}: {}", in_quotes(folder), std::strerror(errno));
+  const auto unwritten = [&folder](const std::string& problem) {
+    return problem.empty() ? problem : fmt::format("cannot write {}: {}", in_quotes(folder), problem);
+  };
+  Result<OutputFolder> output = OutputFolder::create(folder);
+  if (!output) return unwritten(output.error());
   listen();
+  const PrivateFiles files;
   constexpr std::uint64_t kChunk = std::uint64_t{1} << 20U;
-  ArchiveHandle archive(OTF2_Archive_Open(folder.c_str(), "traces", OTF2_FILEMODE_WRITE, kChunk, 4 * kChunk,
-                                          OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE));
-  if (archive == nullptr) return text_of(OTF2_ERROR_INVALID);
-  std::string problem = Writer(timeline, archive.get()).write(program);
+  ArchiveHandle archive(OTF2_Archive_Open(output->path().c_str(), "traces", OTF2_FILEMODE_WRITE, kChunk,
+                                          4 * kChunk, OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE));
+  if (archive == nullptr) return unwritten(text_of(OTF2_ERROR_INVALID));
+  Writer writer(timeline, archive.get());
+  std::string problem = writer.write(program);
   const OTF2_ErrorCode code = OTF2_Archive_Close(archive.release());
   if (problem.empty() && code != OTF2_SUCCESS) problem = text_of(code);
-  return problem.empty() ? problem : fmt::format("cannot write {}: {}", in_quotes(folder), problem);
+  if (problem.empty()) problem = try_to_read_back(output->path() + "/traces.otf2", writer.written());
+  return unwritten(problem.empty() ? output->finish() : problem);
 }
 
 std::string write_program(const trace::Program& program, const std::string& folder,

@@ -12,6 +12,10 @@
 namespace offramp::recording {
 namespace {
 
+/// More events of a rank than any run makes: one in each microsecond for 19 hours. A few bytes can claim
+/// them, because what repeats is recorded once.
+constexpr std::uint64_t kMostEvents = std::uint64_t{1} << 36U;
+
 std::int32_t add(Cursor& cursor, std::int32_t last) {
   const auto sum =
       static_cast<std::int64_t>(static_cast<std::uint64_t>(std::int64_t{last}) + unzigzag(cursor.number()));
@@ -59,6 +63,9 @@ void RankReader::read_end() {
     cut_ = !complete;
     if (complete) end_ = events;
     end.more();
+    if (complete && events > kMostEvents && error_.empty())
+      error_ = fmt::format("{}: rank {} claims {} events, which is more than a run makes ({})",
+                           blocks_->source->name(), rank_, events, kMostEvents);
   }
 }
 
@@ -85,6 +92,11 @@ bool RankReader::next(Event& event) {
   wildcard_ = false;
   if (!error_.empty()) return false;
   const Event* next = next_event();
+  if (next != nullptr && count_ >= end_.value_or(kMostEvents)) {
+    error_ = fmt::format("{}: rank {} has more events than its end says, which is {}",
+                         blocks_->source->name(), rank_, end_.value_or(kMostEvents));
+    return false;
+  }
   if (next == nullptr) {
     if (error_.empty() && end_ && *end_ != count_)
       error_ = fmt::format("{}: rank {} has {} events, and its end says {}", blocks_->source->name(), rank_,

@@ -11,8 +11,8 @@
 #include <map>
 #include <utility>
 
+#include "lib/base/output_file.hpp"
 #include "lib/recording/column_reader.hpp"
-#include "lib/recording/new_file.hpp"
 #include "lib/recording/rank_reader.hpp"
 #include "lib/recording/reader.hpp"
 
@@ -373,10 +373,11 @@ std::uint64_t Recording::bytes(int rank) const {
 /// wrong.
 std::string Recording::write_file(const std::string& path, Column index_column,
                                   const WriteBlocks& write_blocks) const {
-  NewFile file(path);
+  Result<OutputFile> file = OutputFile::create(path);
+  if (!file) return cannot_write(path, file.error());
   std::uint64_t offset = 0;
   const auto write = [&](std::string_view bytes) {
-    file.write(bytes);
+    file->write(bytes);
     offset += bytes.size();
   };
   const std::string head = encode(impl_->description);
@@ -390,7 +391,7 @@ std::string Recording::write_file(const std::string& path, Column index_column,
   write(text_of(seal({index_column, 0, 0, 0, 0, 0}, byte_span(index))));
   write(index);
   write(text_of(encode_end_mark(index_offset)));
-  return file.finish();
+  return cannot_write(path, file->finish());
 }
 
 std::string Recording::write(const std::string& path) const {

@@ -17,7 +17,8 @@ std::string problem_with(const std::string& path, int error) {
 }
 
 int open_to_read(const std::string& path) {
-  return open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Not blocking: a FIFO must not hang the command before it is refused.
+  return open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
 }  // namespace

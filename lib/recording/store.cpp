@@ -1,12 +1,13 @@
 #include "lib/recording/store.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
+
+#include "lib/base/output_file.hpp"
 
 namespace offramp::recording {
 
@@ -17,14 +18,14 @@ BlockStore::~BlockStore() {
   if (file_ >= 0) close(file_);
 }
 
-bool BlockStore::fail(const char* what) {
-  if (problem_.empty()) problem_ = fmt::format("cannot {} {}: {}", what, path_, std::strerror(errno));
+bool BlockStore::fail(std::string_view why) {
+  if (problem_.empty()) problem_ = cannot_write(path_, std::string(why));
   return false;
 }
 
 bool BlockStore::write(ByteSpan bytes, std::uint64_t offset) {
   while (!bytes.empty()) {
-    const ssize_t n = pwrite(file_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    const ssize_t n = pwrite_or_fail(file_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return false;
     bytes = bytes.subspan(static_cast<std::size_t>(n));
@@ -36,10 +37,11 @@ bool BlockStore::write(ByteSpan bytes, std::uint64_t offset) {
 bool BlockStore::move_to_file() {
   if (in_file()) return true;
   if (!problem_.empty()) return false;  // once is enough
-  file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR);
-  if (file_ < 0) return fail("open");
+  Result<OpenFile> file = open_named_output(path_);
+  if (!file) return fail(file.error());
+  file_ = file->release();
   if (!write(byte_span(memory_), 0)) {
-    fail("write");
+    fail(std::strerror(errno));
     struct stat status {};
     if (fstat(file_, &status) == 0 && S_ISREG(status.st_mode)) unlink(path_.c_str());
     close(std::exchange(file_, -1));  // the blocks stay in memory
@@ -69,7 +71,7 @@ bool BlockStore::append(const BlockHeader& header, ByteSpan payload) {
     if (tail_ == 0) return true;
     end_ = begin;  // a signal handler has flushed meanwhile, and may have written over this block
   }
-  fail("write");
+  fail(std::strerror(errno));
   (void)!ftruncate(file_, static_cast<off_t>(begin));
   close(std::exchange(file_, -1));  // what follows stays in memory
   return append(header, payload);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "lib/recording/format.hpp"
 
@@ -39,7 +40,7 @@ class BlockStore {
 
  private:
   bool write(ByteSpan bytes, std::uint64_t offset);
-  bool fail(const char* what);
+  bool fail(std::string_view why);
 
   std::string path_;
   std::size_t limit_;

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 
-#include "lib/configuration/output_file.hpp"
+#include "lib/base/output_file.hpp"
 #include "lib/recording/bytes.hpp"
 
 namespace offramp {
@@ -53,6 +54,10 @@ std::string write_clock_reads(const std::string& path, const ClockReads& reads) 
 
 Result<std::vector<ClockRead>> read_clock_reads(const std::string& path, int rank, int ranks) {
   using Reads = Result<std::vector<ClockRead>>;
+  std::error_code error;
+  const auto type = std::filesystem::status(path, error).type();
+  if (type != std::filesystem::file_type::regular && type != std::filesystem::file_type::not_found)
+    return Reads::failure(fmt::format("{}: it is not a regular file", path));
   std::ifstream file(path, std::ios::binary);
   if (!file) return Reads::failure(fmt::format("{}: {}", path, std::strerror(errno)));
   std::string mark(kMark.size(), '\0');

@@ -10,6 +10,8 @@
 #include <map>
 #include <tuple>
 
+#include "lib/base/output_file.hpp"
+
 namespace offramp {
 namespace {
 
@@ -250,6 +252,7 @@ std::string CaptureRecorder::pcap() const {
 }
 
 std::string path_of_part(const std::string& path, std::string_view part) {
+  if (is_stream(path)) return path;
   const std::size_t name = path.find_last_of('/') + 1;  // npos + 1 is 0
   const std::size_t dot = path.find_last_of('.');
   const std::size_t cut = dot == std::string::npos || dot <= name ? path.size() : dot;

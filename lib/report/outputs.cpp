@@ -5,8 +5,9 @@
 #include <array>
 #include <map>
 
+#include "lib/base/output_file.hpp"
 #include "lib/configuration/names.hpp"
-#include "lib/configuration/output_file.hpp"
+#include "lib/recording/reader.hpp"
 #include "lib/report/capture.hpp"
 
 namespace offramp {
@@ -15,19 +16,24 @@ std::string problem_of_outputs(const Configuration& configuration, int rank) {
   struct Output {
     const char* names;
     std::string path;
+    Destination destination = Destination::kStream;
   };
   const std::string& capture = configuration.capture;
   const std::array outputs = {
       Output{"report (OFFRAMP_REPORT, --report)", configuration.report},
-      Output{"record (OFFRAMP_RECORD, --record)", configuration.record},
+      Output{"record (OFFRAMP_RECORD, --record)", configuration.record, Destination::kRegular},
+      // A rank writes to its part from MPI_Init on.
+      Output{"record (OFFRAMP_RECORD, --record)",
+             configuration.record.empty() ? std::string() : recording::part_path(configuration.record, rank),
+             Destination::kRegular},
       Output{"trace (OFFRAMP_TRACE, --trace)", configuration.trace},
       Output{"capture (OFFRAMP_CAPTURE, --capture)", capture.empty() ? capture : capture_path(capture, rank)},
       Output{"faults.record (OFFRAMP_FAULTS_RECORD)", configuration.fault_record},
   };
   std::map<std::string, const char*> taken;
-  for (const auto& [names, path] : outputs) {
+  for (const auto& [names, path, destination] : outputs) {
     if (path.empty()) continue;
-    if (const std::string problem = output_problem(path); !problem.empty())
+    if (const std::string problem = output_problem(path, destination); !problem.empty())
       return fmt::format("{}: cannot write {}: {}", names, in_quotes(path), problem);
     const std::string target = output_target(path);
     if (target.empty()) continue;

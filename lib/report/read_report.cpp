@@ -24,6 +24,64 @@ struct Malformed {
   std::string text;
 };
 
+/// Looks at a text before it becomes a document: an ordered object compares each key with all before it, so
+/// that a few megabytes of keys would take hours. Also finds what is no report at its first value.
+class Preview : public nlohmann::json_sax<Json> {
+ public:
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+
+  bool start_object(std::size_t) override {
+    keys_.push_back(0);
+    return true;
+  }
+  bool key(string_t& name) override {
+    is_report_ = is_report_ || (keys_.size() == 1 && depth_of_arrays_ == 0 && name == "offramp");
+    std::uint64_t& keys = keys_.back();
+    if (++keys > kFewKeys) comparisons_ += keys;
+    return comparisons_ <= kMostComparisons || refuse("it has far too many keys");
+  }
+  bool end_object() override {
+    keys_.pop_back();
+    return !keys_.empty() || depth_of_arrays_ > 0 || is_report_ || refuse(kForeign);
+  }
+  bool start_array(std::size_t) override {
+    ++depth_of_arrays_;
+    return is_in_object();
+  }
+  bool end_array() override {
+    --depth_of_arrays_;
+    return true;
+  }
+  bool null() override { return is_in_object(); }
+  bool boolean(bool) override { return is_in_object(); }
+  bool number_integer(number_integer_t) override { return is_in_object(); }
+  bool number_unsigned(number_unsigned_t) override { return is_in_object(); }
+  bool number_float(number_float_t, const string_t&) override { return is_in_object(); }
+  bool string(string_t&) override { return is_in_object(); }
+  bool binary(binary_t&) override { return is_in_object(); }
+  /// Said by the parser proper.
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
+    return false;
+  }
+
+ private:
+  static constexpr const char* kForeign = "offramp wrote no such file";
+  static constexpr std::uint64_t kFewKeys = 256;
+  static constexpr std::uint64_t kMostComparisons = 200'000'000;
+
+  bool refuse(const char* problem) {
+    problem_ = problem;
+    return false;
+  }
+  bool is_in_object() { return !keys_.empty() || refuse(kForeign); }
+
+  std::vector<std::uint64_t> keys_;  // of the objects that are open, in number
+  std::size_t depth_of_arrays_ = 0;
+  std::uint64_t comparisons_ = 0;
+  bool is_report_ = false;
+  std::string problem_;
+};
+
 /// A value in the document, with its place for messages.
 class Node {
  public:
@@ -202,6 +260,9 @@ Result<RunReport> parse_report(std::string_view text, const std::string& file) {
     return Result<RunReport>::failure(fmt::format("{} is no report: {}", printable(file), what));
   };
   try {
+    Preview preview;
+    (void)Json::sax_parse(text, &preview);
+    if (!preview.problem().empty()) return failure(preview.problem());
     const Json document = Json::parse(text);
     if (!document.is_object() || !document.contains("offramp")) return failure("offramp wrote no such file");
     if (!document.contains("schema"))

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "lib/configuration/output_file.hpp"
+#include "lib/base/output_file.hpp"
 #include "offramp/kernel/operation_id.hpp"
 
 namespace offramp {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "lib/configuration/output_file.hpp"
+#include "lib/base/output_file.hpp"
 
 namespace offramp {
 

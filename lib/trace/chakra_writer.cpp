@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "lib/recording/new_file.hpp"
+#include "lib/base/output_file.hpp"
 #include "lib/trace/chakra.hpp"
 #include "lib/trace/chakra_format.hpp"
 #include "lib/trace/protobuf.hpp"
@@ -46,7 +46,8 @@ class ChakraWriter {
   std::string write(int rank, const Graph& graph, const std::string& path) {
     rank_ = rank;
     nanoseconds_ = 0;
-    recording::NewFile file(path);
+    Result<OutputFile> file = OutputFile::create(path);
+    if (!file) return cannot_write(path, file.error());
     std::string text;
     std::string metadata;
     put_bytes(metadata, chakra::kVersion, "0.0.4");
@@ -55,13 +56,12 @@ class ChakraWriter {
     for (std::uint32_t i = 0; i < graph.nodes.size() && problem_.empty(); ++i) {
       put_message(text, node(graph, i, waits[i]));
       if (text.size() < kPiece) continue;
-      file.write(text);
+      file->write(text);
       text.clear();
     }
     if (!problem_.empty()) return problem_;
-    file.write(text);
-    const std::string unwritten = file.finish();
-    return unwritten.empty() ? std::string() : fmt::format("cannot write {}: {}", path, unwritten);
+    file->write(text);
+    return cannot_write(path, file->finish());
   }
 
   /// {"1": [0, 1]}
@@ -216,10 +216,7 @@ std::string write_chakra(const Program& program, const std::string& path, std::v
         !problem.empty())
       return problem;
   }
-  recording::NewFile file(path + ".json");
-  file.write(writer.groups());
-  const std::string unwritten = file.finish();
-  return unwritten.empty() ? std::string() : fmt::format("cannot write {}.json: {}", path, unwritten);
+  return cannot_write(path + ".json", write_output(path + ".json", writer.groups()));
 }
 
 }  // namespace offramp::trace

@@ -8,8 +8,8 @@
 #include <iterator>
 #include <utility>
 
+#include "lib/base/output_file.hpp"
 #include "lib/recording/bytes.hpp"
-#include "lib/recording/new_file.hpp"
 #include "lib/trace/goal.hpp"
 #include "lib/trace/goal_format.hpp"
 #include "lib/trace/sequence.hpp"
@@ -18,10 +18,6 @@ namespace offramp::trace {
 namespace {
 
 using Node = Graph::Node;
-
-std::string unwritten(const std::string& path, const std::string& problem) {
-  return problem.empty() ? std::string() : fmt::format("cannot write {}: {}", path, problem);
-}
 
 void put_text(std::string& text, const Graph& graph) {
   const auto out = std::back_inserter(text);
@@ -91,16 +87,17 @@ std::string block_of(const Graph& graph) {
 std::string write_goal_text(const Program& program, const std::string& path,
                             std::vector<std::string>& unsaid) {
   const auto graph_of = graphs_of(program, unsaid, "GOAL has messages alone");
-  recording::NewFile file(path);
-  file.write(fmt::format("num_ranks {}\n", program.description.ranks));
+  Result<OutputFile> file = OutputFile::create(path);
+  if (!file) return cannot_write(path, file.error());
+  file->write(fmt::format("num_ranks {}\n", program.description.ranks));
   for (int rank = 0; rank < program.description.ranks; ++rank) {
     const Result<Graph> graph = graph_of(rank);
     if (!graph) return graph.error();
     std::string text = fmt::format("\nrank {} {{\n", rank);
     put_text(text, *graph);
-    file.write(text + "}\n");
+    file->write(text + "}\n");
   }
-  return unwritten(path, file.finish());
+  return cannot_write(path, file->finish());
 }
 
 /// Twice through the program: the table in front has the sizes of all ranks.
@@ -129,15 +126,16 @@ std::string write_goal_binary(const Program& program, const std::string& path,
   put(header, ranks);
   put(header, cpus);
   put(header, nics);
-  recording::NewFile file(path);
-  file.write(header + table);
+  Result<OutputFile> file = OutputFile::create(path);
+  if (!file) return cannot_write(path, file.error());
+  file->write(header + table);
   graph_of = graphs_of(program, unsaid, "GOAL has messages alone");
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     const Result<Graph> graph = graph_of(static_cast<int>(rank));
     if (!graph) return graph.error();
-    file.write(block_of(*graph));
+    file->write(block_of(*graph));
   }
-  return unwritten(path, file.finish());
+  return cannot_write(path, file->finish());
 }
 
 }  // namespace offramp::trace

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "lib/configuration/names.hpp"
 #include "lib/trace/lines.hpp"
 #include "lib/trace/made_events.hpp"
 #include "lib/trace/openers.hpp"
@@ -46,6 +47,13 @@ Result<std::vector<SmpiPart>> parts_of_shared(const std::shared_ptr<const record
     part.last = lines.offset();
   }
   if (!lines.error().empty()) return Result<std::vector<SmpiPart>>::failure(lines.error());
+  // A few bytes must not become a million ranks.
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    if (parts[rank].source == nullptr)
+      return Result<std::vector<SmpiPart>>::failure(
+          fmt::format("cannot read {}: it has lines of rank {}, and none of rank {}",
+                      printable(source->name()), parts.size() - 1, rank));
+  }
   return parts;
 }
 

@@ -9,6 +9,7 @@
 #include <map>
 #include <tuple>
 
+#include "lib/configuration/names.hpp"
 #include "lib/trace/lines.hpp"
 #include "lib/trace/made_events.hpp"
 #include "lib/trace/smpi_types.hpp"
@@ -152,7 +153,7 @@ class SmpiRank final : public MadeEvents {
       if (words_.size() < 2 || words_[0].starts_with('#') || smpi_rank_in(words_[0]) != rank_) continue;
       bool nonblocking = false;
       const std::optional<Action> action = action_of(words_[1], nonblocking);
-      if (!action) return refuse(fmt::format("there is no action {}", words_[1].substr(0, 40)));
+      if (!action) return refuse(fmt::format("there is no action {}", printable(words_[1], 40)));
       read_ = 2;
       bad_.clear();
       const std::uint64_t before = made();

@@ -2,15 +2,13 @@
 // int and has no communicators: bytes that do not fit are written as doubles, and communicators become tags
 // (walk.cpp). What the format cannot say is told once for each kind.
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <iterator>
 #include <unordered_map>
 
-#include "lib/recording/new_file.hpp"
+#include "lib/base/output_file.hpp"
+#include "lib/base/output_folder.hpp"
 #include "lib/trace/smpi.hpp"
 #include "lib/trace/smpi_types.hpp"
 #include "lib/trace/walk.hpp"
@@ -32,15 +30,15 @@ class SmpiWriter final : public Walk {
   using Walk::Walk;
 
   std::string write(int rank, const std::string& path) {
-    recording::NewFile file(path);
-    file_ = &file;
+    Result<OutputFile> file = OutputFile::create(path);
+    if (!file) return cannot_write(path, file.error());
+    file_ = &*file;
     keys_.clear();
     text_ = fmt::format("{} init\n", rank);
     const std::string problem = walk(rank);
     if (!problem.empty()) return problem;
-    file.write(text_);
-    const std::string unwritten = file.finish();
-    return unwritten.empty() ? std::string() : fmt::format("cannot write {}: {}", path, unwritten);
+    file->write(text_);
+    return cannot_write(path, file->finish());
   }
 
  private:
@@ -188,7 +186,7 @@ class SmpiWriter final : public Walk {
     int destination;
     int tag;
   };
-  recording::NewFile* file_ = nullptr;
+  OutputFile* file_ = nullptr;
   std::string text_;
   std::unordered_map<std::uint64_t, Key> keys_;  // of requests that are not waited for
 };
@@ -198,17 +196,17 @@ class SmpiWriter final : public Walk {
 std::string write_smpi(const Program& program, const std::string& path, std::vector<std::string>& unsaid) {
   if (program.graph) return "graphs of dependencies are no sequence of calls, which SMPI's traces are";
   const std::string folder = path + "_files";
-  if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
-    return fmt::format("cannot make {}: {}", folder, std::strerror(errno));
+  if (const std::string problem = make_output_folder(folder); !problem.empty())
+    return cannot_write(folder, problem);
   SmpiWriter writer(program, unsaid);
-  recording::NewFile list(path);
+  Result<OutputFile> list = OutputFile::create(path);
+  if (!list) return cannot_write(path, list.error());
   for (int rank = 0; rank < program.description.ranks; ++rank) {
     const std::string file = fmt::format("{}/rank-{}.txt", folder, rank);
     if (const std::string problem = writer.write(rank, file); !problem.empty()) return problem;
-    list.write(file + '\n');
+    list->write(file + '\n');
   }
-  const std::string unwritten = list.finish();
-  return unwritten.empty() ? std::string() : fmt::format("cannot write {}: {}", path, unwritten);
+  return cannot_write(path, list->finish());
 }
 
 }  // namespace offramp::trace

@@ -153,6 +153,11 @@ class Advise(CliTest):
         self.assertEqual(json.loads((self.folder / "r.json").read_text())["advice"][0], verdict)
         self.assertIn(verdict, self.offramp("report", "r.json").stdout)
         self.assertIn(f'<h1 class="headline">{verdict}</h1>', html.unescape((self.folder / "r.html").read_text()))
+        advice = json.loads((self.folder / "r.json").read_text())["advice"]
+        paragraphs = [line for line in advice if "\n" in line]
+        self.assertTrue(paragraphs)
+        for paragraph in paragraphs:  # in <pre>, where the ends of lines are the layout
+            self.assertIn(paragraph, html.unescape((self.folder / "r.html").read_text()))
 
     def test_that_is_out_of_time_says_so(self):
         text = self.offramp("advise", str(HALO), "--seconds", "0.5").stdout

@@ -24,16 +24,20 @@ OFFRAMP = BUILD / "bin" / "offramp"
 LIBRARY = BUILD / "lib" / "libofframp.so"
 
 
+def clean_environment(**variables):
+    """Without any OFFRAMP_ variable but those given."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("OFFRAMP_", "LD_PRELOAD", "UCX_"))}
+    return {**environment, **variables}
+
+
 class CliTest(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="offramp_cli_"))
         self.addCleanup(shutil.rmtree, self.folder)
 
     def offramp(self, *arguments, code=0, **variables):
-        """Runs the command in an empty folder, without any OFFRAMP_ variable but those given."""
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(("OFFRAMP_", "LD_PRELOAD", "UCX_"))}
-        environment.update(variables)
-        done = subprocess.run([OFFRAMP, *arguments], cwd=self.folder, env=environment, capture_output=True, text=True,
+        """Runs the command in an empty folder, in a clean environment."""
+        done = subprocess.run([OFFRAMP, *arguments], cwd=self.folder, env=clean_environment(**variables), capture_output=True, text=True,
                               timeout=180, check=False)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done

@@ -211,7 +211,7 @@ TEST_F(ConfigurationFrom, AFileThatEverybodyMayWriteIsNotUsedUnlessNamed) {
   ASSERT_TRUE(c) << c.error();
   EXPECT_EQ(c->backend, "host");
   ASSERT_EQ(c->notes.size(), 1U);
-  EXPECT_NE(c->notes[0].find("everybody may write it"), std::string::npos);
+  EXPECT_NE(c->notes[0].find("others may write it"), std::string::npos);
   around_.environment = {{"OFFRAMP_CONFIG", path}};
   EXPECT_EQ(load()->backend, "zrlmpi");
 }
@@ -220,6 +220,63 @@ TEST_F(ConfigurationFrom, AFileOfAnotherUserIsNotUsed) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
   ASSERT_EQ(chown(write("backend = 'zrlmpi'\n").c_str(), 65534, 65534), 0);
   EXPECT_EQ(load()->backend, "host");
+}
+
+TEST_F(ConfigurationFrom, ALinkOfAnotherUserIsNotUsed) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a link away";
+  write("backend = 'zrlmpi'\n", "mine.toml");
+  const std::string link = directory_ + "/offramp.toml";
+  std::filesystem::create_symlink("mine.toml", link);
+  EXPECT_EQ(load()->backend, "zrlmpi");
+  ASSERT_EQ(lchown(link.c_str(), 65534, 65534), 0);
+  EXPECT_EQ(load()->backend, "host");
+}
+
+TEST_F(ConfigurationFrom, AFileThatItsGroupMayWriteIsNotUsedUnlessTheGroupIsTheUsersOwn) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a file to any group";
+  const std::string path = write("backend = 'zrlmpi'\n");
+  ASSERT_EQ(chmod(path.c_str(), 0664), 0);
+  EXPECT_EQ(load()->backend, "zrlmpi");
+  ASSERT_EQ(chown(path.c_str(), 0, 100), 0);
+  EXPECT_EQ(load()->backend, "host");
+}
+
+TEST_F(ConfigurationFrom, AFileThatWasFoundLoadsNoPlugins) {
+  const std::string text = "plugin_path = '" + directory_ + "'\n";
+  EXPECT_EQ(
+      error(text).find("offramp.toml:1: plugin_path loads code, and is not read from a file that was only "
+                       "found in the folder"),
+      0U);
+  around_.environment = {{"OFFRAMP_CONFIG", write(text, "named.toml")}};
+  EXPECT_TRUE(load());
+}
+
+TEST_F(ConfigurationFrom, AFileThatWasFoundNamesNoOutputOutsideOfItsFolder) {
+  std::filesystem::create_directory(directory_ + "/below");
+  std::filesystem::create_symlink("/etc", directory_ + "/out");
+  std::filesystem::create_symlink("/etc/passwd", directory_ + "/part.rec.rank-0");
+  for (const Key& key : configuration_keys()) {
+    if (key.allowed != "a path in quotes; empty: none") continue;
+    const bool faults = key.path.starts_with("faults.");
+    const auto setting = [&](const std::string& path) {
+      return fmt::format("{}{} = '{}'\n", faults ? "[faults]\n" : "", faults ? "record" : key.path, path);
+    };
+    for (const char* const path : {"/etc/new", "../new", "below/../../new", "out/new", "part.rec"}) {
+      const std::string message = error(setting(path));
+      EXPECT_NE(message.find(" leads out of the folder of the file"), std::string::npos) << message;
+    }
+    for (const char* const path : {"new", "below/new", "./new", "/dev/null"})
+      EXPECT_TRUE(load(setting(path))) << setting(path);
+    around_.environment = {{"OFFRAMP_CONFIG", write(setting("/etc/new"), "named.toml")}};
+    EXPECT_TRUE(load());
+    around_.environment.clear();
+  }
+}
+
+TEST_F(ConfigurationFrom, NothingIsLoadedFromAPluginFolderThatEverybodyMayWrite) {
+  ASSERT_EQ(chmod(directory_.c_str(), 0777), 0);
+  EXPECT_NE(variable_error("OFFRAMP_PLUGIN_PATH", directory_).find("everybody may write to"),
+            std::string::npos);
 }
 
 TEST_F(ConfigurationFrom, APrivilegedProgramIsOffWhateverIsWritten) {

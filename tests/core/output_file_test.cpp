@@ -1,12 +1,18 @@
-#include "lib/configuration/output_file.hpp"
+#include "lib/base/output_file.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+
+#include "lib/base/output_folder.hpp"
 
 namespace offramp {
 namespace {
@@ -60,18 +66,6 @@ TEST_F(OutputFileTest, AnUnfinishedFileLeavesTheOldOne) {
   EXPECT_EQ(files(), 1U);
 }
 
-TEST_F(OutputFileTest, OneProcessGoesOnWithWhatAnotherLeft) {
-  std::string aside;
-  Result<OutputFile> first = OutputFile::create(path("a"));
-  first->write("first, ");
-  ASSERT_EQ(first->leave(aside), "");
-  Result<OutputFile> second = OutputFile::resume(path("a"), aside);
-  ASSERT_TRUE(second);
-  second->write("second");
-  EXPECT_EQ(second->finish(), "");
-  EXPECT_EQ(contents(path("a")), "first, second");
-}
-
 TEST_F(OutputFileTest, ASignalHandlerRemovesOnlyWhatHasNoName) {
   ASSERT_EQ(write_output(path("a"), "whole"), "");
   unlink_unfinished();
@@ -80,12 +74,6 @@ TEST_F(OutputFileTest, ASignalHandlerRemovesOnlyWhatHasNoName) {
   EXPECT_EQ(files(), 2U);
   unlink_unfinished();
   EXPECT_EQ(files(), 1U);
-}
-
-TEST_F(OutputFileTest, WhatAnotherHostHasCannotBeResumed) {
-  const Result<OutputFile> file = OutputFile::resume(path("a"), path(".offramp-none"));
-  ASSERT_FALSE(file);
-  EXPECT_EQ(file.error(), "rank 0's file is not here; the folder has to be shared by all hosts");
 }
 
 TEST_F(OutputFileTest, AFullDeviceIsAnError) {
@@ -137,6 +125,172 @@ TEST_F(OutputFileTest, RewritingSeesWhatWasThere) {
   ASSERT_EQ(write_output(path("a"), std::string(5000, ' ') + "x"), "");
   EXPECT_EQ(rewrite_output(path("a"), "x", with_letter), "");
   EXPECT_EQ(contents(path("a")), "x");
+}
+
+// --- files of other users ---
+
+constexpr uid_t kStranger = 54321;
+
+/// A folder that everybody may write to, and in which a stranger has made things.
+class SharedFolderTest : public OutputFileTest {
+ protected:
+  void SetUp() override {
+    if (geteuid() != 0) GTEST_SKIP() << "only root can make files of other users";
+    ASSERT_EQ(chmod(path("").c_str(), 0777), 0);
+    ASSERT_EQ(write_output(path("precious"), "precious"), "");
+  }
+  void give_to_stranger(const std::string& name) const {
+    ASSERT_EQ(lchown(path(name).c_str(), kStranger, kStranger), 0);
+  }
+  void link_of_stranger(const std::string& name, const std::string& target) const {
+    fs::create_symlink(target, path(name));
+    give_to_stranger(name);
+  }
+  void file_of_stranger(const std::string& name) const {
+    std::ofstream(path(name)) << "of a stranger";
+    ASSERT_EQ(chmod(path(name).c_str(), 0666), 0);
+    give_to_stranger(name);
+  }
+  [[nodiscard]] struct stat status_of(const std::string& name) const {
+    struct stat status {};
+    EXPECT_EQ(lstat(path(name).c_str(), &status), 0);
+    return status;
+  }
+};
+
+TEST_F(SharedFolderTest, AStrangersLinkIsNotFollowed) {
+  link_of_stranger("run.json", path("precious"));
+  link_of_stranger("folder", path(""));
+  for (const std::string& name : {path("run.json"), path("folder/precious"), path("folder/new")}) {
+    const std::string why = "is a link of another user, which is not followed";
+    EXPECT_NE(output_problem(name).find(why), std::string::npos) << output_problem(name);
+    EXPECT_NE(write_output(name, "text").find(why), std::string::npos);
+    EXPECT_NE(rewrite_output(name, "m", [](const std::string&) { return "text"; }).find(why),
+              std::string::npos);
+    EXPECT_FALSE(open_named_output(name));
+    EXPECT_FALSE(join_named_output(name));
+  }
+  EXPECT_EQ(contents(path("precious")), "precious");
+}
+
+TEST_F(SharedFolderTest, AStrangersFileIsReplacedAndItsModeIsNotAdopted) {
+  for (const char* const name : {"whole", "named"}) file_of_stranger(name);
+  ASSERT_EQ(write_output(path("whole"), "mine"), "");
+  ASSERT_TRUE(open_named_output(path("named")));
+  for (const char* const name : {"whole", "named"}) {
+    EXPECT_EQ(status_of(name).st_uid, geteuid());
+    EXPECT_EQ(status_of(name).st_mode & 0777, 0600U);
+  }
+  EXPECT_EQ(contents(path("whole")), "mine");
+  EXPECT_EQ(contents(path("named")), "");
+}
+
+TEST_F(SharedFolderTest, AStrangersFileIsNeitherJoinedNorRead) {
+  file_of_stranger("a");
+  const Result<OpenFile> joined = join_named_output(path("a"));
+  ASSERT_FALSE(joined);
+  EXPECT_EQ(joined.error(), "it is a file of another user");
+  EXPECT_EQ(rewrite_output(path("a"), "stranger", [](const std::string& old) { return old + "mine"; }), "");
+  EXPECT_EQ(contents(path("a")), "mine");
+}
+
+TEST_F(SharedFolderTest, ALockOfTheFolderBlocksNothing) {
+  const int folder = open(path("").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  ASSERT_EQ(flock(folder, LOCK_EX), 0);
+  EXPECT_EQ(rewrite_output(path("a"), "m", [](const std::string&) { return "text"; }), "");
+  close(folder);
+  EXPECT_EQ(contents(path("a")), "text");
+  EXPECT_EQ(files(), 2U);
+}
+
+// --- what is not a regular file ---
+
+TEST_F(OutputFileTest, AFifoIsRefusedAtOnce) {
+  ASSERT_EQ(mkfifo(path("fifo").c_str(), 0600), 0);
+  const std::string why = "it is a FIFO, which is not written to; name a regular file, or /dev/stdout";
+  EXPECT_EQ(output_problem(path("fifo")), why);
+  EXPECT_EQ(write_output(path("fifo"), "text"), why);
+  EXPECT_EQ(open_named_output(path("fifo")).error(), why);
+  EXPECT_EQ(join_named_output(path("fifo")).error(), why);
+}
+
+TEST_F(OutputFileTest, ADeviceIsWrittenInPlaceOrRefused) {
+  EXPECT_EQ(write_output("/dev/null", "text"), "");
+  EXPECT_TRUE(open_named_output("/dev/null"));
+  EXPECT_TRUE(is_stream("/dev/null"));
+  EXPECT_EQ(output_problem("/dev/null", Destination::kRegular),
+            "it is not a regular file, which it has to be");
+  struct stat status {};
+  ASSERT_EQ(stat("/dev/null", &status), 0);
+  EXPECT_TRUE(S_ISCHR(status.st_mode));
+}
+
+TEST_F(OutputFileTest, ADescriptorOfThisProcessIsWrittenTo) {
+  const int file = open(path("a").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_EQ(write(file, "one ", 4), 4);
+  const std::string name = "/dev/fd/" + std::to_string(file);
+  EXPECT_EQ(output_target(name), "");
+  EXPECT_EQ(output_problem(name), "");
+  EXPECT_EQ(write_output(name, "two "), "");
+  ASSERT_EQ(write(file, "three", 5), 5);
+  close(file);
+  EXPECT_EQ(contents(path("a")), "one two three");
+  EXPECT_EQ(output_problem("/proc/1/fd/1"), "it lies on /proc, and is not a descriptor of this process");
+}
+
+// --- files that have their name from the beginning ---
+
+TEST_F(OutputFileTest, ANamedOutputReplacesWhatWasThereAtOnce) {
+  ASSERT_EQ(write_output(path("a"), "old"), "");
+  Result<OpenFile> first = open_named_output(path("a"), true);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(contents(path("a")), "");
+  Result<OpenFile> second = join_named_output(path("a"));
+  ASSERT_TRUE(second);
+  ASSERT_EQ(write_or_fail(second->get(), "2", 1), 1);
+  ASSERT_EQ(write_or_fail(first->get(), "1", 1), 1);
+  EXPECT_EQ(contents(path("a")), "21");
+  EXPECT_TRUE(join_named_output(path("b")));
+  EXPECT_EQ(files(), 2U);
+}
+
+TEST_F(OutputFileTest, TheLimitOfAFilesSizeIsAnError) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit low{1024, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &low), 0);
+  const std::string problem = write_output(path("a"), std::string(4096, 'x'));
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_EQ(problem, "File too large");
+  EXPECT_EQ(files(), 0U);
+  sigset_t pending;
+  sigpending(&pending);
+  EXPECT_EQ(sigismember(&pending, SIGXFSZ), 0);
+}
+
+// --- folders ---
+
+TEST_F(OutputFileTest, AFolderGetsItsNameWhenItIsComplete) {
+  {
+    Result<OutputFolder> folder = OutputFolder::create(path("a"));
+    ASSERT_TRUE(folder);
+    std::ofstream(folder->path() + "/file") << "text";
+  }
+  EXPECT_EQ(files(), 0U);
+  for (const bool there : {false, true}) {
+    Result<OutputFolder> folder = OutputFolder::create(path("a"));
+    ASSERT_TRUE(folder);
+    std::ofstream(folder->path() + (there ? "/second" : "/first")) << "text";
+    EXPECT_EQ(folder->finish(), "");
+  }
+  EXPECT_EQ(contents(path("a/first")), "text");
+  EXPECT_EQ(contents(path("a/second")), "text");
+  Result<OutputFolder> again = OutputFolder::create(path("a"));
+  std::ofstream(again->path() + "/first") << "other";
+  std::ofstream(again->path() + "/third") << "other";
+  EXPECT_EQ(again->finish(), "there is \"" + path("a/first") + "\" already");
+  EXPECT_EQ(contents(path("a/first")), "text");
+  EXPECT_FALSE(fs::exists(path("a/third")));
 }
 
 }  // namespace

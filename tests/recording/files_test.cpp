@@ -484,7 +484,7 @@ TEST(Limits, AFileThatCannotBeOpenedIsTold) {
   options.keep = true;
   Recorder recorder(options);
   recorder.add(wait_all());
-  EXPECT_EQ(recorder.problem(), "cannot open /no/such/folder/part: No such file or directory");
+  EXPECT_EQ(recorder.problem(), "cannot write /no/such/folder/part: there is no folder \"/no/such/folder\"");
   EXPECT_NE(recorder.finish(), "") << "the memory suffices";
   EXPECT_TRUE(recorder.complete());
 }

@@ -2,6 +2,7 @@
 // the field that is wrong.
 #include "lib/report/report.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -153,6 +154,11 @@ TEST_F(AReport, ThatIsCutIsRefusedByThePlace) {
   EXPECT_THAT(parse_report(text_.substr(0, text_.size() / 2), "a.json").error(),
               HasSubstr("a.json is no report: it is not valid JSON, "));
   EXPECT_THAT(parse_report("{}", "a.json").error(), HasSubstr("offramp wrote no such file"));
+  EXPECT_THAT(parse_report(std::string(1 << 20, '['), "a.json").error(),
+              HasSubstr("offramp wrote no such file"));
+  std::string keys = R"({"offramp":"0")";
+  for (int i = 0; i < 300000; ++i) keys += fmt::format(R"(,"k{}":0)", i);
+  EXPECT_THAT(parse_report(keys + "}", "a.json").error(), HasSubstr("far too many keys"));
   EXPECT_THAT(parse_report("{\"offramp\": \"0.1.0\"}", "a.json").error(), HasSubstr("it has no schema"));
 }
 

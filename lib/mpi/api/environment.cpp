@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "lib/configuration/output_file.hpp"
+#include "lib/base/output_file.hpp"
 #include "lib/mpi/api/entries.hpp"
 #include "lib/mpi/api/tools_interface.hpp"
 #include "lib/mpi/runtime/program.hpp"

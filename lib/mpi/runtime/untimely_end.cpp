@@ -18,8 +18,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "lib/base/output_file.hpp"
 #include "lib/configuration/names.hpp"
-#include "lib/configuration/output_file.hpp"
 #include "lib/mpi/runtime/session.hpp"
 #include "lib/mpi/runtime/write_recording.hpp"
 #include "lib/mpi/runtime/write_reports.hpp"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/configuration/output_file.hpp"
+#include "lib/base/output_file.hpp"
 #include "lib/mpi/runtime/session.hpp"
 #include "lib/mpi/runtime/write_reports.hpp"
 #include "lib/native/world_comm.hpp"

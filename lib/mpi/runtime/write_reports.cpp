@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "lib/base/output_file.hpp"
 #include "lib/configuration/mpi_family.hpp"
-#include "lib/configuration/output_file.hpp"
 #include "lib/mpi/runtime/session.hpp"
 #include "lib/mpi/runtime/world_apart.hpp"
 #include "lib/mpi/runtime/write_recording.hpp"

@@ -1,0 +1,417 @@
+// How an unfinished file gets and loses its name: the name is kept where a signal handler can read it
+// (NotedName), because a process that is killed should leave nothing behind.
+#include "lib/base/output_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <utility>
+
+#include "lib/base/output_place.hpp"
+#include "lib/base/printable.hpp"
+
+namespace offramp {
+namespace {
+
+using std::string;
+
+constexpr std::size_t kMarkWithin = 4096;
+constexpr int kMostAttempts = 16;  // to find a name that is free
+
+/// The place of an output that may be written to. Its problem says why it may not.
+Place place_of(const string& path, Destination destination) {
+  Place place = find_place(path);
+  if (!place.problem.empty() || place.is_regular()) return place;
+  const mode_t mode = place.status.st_mode;
+  if (S_ISDIR(mode)) {
+    place.problem = output_reason(path, EISDIR);
+  } else if (destination == Destination::kRegular) {
+    place.problem = "it is not a regular file, which it has to be";
+  } else if (place.own_descriptor < 0 && !S_ISCHR(mode)) {
+    place.problem = fmt::format("it is a {}, which is not written to; name a regular file, or /dev/stdout",
+                                S_ISFIFO(mode)  ? "FIFO"
+                                : S_ISBLK(mode) ? "block device"
+                                                : "socket");
+  }
+  return place;
+}
+
+mode_t mode_of(Readers readers) {
+  if (readers == Readers::kOwner) return S_IRUSR | S_IWUSR;
+  const mode_t mask = umask(0);
+  umask(mask);
+  return 0666 & ~mask;
+}
+
+/// A new file in the folder of the place. name: the one that it got.
+OpenFile open_aside(const Place& place, string& name, Readers readers, int flags = 0) {
+  OpenFile file;
+  for (int i = 0; i < kMostAttempts && !file.is_open(); ++i) {
+    name = name_aside();
+    file = OpenFile(openat(place.folder.get(), name.c_str(),
+                           O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | flags, S_IRUSR | S_IWUSR));
+    if (!file.is_open() && errno != EEXIST) return file;
+  }
+  if (!file.is_open()) return file;
+  const bool keeps_mode = place.exists && place.status.st_uid == geteuid();
+  const mode_t mode = keeps_mode ? place.status.st_mode & 0777 : mode_of(readers);
+  if (mode != (S_IRUSR | S_IWUSR)) (void)fchmod(file.get(), mode);
+  return file;
+}
+
+OpenFile open_in_place(const Place& place) {
+  if (place.own_descriptor >= 0) return OpenFile(fcntl(place.own_descriptor, F_DUPFD_CLOEXEC, 0));
+  // Not blocking: opening a serial line may wait for the other end.
+  OpenFile file(openat(place.folder.get(), place.name.c_str(),
+                       O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat status {};
+  if (file.is_open() && (fstat(file.get(), &status) != 0 || !S_ISCHR(status.st_mode))) {
+    errno = EBUSY;  // replaced since it was looked at
+    return {};
+  }
+  if (file.is_open()) (void)fcntl(file.get(), F_SETFL, fcntl(file.get(), F_GETFL) & ~O_NONBLOCK);
+  return file;
+}
+
+/// A path that a signal handler may unlink. The handler sees the whole path, or none.
+class NotedName {
+ public:
+  void note(const string& path) {
+    if (path.empty() || path.size() >= path_.size()) return;
+    forget();
+    std::copy(path.begin() + 1, path.end(), path_.begin() + 1);
+    path_[path.size()] = '\0';
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    path_.front() = path.front();
+  }
+  void forget() {
+    path_.front() = '\0';
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  void remove() {
+    if (path_.front() != '\0') (void)unlink(path_.data());
+  }
+
+ private:
+  std::array<char, PATH_MAX> path_{};
+};
+
+/// Stays noted when the file has got its name: no other file has this one.
+NotedName unfinished_file;
+NotedName held_lock;
+
+std::atomic<pid_t> loser = 0;
+
+/// While it exists, SIGXFSZ is blocked in this thread. At the end the signal of a write that failed is taken
+/// away.
+class WithoutSizeSignal {
+ public:
+  WithoutSizeSignal() {
+    sigemptyset(&signal_);
+    sigaddset(&signal_, SIGXFSZ);
+    sigset_t pending;
+    sigemptyset(&pending);
+    (void)sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
+    (void)pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+  }
+  ~WithoutSizeSignal() {
+    const int error = errno;
+    const timespec at_once{};
+    if (error == EFBIG && !was_pending_) (void)sigtimedwait(&signal_, nullptr, &at_once);
+    (void)pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = error;
+  }
+  WithoutSizeSignal(const WithoutSizeSignal&) = delete;
+  WithoutSizeSignal& operator=(const WithoutSizeSignal&) = delete;
+
+ private:
+  sigset_t signal_;
+  sigset_t before_;
+  bool was_pending_ = false;
+};
+
+/// A regular file of this user. errno says why there is none.
+OpenFile open_own(const Place& place, int flags) {
+  OpenFile file(openat(place.folder.get(), place.name.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat status {};
+  if (!file.is_open()) return file;
+  if (fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid()) return file;
+  errno = EPERM;
+  return {};
+}
+
+string marked_contents(const Place& place, std::string_view mark) {
+  const OpenFile file = open_own(place, O_RDONLY);
+  string contents;
+  std::array<char, kMarkWithin> block{};
+  while (file.is_open()) {
+    const ssize_t got = read(file.get(), block.data(), block.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    const bool was_marked = contents.size() >= kMarkWithin;
+    contents.append(block.data(), static_cast<std::size_t>(got));
+    if (!was_marked && contents.size() >= kMarkWithin &&
+        contents.substr(0, kMarkWithin).find(mark) == string::npos)
+      return {};
+  }
+  return contents.substr(0, kMarkWithin).find(mark) == string::npos ? string() : contents;
+}
+
+/// One process after the other. The lock is a file of this user's, which others cannot open: whoever may read
+/// a folder may also lock it, and keep it locked. It is removed by each process that had it.
+class RewriteLock {
+ public:
+  RewriteLock(const Place& place, std::string_view mark)
+      : folder_(place.folder.get()),
+        name_(fmt::format(".offramp-{:016x}", std::hash<string>()(fmt::format("{}\n{}", place.name, mark)))) {
+    for (int i = 0; i < kMostWaits; ++i) {
+      OpenFile file(openat(folder_, name_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+                           S_IRUSR | S_IWUSR));
+      struct stat opened {};
+      struct stat named {};
+      if (!file.is_open() || fstat(file.get(), &opened) != 0 || opened.st_uid != geteuid()) return;
+      while (flock(file.get(), LOCK_EX) != 0) {
+        if (errno != EINTR) return;  // a file system without locks: the last one to write wins
+      }
+      // The one who had it before may have removed it.
+      if (fstatat(folder_, name_.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+          named.st_ino == opened.st_ino && named.st_dev == opened.st_dev) {
+        file_ = std::move(file);
+        held_lock.note(place.path_of(name_));
+        return;
+      }
+    }
+  }
+  ~RewriteLock() {
+    if (!file_.is_open()) return;
+    held_lock.forget();
+    (void)unlinkat(folder_, name_.c_str(), 0);
+  }
+  RewriteLock(const RewriteLock&) = delete;
+  RewriteLock& operator=(const RewriteLock&) = delete;
+
+ private:
+  static constexpr int kMostWaits = 1 << 20;  // more than there are ranks
+  int folder_;
+  string name_;
+  OpenFile file_;
+};
+
+}  // namespace
+
+OpenFile& OpenFile::operator=(OpenFile&& other) noexcept {
+  std::swap(file_, other.file_);
+  return *this;
+}
+
+OpenFile::~OpenFile() {
+  if (file_ >= 0) close(file_);
+}
+
+int OpenFile::release() {
+  return std::exchange(file_, -1);
+}
+
+ssize_t write_or_fail(int file, const void* data, std::size_t bytes) {
+  const WithoutSizeSignal guard;
+  return ::write(file, data, bytes);
+}
+
+ssize_t pwrite_or_fail(int file, const void* data, std::size_t bytes, off_t offset) {
+  const WithoutSizeSignal guard;
+  return ::pwrite(file, data, bytes, offset);
+}
+
+string output_target(const string& path) {
+  const Place place = find_place(path);
+  if (!place.problem.empty()) return path;
+  if (!place.is_regular()) return {};
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::canonical(
+      place.folder_path.empty() ? std::filesystem::path(".") : std::filesystem::path(place.folder_path),
+      error);
+  return error ? place.path() : (folder / place.name).string();
+}
+
+bool is_stream(const string& path) {
+  const Place place = find_place(path);
+  return place.problem.empty() && !place.is_regular() && !S_ISDIR(place.status.st_mode);
+}
+
+string output_problem(const string& path, Destination destination) {
+  const Place place = place_of(path, destination);
+  if (!place.problem.empty()) return place.problem;
+  if (place.own_descriptor >= 0) {
+    const bool writes = (fcntl(place.own_descriptor, F_GETFL) & O_ACCMODE) != O_RDONLY;
+    return writes ? string() : output_reason(path, EBADF);
+  }
+  if (place.exists && faccessat(place.folder.get(), place.name.c_str(), W_OK, AT_EACCESS) != 0)
+    return output_reason(path, errno);
+  if (!place.is_regular()) return {};
+  string aside;
+  const OpenFile file = open_aside(place, aside, Readers::kOwner);
+  if (!file.is_open()) return output_reason(path, errno);
+  (void)unlinkat(place.folder.get(), aside.c_str(), 0);
+  return {};
+}
+
+Result<OutputFile> OutputFile::create(const string& path, Readers readers) {
+  Place place = place_of(path, Destination::kStream);
+  if (!place.problem.empty()) return Result<OutputFile>::failure(place.problem);
+  string aside;
+  OpenFile file = place.is_regular() ? open_aside(place, aside, readers) : open_in_place(place);
+  if (!file.is_open()) return Result<OutputFile>::failure(output_reason(path, errno));
+  return OutputFile(std::move(place.folder), place.path(), std::move(aside), std::move(file));
+}
+
+OutputFile::OutputFile(OpenFile folder, string target, string aside, OpenFile file)
+    : folder_(std::move(folder)),
+      target_(std::move(target)),
+      aside_(std::move(aside)),
+      file_(std::move(file)) {
+  if (!aside_.empty()) unfinished_file.note((std::filesystem::path(target_).parent_path() / aside_).string());
+}
+
+OutputFile::OutputFile(OutputFile&& other) noexcept
+    : folder_(std::move(other.folder_)),
+      target_(std::move(other.target_)),
+      aside_(std::exchange(other.aside_, {})),
+      file_(std::move(other.file_)),
+      problem_(std::move(other.problem_)) {}
+
+OutputFile::~OutputFile() {
+  close_file();
+  if (!aside_.empty()) (void)unlinkat(folder_.get(), aside_.c_str(), 0);
+}
+
+void OutputFile::write(std::string_view text) {
+  while (problem_.empty() && !text.empty()) {
+    const ssize_t n = write_or_fail(file_.get(), text.data(), text.size());
+    if (n >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(n));
+    } else if (errno != EINTR) {
+      problem_ = output_reason(target_, errno);
+    }
+  }
+}
+
+/// Some file systems report only now that the disk is full.
+void OutputFile::close_file() {
+  const int file = file_.release();
+  if (file >= 0 && close(file) != 0 && errno != EINTR && problem_.empty())
+    problem_ = output_reason(target_, errno);
+}
+
+string OutputFile::finish() {
+  close_file();
+  if (problem_.empty() && !aside_.empty()) {
+    const string name = std::filesystem::path(target_).filename().string();
+    if (renameat(folder_.get(), aside_.c_str(), folder_.get(), name.c_str()) == 0) {
+      aside_.clear();
+    } else {
+      problem_ = output_reason(target_, errno);
+    }
+  }
+  return problem_;
+}
+
+Result<OpenFile> open_named_output(const string& path, bool appends) {
+  using Opened = Result<OpenFile>;
+  const Place place = place_of(path, Destination::kStream);
+  if (!place.problem.empty()) return Opened::failure(place.problem);
+  if (!place.is_regular()) {
+    OpenFile file = open_in_place(place);
+    return file.is_open() ? Opened(std::move(file)) : Opened::failure(output_reason(path, errno));
+  }
+  string aside;
+  OpenFile file = open_aside(place, aside, Readers::kOwner, appends ? O_APPEND : 0);
+  if (!file.is_open()) return Opened::failure(output_reason(path, errno));
+  if (renameat(place.folder.get(), aside.c_str(), place.folder.get(), place.name.c_str()) == 0)
+    return Opened(std::move(file));
+  const int error = errno;
+  (void)unlinkat(place.folder.get(), aside.c_str(), 0);
+  return Opened::failure(output_reason(path, error));
+}
+
+Result<OpenFile> join_named_output(const string& path) {
+  using Opened = Result<OpenFile>;
+  for (int i = 0; i < kMostAttempts; ++i) {
+    const Place place = place_of(path, Destination::kStream);
+    if (!place.problem.empty()) return Opened::failure(place.problem);
+    if (!place.is_regular()) return open_named_output(path);
+    OpenFile file = open_own(place, O_WRONLY | O_APPEND);
+    if (!file.is_open() && errno == EPERM) return Opened::failure("it is a file of another user");
+    // Several ranks may create it at the same time.
+    if (!file.is_open() && errno == ENOENT)
+      file = OpenFile(openat(place.folder.get(), place.name.c_str(),
+                             O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                             S_IRUSR | S_IWUSR));
+    if (file.is_open()) return Opened(std::move(file));
+    if (errno != EEXIST) return Opened::failure(output_reason(path, errno));
+  }
+  return Opened::failure(output_reason(path, EEXIST));
+}
+
+void unlink_unfinished() {
+  unfinished_file.remove();
+  held_lock.remove();
+}
+
+string write_output(const string& path, std::string_view text, Readers readers) {
+  Result<OutputFile> file = OutputFile::create(path, readers);
+  if (!file) return file.error();
+  file->write(text);
+  return file->finish();
+}
+
+namespace {
+
+/// In one piece: other ranks write too.
+void remember_loss(const string& line) {
+  loser = getpid();
+  (void)!::write(STDERR_FILENO, line.data(), line.size());
+}
+
+}  // namespace
+
+string cannot_write(const string& path, const string& problem) {
+  return problem.empty() ? string() : fmt::format("cannot write {}: {}", printable(path), problem);
+}
+
+void tell_lost(std::string_view what, const string& path, const string& problem) {
+  remember_loss(fmt::format("offramp: cannot write the {} to {}: {}\n", what, in_quotes(path), problem));
+}
+
+void tell_incomplete(std::string_view what, const string& why) {
+  remember_loss(fmt::format("offramp: the {} is not whole: {}\n", what, why));
+}
+
+bool output_lost() {
+  return loser == getpid();
+}
+
+string rewrite_output(const string& path, std::string_view mark,
+                      const std::function<string(const string&)>& rewrite) {
+  const Place place = place_of(path, Destination::kStream);
+  if (!place.problem.empty()) return place.problem;
+  if (!place.is_regular()) return {};
+  const RewriteLock lock(place, mark);
+  return write_output(path, rewrite(marked_contents(place, mark)));
+}
+
+}  // namespace offramp

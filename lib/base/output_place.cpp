@@ -1,0 +1,185 @@
+// The path is followed component by component with openat(O_NOFOLLOW), so that every link is judged by its
+// owner before it is followed, and the folder that was judged is the one that is written to. The kernel's
+// protected_symlinks does not help here: it guards open(), and an output is renamed.
+#include "lib/base/output_place.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/magic.h>
+#include <sys/random.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <climits>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "lib/base/printable.hpp"
+
+namespace offramp {
+namespace {
+
+using std::string;
+
+constexpr int kMostLinks = 40;  // the kernel's limit
+
+string joined(const string& folder, const string& name) {
+  return folder.empty() ? name : folder.back() == '/' ? folder + name : folder + "/" + name;
+}
+
+/// Finds the place of an output. For one use.
+class PlaceFinder {
+ public:
+  explicit PlaceFinder(const string& path) : asked_(path) {}
+
+  Place find() {
+    Place place;
+    push(asked_);
+    if (const int error = enter(asked_.starts_with('/') ? "/" : "."); error != 0) return fail(error);
+    if (parts_.empty()) return fail(EISDIR);
+    for (;;) {
+      const string part = std::move(parts_.back());
+      parts_.pop_back();
+      struct stat status {};
+      if (fstatat(folder_.get(), part.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+        if (errno != ENOENT || !parts_.empty()) return fail(errno);
+      } else if (S_ISLNK(status.st_mode)) {
+        if (parts_.empty() && is_on_proc()) return of_descriptor(part);
+        if (string problem = follow(part, status); !problem.empty()) return fail_with(std::move(problem));
+        if (parts_.empty()) return fail(EISDIR);
+        continue;
+      } else {
+        place.status = status;
+        place.exists = true;
+      }
+      if (parts_.empty() && part != "." && part != "..") {
+        place.folder = std::move(folder_);
+        place.folder_path = path_;
+        place.name = part;
+        return place;
+      }
+      place.exists = false;
+      if (const int error = descend(part); error != 0) return fail(error);
+      if (parts_.empty()) return fail(EISDIR);
+    }
+  }
+
+ private:
+  static Place fail_with(string problem) {
+    Place place;
+    place.problem = std::move(problem);
+    return place;
+  }
+  [[nodiscard]] Place fail(int error) const { return fail_with(output_reason(asked_, error)); }
+
+  /// The components of a path, the first one last. A name that ends in a slash is a folder.
+  void push(const string& path) {
+    std::vector<string> parts;
+    for (std::size_t begin = 0; begin <= path.size();) {
+      const std::size_t end = std::min(path.find('/', begin), path.size());
+      if (end > begin) parts.push_back(path.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    if (path.ends_with('/') && !parts.empty()) parts.emplace_back(".");
+    parts_.insert(parts_.end(), parts.rbegin(), parts.rend());
+  }
+
+  int enter(const char* root) {
+    folder_ = OpenFile(open(root, O_PATH | O_DIRECTORY | O_CLOEXEC));
+    path_ = *root == '/' ? root : "";
+    return folder_.is_open() ? 0 : errno;
+  }
+
+  int descend(const string& part) {
+    OpenFile next(openat(folder_.get(), part.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!next.is_open()) return errno;
+    folder_ = std::move(next);
+    if (part != ".") path_ = joined(path_, part);
+    return 0;
+  }
+
+  [[nodiscard]] bool is_on_proc() const {
+    struct statfs system {};
+    return fstatfs(folder_.get(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
+  }
+
+  /// A link on /proc may lead to what has no name. Those of this process are its descriptors.
+  Place of_descriptor(const string& part) {
+    struct stat folder {};
+    struct stat own {};
+    int number = -1;
+    const char* const end = part.data() + part.size();
+    const auto parsed = std::from_chars(part.data(), end, number);
+    const bool is_own = fstat(folder_.get(), &folder) == 0 && stat("/proc/self/fd", &own) == 0 &&
+                        folder.st_ino == own.st_ino && folder.st_dev == own.st_dev;
+    if (!is_own || parsed.ec != std::errc() || parsed.ptr != end)
+      return fail_with("it lies on /proc, and is not a descriptor of this process");
+    Place place;
+    place.name = asked_;
+    place.own_descriptor = number;
+    place.exists = fstat(number, &place.status) == 0;
+    if (!place.exists) place.problem = std::strerror(errno);
+    return place;
+  }
+
+  string follow(const string& part, const struct stat& link) {
+    struct stat folder {};
+    if (fstat(folder_.get(), &folder) != 0) return std::strerror(errno);
+    if (link.st_uid != geteuid() && link.st_uid != 0 && link.st_uid != folder.st_uid)
+      return fmt::format("{} is a link of another user, which is not followed",
+                         in_quotes(joined(path_, part)));
+    if (++links_ > kMostLinks) return std::strerror(ELOOP);
+    std::array<char, PATH_MAX> target{};
+    const ssize_t length = readlinkat(folder_.get(), part.c_str(), target.data(), target.size());
+    if (length < 0) return std::strerror(errno);
+    const string next(target.data(), static_cast<std::size_t>(length));
+    push(next);
+    if (!next.starts_with('/')) return {};
+    const int error = enter("/");
+    return error == 0 ? string() : std::strerror(error);
+  }
+
+  const string& asked_;
+  std::vector<string> parts_;  // that are left, the next one last
+  OpenFile folder_;
+  string path_;  // of the folder
+  int links_ = 0;
+};
+
+}  // namespace
+
+string Place::path_of(const string& other) const {
+  return joined(folder_path, other);
+}
+
+Place find_place(const string& path) {
+  return PlaceFinder(path).find();
+}
+
+string name_aside() {
+  std::uint64_t number = 0;
+  // Not random enough: O_EXCL then fails, and another name is tried.
+  if (getrandom(&number, sizeof number, 0) != sizeof number)
+    number = reinterpret_cast<std::uintptr_t>(&number);
+  constexpr char kDigits[] = "0123456789abcdefghijklmnopqrstuv";
+  string name = ".offramp-";
+  for (int i = 0; i < 12; ++i, number >>= 5U) name += kDigits[number & 31U];
+  return name;
+}
+
+string output_reason(const string& path, int error) {
+  if (error == ENOENT || error == ENOTDIR) {
+    const string folder = std::filesystem::path(path).parent_path().string();
+    return fmt::format("there is no folder {}", in_quotes(folder.empty() ? "." : folder));
+  }
+  if (error == EISDIR) return "it is a folder";
+  return std::strerror(error);
+}
+
+}  // namespace offramp

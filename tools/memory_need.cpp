@@ -1,0 +1,139 @@
+// What a rank has grows with the ranks (its own state), or with their square (what it keeps for each other
+// one): a * ranks + b * ranks^2, with both figures from two trials.
+#include "tools/memory_need.hpp"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+#include "lib/base/trial_process.hpp"
+#include "lib/report/words.hpp"
+#include "tools/setup.hpp"
+
+namespace offramp::tool {
+namespace {
+
+/// A message that is under way takes 1000 bytes over host (measured with alltoall of 1 KiB on 512, 1024, and
+/// 2048 ranks), and cclo's tables take 80 bytes for a pair of ranks (bcast on 4096). Twice the larger figure.
+constexpr double kMostOfPair = 2000;
+constexpr int kFirstTrial = 512;      // ranks
+constexpr double kLongTrial = 0.5;    // seconds; no larger one is tried after it
+constexpr double kLargeTrial = 0.1;   // of the usable memory; no larger one is tried after it
+constexpr unsigned kTrialLimit = 30;  // seconds of a processor
+/// Of the available memory. The rest is left to other processes, which go on meanwhile.
+constexpr double kUsable = 0.95;
+
+/// The number behind a word in one of the kernel's files, in bytes if it is in kB. Nothing if there is none.
+std::optional<double> figure_in(const std::string& path, std::string_view word) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(word)) continue;
+    try {
+      const double value = std::stod(line.substr(word.size()));
+      return line.ends_with("kB") ? value * 1024 : value;
+    } catch (const std::exception&) {
+      return std::nullopt;  // "max"
+    }
+  }
+  return std::nullopt;
+}
+
+/// Of all control groups of this process, from its own up.
+double left_in_groups() {
+  constexpr std::string_view kFirstVersion = ":memory:/";
+  double left = std::numeric_limits<double>::infinity();
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    const bool is_second = line.starts_with("0::/");
+    const std::size_t first = line.find(kFirstVersion);
+    if (!is_second && first == std::string::npos) continue;
+    std::string path = is_second ? line.substr(3) : line.substr(first + kFirstVersion.size() - 1);
+    for (;; path.resize(path.rfind('/'))) {
+      const std::string folder = (is_second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory") + path + "/";
+      const auto most = figure_in(folder + (is_second ? "memory.max" : "memory.limit_in_bytes"), "");
+      const auto used = figure_in(folder + (is_second ? "memory.current" : "memory.usage_in_bytes"), "");
+      const auto cached =
+          figure_in(folder + "memory.stat", is_second ? "inactive_file " : "total_inactive_file ");
+      if (most && used) left = std::min(left, *most - *used + cached.value_or(0));
+      if (path.find('/') == std::string::npos) break;
+    }
+  }
+  return left;
+}
+
+/// Bytes that a trial needs, or nothing.
+std::optional<double> memory_of(const std::function<void(int)>& run, int ranks) {
+  const auto answer = in_trial_process(kTrialLimit, [&] {
+    const double before = figure_in("/proc/self/status", "VmRSS:").value_or(0);
+    run(ranks);
+    return fmt::format("{}", std::max(0.0, figure_in("/proc/self/status", "VmHWM:").value_or(0) - before));
+  });
+  return answer ? std::optional(std::stod(*answer)) : std::nullopt;
+}
+
+}  // namespace
+
+double available_memory() {
+  double bytes =
+      figure_in("/proc/meminfo", "MemAvailable:").value_or(std::numeric_limits<double>::infinity());
+  bytes = std::min(bytes, left_in_groups());
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    bytes = std::min(
+        bytes, static_cast<double>(limit.rlim_cur) - figure_in("/proc/self/status", "VmSize:").value_or(0));
+  return std::max(0.0, bytes);
+}
+
+std::string memory_problem(const std::string& what, int ranks, int trial_ranks, double first, double second,
+                           double available) {
+  const double n = trial_ranks;
+  const double square = std::max(0.0, (second - 2 * first) / (2 * n * n));
+  const double linear = std::max(0.0, second / (2 * n) - square * 2 * n);
+  const double need = linear * ranks + square * ranks * ranks;
+  if (need <= available) return {};
+  const double fits = square > 0
+                          ? (std::sqrt(linear * linear + 4 * square * available) - linear) / (2 * square)
+                          : available / linear;
+  return fmt::format("{} on {} needs about {} of memory, and {} are available; about {} would fit", what,
+                     counted(static_cast<std::uint64_t>(ranks), "rank"), bytes_text(need),
+                     bytes_text(available), counted(static_cast<std::uint64_t>(fits), "rank"));
+}
+
+void limit_memory() {
+  rlimit limit{};
+  const double used = figure_in("/proc/self/status", "VmData:").value_or(0);
+  const double most = used + kUsable * available_memory();
+  if (!std::isfinite(most) || getrlimit(RLIMIT_DATA, &limit) != 0) return;
+  limit.rlim_cur = std::min(limit.rlim_cur, static_cast<rlim_t>(most));
+  (void)setrlimit(RLIMIT_DATA, &limit);
+}
+
+void check_memory(const std::string& what, int ranks, const std::function<void(int)>& run) {
+  if (kMostOfPair * ranks * ranks < kUsable * available_memory()) return;
+  using Clock = std::chrono::steady_clock;
+  std::optional<double> last;
+  for (int tried = kFirstTrial; 2 * tried <= ranks / 2; tried *= 2) {
+    const auto begin = Clock::now();
+    if (!last) last = memory_of(run, tried);
+    const auto next = memory_of(run, 2 * tried);
+    if (!last || !next) return;
+    const double usable = kUsable * available_memory();
+    const bool is_last = std::chrono::duration<double>(Clock::now() - begin).count() > kLongTrial ||
+                         *next > kLargeTrial * usable || 4 * tried > ranks / 2;
+    if (is_last) {
+      const std::string problem = memory_problem(what, ranks, tried, *last, *next, usable);
+      if (!problem.empty()) throw Misuse{problem};
+      return;
+    }
+    last = next;
+  }
+}
+
+}  // namespace offramp::tool
