@@ -52,9 +52,10 @@ constexpr std::string_view kNextProgram = ":";
 
 /// How many words an option of a launcher takes behind it, where that is known; nothing: it is not.
 std::optional<std::size_t> values_of(std::string_view option) {
-  for (const std::string_view one : {"-n", "-np", "--n", "--np", "-c", "-x", "-wdir", "--wdir", "-wd", "-H",
-                                     "-host", "--host", "-hostfile", "--hostfile", "-machinefile", "-path",
-                                     "--path", "-f", "--map-by", "--bind-to", "--rank-by"}) {
+  for (const std::string_view one :
+       {"-n",           "-np",   "--n",    "--np",  "-c",       "-x",        "-wdir",
+        "--wdir",       "-wd",   "-H",     "-host", "--host",   "-hostfile", "--hostfile",
+        "-machinefile", "-path", "--path", "-f",    "--map-by", "--bind-to", "--rank-by"}) {
     if (option == one) return 1;
   }
   for (const std::string_view one : {"-env", "-genv", "-mca", "--mca"}) {

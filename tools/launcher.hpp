@@ -30,8 +30,8 @@ struct FurtherProgram {
 std::vector<FurtherProgram> further_programs(const std::vector<std::string>& command);
 
 /// The command line that starts `ranks` (0: the launcher decides) of a command with these variables. `more`
-/// are the user's own arguments for the launcher. Each program of the command gets the variables; too_many: more ranks than cores, and it may need to be
-/// told.
+/// are the user's own arguments for the launcher. Each program of the command gets the variables; too_many:
+/// more ranks than cores, and it may need to be told.
 struct LaunchedCommand {
   Variables environment;  // for the launcher itself
   std::vector<std::string> words;

@@ -75,8 +75,7 @@ bool find_in_components(Pmix& pmix) {
   Dl_info inner{};
   if (dladdr(offramp_native_inner_library(), &inner) == 0 || inner.dli_fname == nullptr) return false;
   std::error_code ignored;
-  const std::filesystem::path libraries =
-      std::filesystem::canonical(inner.dli_fname, ignored).parent_path();
+  const std::filesystem::path libraries = std::filesystem::canonical(inner.dli_fname, ignored).parent_path();
   for (const char* folder : {"openmpi", "openmpi3", "openmpi/lib/openmpi3", "openmpi/lib/openmpi"}) {
     for (const char* name : {"mca_pmix_ext3x.so", "mca_pmix_pmix3x.so", "mca_pmix_ext4x.so"}) {
       const std::filesystem::path component = libraries / folder / name;

@@ -28,9 +28,9 @@ struct OpenRequest {
   bool is_expected = false;  // the recorded program learned of it
 };
 
-/// A hash table with room for twice as many. Programs begin requests in long runs and end them from the front:
-/// numbers that follow each other lie side by side in groups of four, and the groups lie anywhere, so that no
-/// run of slots grows with the requests that are open.
+/// A hash table with room for twice as many. Programs begin requests in long runs and end them from the
+/// front: numbers that follow each other lie side by side in groups of four, and the groups lie anywhere, so
+/// that no run of slots grows with the requests that are open.
 class OpenRequests {
  public:
   [[nodiscard]] std::size_t size() const { return size_; }

@@ -7,7 +7,7 @@ enum { kinds = 6, rounds = 12 };
 
 typedef struct {
   int same[2], token, sum, largest, mine;
-  int *all;
+  int* all;
   MPI_Request r[kinds];
 } collectives;
 

@@ -11,7 +11,7 @@ enum { blocks = 64, apart = 6, most = 4 + 2 * blocks, tag = 5, fence = -7 };
 static MPI_Datatype far_type;
 static int place[most];  // of each integer of the type
 static int ints;
-static char *page;  // that can be read; the next one cannot
+static char* page;  // that can be read; the next one cannot
 static long page_bytes;
 
 static void make_type(void) {

@@ -94,10 +94,11 @@ void end_job_unless_all_have_offramp() {
   for (std::size_t rank = 0; rank < texts->size(); ++rank) by_version[(*texts)[rank]].push_back(rank);
   if (by_version.size() == 1 && !by_version.contains("")) return;
   const auto with = std::find_if(texts->begin(), texts->end(), [](const auto& one) { return !one.empty(); });
-  end_job(versions_text(by_version) +
-              ": all ranks of MPI_COMM_WORLD need the same Offramp; give its LD_PRELOAD and OFFRAMP_ variables "
-              "to every program of the job, as offramp run does",
-          with - texts->begin() == world_rank());
+  end_job(
+      versions_text(by_version) +
+          ": all ranks of MPI_COMM_WORLD need the same Offramp; give its LD_PRELOAD and OFFRAMP_ variables "
+          "to every program of the job, as offramp run does",
+      with - texts->begin() == world_rank());
 }
 
 }  // namespace offramp
