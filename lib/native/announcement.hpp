@@ -19,7 +19,8 @@ void announce(const std::string& text);
 std::optional<std::vector<std::string>> announced(int ranks);
 
 /// The process was started by the launcher of another MPI library as one of several, so that its own library
-/// takes it for a world of one rank: the name of that launcher's library. Empty otherwise.
+/// takes it for a world of one rank: the name of that launcher's library. Empty otherwise. Call it before the
+/// MPI library is up.
 std::string foreign_launcher();
 
 }  // namespace offramp

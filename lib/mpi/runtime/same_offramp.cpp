@@ -22,6 +22,10 @@
 namespace offramp {
 namespace {
 
+/// Of foreign_launcher(), as it was before the MPI library was up: Open MPI sets the variables of its own
+/// launchers for a process that none of them started.
+std::string other_launcher;
+
 /// speaks: this rank prints the line. The others give it the time to do so.
 [[noreturn]] void end_job(const std::string& why, bool speaks) {
   constexpr unsigned kPatience = 10;  // s
@@ -76,16 +80,18 @@ std::string versions_text(const std::map<std::string, std::vector<std::size_t>>&
 
 void announce_offramp() {
   static bool done = false;
-  if (!std::exchange(done, true)) announce(OFFRAMP_VERSION);
+  if (std::exchange(done, true)) return;
+  other_launcher = foreign_launcher();
+  announce(OFFRAMP_VERSION);
 }
 
 void end_job_unless_all_have_offramp() {
-  if (const std::string other = foreign_launcher(); !other.empty() && world_size() == 1) {
+  if (!other_launcher.empty() && world_size() == 1) {
     const std::vector<std::size_t> ranks = ranks_of_program();
     const bool speaks = ranks.empty() || static_cast<int>(ranks.front()) == launched_job().rank;
-    end_job(fmt::format("the launcher of {} started {} of a program for {}, so that each of them is alone in "
+    end_job(fmt::format("the launcher of {} started {} with a program for {}: each rank is alone in "
                         "its MPI_COMM_WORLD; start the program with the launcher of its own MPI library",
-                        other, ranks_text(ranks), offramp_native_name()),
+                        other_launcher, ranks_text(ranks), offramp_native_name()),
             speaks);
   }
   const auto texts = announced(world_size());
