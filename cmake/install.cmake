@@ -2,7 +2,7 @@
 # is installed can be moved: pkg-config and the modulefile find the rest from where they are.
 file(RELATIVE_PATH PREFIX_FROM_PKGCONFIG /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 string(REGEX REPLACE "/$" "" PREFIX_FROM_PKGCONFIG "${PREFIX_FROM_PKGCONFIG}")
-foreach(name offramp offramp-dpu offramp-tinsel)
+foreach(name offramp ${SERVICES})
   configure_file(pkgconfig/${name}.pc.in pkgconfig/${name}.pc @ONLY)
   install(FILES ${CMAKE_BINARY_DIR}/pkgconfig/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
 endforeach()
@@ -17,7 +17,7 @@ install(DIRECTORY include/offramp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPON
 install(FILES ${CMAKE_BINARY_DIR}/include/offramp/version.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/offramp COMPONENT dev)
 
 # libofframp.so by that name belongs to the library: that is what is preloaded.
-install(TARGETS ${INTERPOSERS} offramp-dpu offramp-tinsel EXPORT offrampTargets
+install(TARGETS ${INTERPOSERS} ${SERVICES} EXPORT offrampTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
 install(TARGETS offramp-fabric-ucx LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/offramp COMPONENT library)
 
@@ -26,16 +26,6 @@ install(TARGETS offramp-measure RUNTIME DESTINATION libexec/offramp COMPONENT to
 install(DIRECTORY ${MANUAL}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools FILES_MATCHING PATTERN "*.1")
 install(DIRECTORY ${MANUAL}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man5 COMPONENT tools FILES_MATCHING PATTERN "*.5")
 install(FILES ${COMPLETION}/offramp DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT tools OPTIONAL)
-install(FILES ${COMPLETION}/offramp.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT tools OPTIONAL)
-# Debian's zsh looks below /usr in a folder of its own.
-install(CODE [[
-  if(CMAKE_INSTALL_PREFIX MATCHES "/usr/*$" AND EXISTS /etc/debian_version)
-    set(OFFRAMP_ZSH_FUNCTIONS vendor-completions)
-  else()
-    set(OFFRAMP_ZSH_FUNCTIONS site-functions)
-  endif()]] COMPONENT tools)
-install(FILES ${COMPLETION}/_offramp DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/\${OFFRAMP_ZSH_FUNCTIONS}" COMPONENT tools
-        OPTIONAL)
 install(DIRECTORY tools/wireshark DESTINATION ${CMAKE_INSTALL_DATADIR}/offramp COMPONENT tools)
 install(DIRECTORY python DESTINATION ${CMAKE_INSTALL_DATADIR}/offramp COMPONENT tools FILES_MATCHING PATTERN "*.py")
 # Wireshark 4.4 runs no Lua script as root but those in this folder, which Debian's has below /usr.

@@ -57,6 +57,9 @@ function(offramp_ask_mpi_compiler compiler includes libraries)
   set(${libraries} ${found_libraries} PARENT_SCOPE)
 endfunction()
 
+set(OFFRAMP_MPI_ROOMS offramp_native_family offramp_mpi_marshal_family offramp_mpi_runtime_family offramp_mpi_runtime_family_cold
+                      offramp_mpi_api_family)
+
 # offramp_add_interposer(TARGET FAMILY GENERATED INCLUDE_DIRS LIBRARIES): functions are interposed from one list, with the
 # signatures of that library's headers, which go to the folder GENERATED.
 function(offramp_add_interposer target family generated includes libraries)
@@ -77,21 +80,32 @@ function(offramp_add_interposer target family generated includes libraries)
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/lib/mpi/api/generate.py ${CMAKE_SOURCE_DIR}/lib/mpi/api/functions.txt
             ${table} ${entries} ${function_list} ${headers}
     DEPENDS lib/mpi/api/generate.py lib/mpi/api/functions.txt ${headers})
-  file(GLOB face CONFIGURE_DEPENDS lib/mpi/*/*.cpp)
+  # What every source that knows MPI is compiled with.
+  add_library(${target}_mpi INTERFACE)
+  target_include_directories(${target}_mpi INTERFACE ${generated})
+  target_include_directories(${target}_mpi SYSTEM INTERFACE ${includes})
+  target_compile_definitions(${target}_mpi INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX
+                             OFFRAMP_MPI_FAMILY="${family}" OFFRAMP_NATIVE_FAMILY="lib/native/${family}.h")
+  # These rooms are objects, not archives: programs call their functions, Offramp does not.
   file(GLOB native CONFIGURE_DEPENDS lib/native/${family}*.c lib/native/${family}*.cpp)
-  list(APPEND native lib/native/table.cpp lib/native/type_recipe.cpp lib/native/world_comm.cpp)
-  # The path of messages on one node; the module for UCX is a library of its own.
-  set(fabric lib/fabric/node_fabric.cpp lib/fabric/node_rings.cpp)
-  set_source_files_properties(${fabric} PROPERTIES COMPILE_OPTIONS "${OFFRAMP_PREFETCH_TO_WRITE}")
-  add_library(${target} SHARED ${face} ${native} ${fabric} ${entries} ${table})
+  offramp_room(lib/native OBJECTS FAMILY ${family} LINKS ${target}_mpi fmt::fmt
+               SOURCES ${native} lib/native/table.cpp lib/native/type_recipe.cpp lib/native/world_comm.cpp)
+  offramp_room(lib/mpi/marshal OBJECTS FAMILY ${family} LINKS ${target}_mpi lib/native lib/engine lib/recording)
+  offramp_room(lib/mpi/runtime OBJECTS FAMILY ${family} LINKS ${target}_mpi lib/mpi/marshal lib/report lib/live_clock
+               COLD_SOURCES open_fabric startup untimely_end write_recording write_reports)
+  offramp_room(lib/mpi/api OBJECTS FAMILY ${family} LINKS ${target}_mpi lib/mpi/runtime)
+  add_library(${target} SHARED ${entries})
+  add_custom_target(${target}_generated DEPENDS ${table} ${entries} ${function_list})
+  add_dependencies(${target} ${target}_generated)
+  list(TRANSFORM OFFRAMP_MPI_ROOMS REPLACE "_family" _${family} OUTPUT_VARIABLE rooms)
+  foreach(room ${rooms})
+    add_dependencies(${room} ${target}_generated)
+    target_link_libraries(${target} PRIVATE ${room})
+  endforeach()
   # An entry point jumps, so that the function behind it returns to the program, in debug builds too.
   set_source_files_properties(${entries} PROPERTIES COMPILE_OPTIONS "-O2;-foptimize-sibling-calls")
-  target_include_directories(${target} PRIVATE ${generated})
-  target_include_directories(${target} SYSTEM PRIVATE ${includes})
   target_include_directories(${target} PUBLIC $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  target_compile_definitions(${target} PRIVATE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX
-                             OFFRAMP_MPI_FAMILY="${family}" OFFRAMP_NATIVE_FAMILY="lib/native/${family}.h")
-  target_link_libraries(${target} PRIVATE offramp_core ${CMAKE_DL_LIBS} offramp_static_tls)
+  target_link_libraries(${target} PRIVATE offramp_static_tls)
   set(inner "")
   if(family STREQUAL openmpi)
     find_path(inside_${target} ompi/request/request.h PATHS ${includes} NO_DEFAULT_PATH)
@@ -104,7 +118,7 @@ function(offramp_add_interposer target family generated includes libraries)
     set(inner -lopen-pal)
     # From 5.0 on Open MPI's internal headers include PMIx's.
     pkg_check_modules(PMIX QUIET pmix)
-    target_include_directories(${target} SYSTEM PRIVATE ${PMIX_INCLUDE_DIRS})
+    target_include_directories(${target}_mpi SYSTEM INTERFACE ${PMIX_INCLUDE_DIRS})
     # They are not written for -Wpedantic.
     set_source_files_properties(lib/native/openmpi.c PROPERTIES COMPILE_OPTIONS
       "-idirafter${CMAKE_SOURCE_DIR}/lib/native/openmpi5;-Wno-pedantic;-Wno-unused-parameter;$<$<C_COMPILER_ID:GNU>:-Wno-tsan>;$<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-mcx16>")

@@ -15,7 +15,7 @@ from shares import percent
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "tests"))
-from suites.programs import HPCC_INPUT, hpcc_answers  # noqa: E402
+from real_programs import HPCC_INPUT, hpcc_answers  # noqa: E402
 
 RANKS = 4
 

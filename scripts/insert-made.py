@@ -1,7 +1,7 @@
 """Puts the outputs of commands into the pages of docs: between `<!-- made by: offramp ... -->` and `<!-- end -->`, or
 `<!-- made by: scripts/... -->`, a script that is given OFFRAMP.
 
-Usage: insert-made.py OFFRAMP [--check]; with --check it changes nothing, names what differs and fails."""
+Usage: insert-made.py OFFRAMP [--check] [PAGE ...]; without pages: all. With --check it changes nothing, names what differs, and fails."""
 
 import os
 import pathlib
@@ -27,8 +27,9 @@ def made(program, text):
 
 def main():
     program, check = sys.argv[1], "--check" in sys.argv[2:]
+    chosen = [ROOT / word for word in sys.argv[2:] if word != "--check"]
     differs = False
-    for page in sorted((ROOT / "docs").rglob("*.md")):
+    for page in chosen or sorted((ROOT / "docs").rglob("*.md")):
         before = page.read_text(encoding="utf-8")
         after = made(program, before)
         if after == before:

@@ -8,6 +8,12 @@ from launch import base_environment, run
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
+def missing(arguments, library):
+    """Why there is no such library, or None: the fast tier builds it only where something that it is made of has changed."""
+    path = os.path.join(arguments.build, f"lib/lib{library}.so")
+    return None if os.path.exists(path) else f"this build has no lib{library} (OFFRAMP_SERVICES)"
+
+
 def compile_example(arguments, folder, source, library):
     """An example (below examples/, without .c) into the folder; returns what the compiler says."""
     return run(["cc", "-std=c11", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{ROOT}/include",

@@ -1,7 +1,8 @@
 """What the suites share: the options of a run, the fixtures `arguments` and `tally`, and what each suite costs.
 
 A suite is a file of tests/suites. A test function takes `arguments` (the build and what to test it with) and `tally`, and records any
-number of results, each of which counts. A function that takes `backend` runs once for each backend of the build.
+number of results, each of which counts. A function that takes `backend` runs once for each backend of the build, one that takes
+`some_backend` once for one of them, and in the thorough tier for each.
 tests/run starts pytest and prints the totals."""
 
 import argparse
@@ -9,6 +10,8 @@ import json
 import os
 import resource
 import sys
+import zlib
+from collections import Counter
 
 import pytest
 
@@ -43,12 +46,22 @@ def pytest_configure(config):
         del os.environ[name]
     os.environ.update(environment)
     if not hasattr(config, "workerinput") and config.getoption("results"):
-        config.pluginmanager.register(Results(config.getoption("results")))
+        config.pluginmanager.register(Results(config.getoption("results"), config.getoption("filter")))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_report_teststatus(report):
+    """No letters: Results prints a line for each test."""
+    return report.outcome, "", ""
 
 
 def pytest_generate_tests(metafunc):
+    backends, thorough = metafunc.config.offramp.backends, metafunc.config.offramp.thorough
     if "backend" in metafunc.fixturenames:
-        metafunc.parametrize("backend", metafunc.config.offramp.backends)
+        metafunc.parametrize("backend", backends)
+    if "some_backend" in metafunc.fixturenames:
+        one = backends[zlib.crc32(metafunc.function.__name__.encode()) % len(backends)]
+        metafunc.parametrize("some_backend", backends if thorough else [one])
 
 
 def suite_of(nodeid):
@@ -62,8 +75,13 @@ def long_tests():
         return json.load(file)["long"]
 
 
-def pytest_collection_modifyitems(items):
-    """The longest tests begin first, so that none is left over at the end. What a class sets up is set up in one process."""
+def pytest_collection_modifyitems(config, items):
+    """Without --thorough, functions that are marked so are left out, also of a suite that is named. The longest tests begin first, so that
+    none is left over at the end. What a class sets up is set up in one process."""
+    if not config.offramp.thorough:
+        items[:] = [item for item in items if not any(mark.name == "thorough" for mark in item.own_markers)]
+    wanted = config.getoption("filter")
+    items[:] = [item for item in items if item.cls is None or wanted in item.nodeid]  # the others filter their results
     order = {name: place for place, name in enumerate(long_tests())}
     items.sort(key=lambda item: order.get(item.nodeid, len(order)))
     for item in items:
@@ -117,12 +135,14 @@ def costs(request):
 
 
 class Results:
-    """Appends a line of JSON for each result, and for the cost of each test, to a file. A test that records results counts by them, any
-    other test counts itself. Failures are printed as they come: a run that is killed has shown them."""
+    """Prints a line for each test, and appends a line of JSON for each result and for the cost of each test to a file. A test that
+    records results counts by them, any other test counts itself. Failures are printed as they come: a run that is killed has shown them."""
 
-    def __init__(self, path):
+    def __init__(self, path, name_filter):
+        self.name_filter = name_filter
         self.file = open(path, "a", encoding="utf-8")  # pylint: disable=consider-using-with  # closed with the process
-        self.recorded, self.pending = set(), set()
+        self.pending = set()
+        self.counts, self.seconds = Counter(), Counter()
 
     def pytest_collection_finish(self, session):
         self.pending |= {item.nodeid for item in session.items}
@@ -145,17 +165,21 @@ class Results:
         if context is None:
             self.pending.discard(report.nodeid)
         suite, name = suite_of(report.nodeid), report.nodeid.split("/", 1)[-1]
+        if context is None:
+            self.seconds[report.nodeid] += report.duration
         if context is not None:
-            self.recorded.add(report.nodeid)
-            name = context.msg if "/" in context.msg else f"{suite}/{context.msg}"
+            self.counts[report.nodeid] += 1
+            if "seconds" in context.kwargs:  # recorded by a tally, which gives whole names
+                name = context.msg
+            else:
+                name += f" [{context.msg or ', '.join(f'{key} {value}' for key, value in context.kwargs.items())}]"
         elif report.when == "teardown":
+            print(f"{report.nodeid}: {self.counts[report.nodeid] or 1} results, {self.seconds[report.nodeid]:.1f} s", flush=True)
             costs_of = dict(report.user_properties)
             self.write(suite=suite, test=report.nodeid, launches=costs_of.get("launches", 0), processor=costs_of.get("processor", 0.0))
-        alone = context is not None or not report.passed or (report.when == "call" and report.nodeid not in self.recorded)
-        if alone:
+        counts_itself = report.when == "call" and not self.counts[report.nodeid] and not self.name_filter
+        if context is not None or not report.passed or counts_itself:
             why = report.longrepr[2] if report.skipped and isinstance(report.longrepr, tuple) else ""
             self.write(suite=suite, name=name, outcome=report.outcome, seconds=report.duration, why=why)
         if report.failed:
-            print(f"\nFAILED {name}\n    " + report.longreprtext.replace("\n", "\n    "), flush=True)
-        elif report.skipped:
-            print(f"\nskipped {name}: {report.longrepr[2] if isinstance(report.longrepr, tuple) else ''}", flush=True)
+            print(f"FAILED {name}\n    " + report.longreprtext.replace("\n", "\n    "), flush=True)

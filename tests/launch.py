@@ -193,6 +193,14 @@ def lacks_processes(build):
     return "".join(re.findall(r"^note: (.*)$", said, re.M))
 
 
+DEALER = "dealer"  # the carrier of tests/fixtures/dealer.cpp
+
+
+def plugins(build):
+    """The folder of the tests' plugins. A build for another MPI library shares it with the build that it is part of."""
+    return os.path.join(os.path.dirname(os.path.realpath(os.path.join(build, "lib"))), "tests/plugins")
+
+
 def mpirun(build, backend, ranks, command, limit=60, settings=None, options=(), cwd=None, variables=None):
     """backend: None for a native run; settings: OFFRAMP_* variables of a run over a backend; variables: others of any run."""
     env = base_environment()
@@ -200,6 +208,8 @@ def mpirun(build, backend, ranks, command, limit=60, settings=None, options=(), 
     if backend is not None:
         variables |= {"LD_PRELOAD": os.path.join(build, "lib/libofframp.so"), "OFFRAMP_BACKEND": backend,
                       "OFFRAMP_HANG_TIMEOUT": str(limit / 2), **(settings or {})}
+    if backend == DEALER:
+        variables["OFFRAMP_PLUGIN_PATH"] = plugins(build)
     line = mpi_of(build).start(ranks, variables, options)
     result = run(line + list(command), env, limit, cwd)
     return run(line + list(command), env, limit, cwd) if lost_by_mpirun(result.output) else result

@@ -57,6 +57,17 @@ def least_ranks(name):
     return int(found.group(1)) if found else 1
 
 
+def numbers_of(name, ranks):
+    """The numbers of ranks, of a list, on which a program checks all that it can."""
+    return [number for number in ranks if number >= least_ranks(name)] or [least_ranks(name)]
+
+
+def by_number(names, ranks):
+    """{number of ranks: the programs that run on it}"""
+    numbers = sorted({number for name in names for number in numbers_of(name, ranks)})
+    return {number: [name for name in names if number in numbers_of(name, ranks)] for number in numbers}
+
+
 def in_turn(names, turn, turns):
     """The names whose turn it is: each name has one of the turns."""
     return [name for i, name in enumerate(names) if i % turns == turn % turns]

@@ -81,7 +81,7 @@ std::string functions_text(const ReplayResult& result) {
 
 template <typename... Arguments>
 void add(std::string& text, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-  fmt::format_to(std::back_inserter(text), format, std::forward<Arguments>(arguments)...);
+  text += fmt::format(format, std::forward<Arguments>(arguments)...);
 }
 
 std::string candidates_text(const Advisor& advisor) {
@@ -293,7 +293,6 @@ struct Tuned {
 constexpr Tuned kTunedLibraries[] = {
     {"openmpi", tuned_rules, "Open MPI's choices are the fastest, or its component tuned has no others"},
     {"mpich", mpich_rules, "the plain host's choices are the fastest, or MPICH has no others"},
-    {"ucc", ucc_rules, "the plain host's choices are the fastest, or UCC's ucp has no others"},
 };
 const Tuned* tuned_for(std::string_view name) {
   return std::find_if(std::begin(kTunedLibraries), std::end(kTunedLibraries),
@@ -486,12 +485,12 @@ class AdviseCommand final : public Command {
     app.add_option("--tuning", options_.tuning,
                    "write the fastest algorithms for an MPI library, see --tuning-for")
         ->type_name("FILE");
-    app.add_option("--tuning-for", options_.tuning_for,
-                   "what --tuning writes: dynamic rules of Open MPI's component tuned, a selection tree of "
-                   "MPICH 4, or "
-                   "the value of UCC_TL_UCP_TUNE")
-        ->type_name("openmpi|mpich|ucc")
-        ->check(CLI::IsMember({"openmpi", "mpich", "ucc"}))
+    app.add_option(
+           "--tuning-for", options_.tuning_for,
+           "what --tuning writes: dynamic rules of Open MPI's component tuned, or a selection tree of "
+           "MPICH 4")
+        ->type_name("openmpi|mpich")
+        ->check(CLI::IsMember({"openmpi", "mpich"}))
         ->capture_default_str();
     app.add_flag(
         "--quick", options_.quick,

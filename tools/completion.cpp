@@ -1,4 +1,4 @@
-// The words of each kind of value, for all shells. A kind comes from the option's type name or, for options
+// The words of each kind of value. A kind comes from the option's type name or, for options
 // that choose among words, from those words; kinds without words are completed as files or not at all.
 #include "tools/completion.hpp"
 
@@ -12,6 +12,8 @@
 
 namespace offramp::tool {
 namespace {
+
+constexpr const char* kShell = "bash";
 
 template <typename T>
 std::vector<std::string> names_of(T last) {
@@ -45,15 +47,14 @@ std::string kind_of_choice(const CommandEntry& command, const OptionEntry& optio
   return command.name + option.names.back();
 }
 
-Vocabulary vocabulary_of(const CLI::App& app, const Registry& registry,
-                         const std::vector<std::string>& shells) {
+Vocabulary vocabulary_of(const CLI::App& app, const Registry& registry) {
   Vocabulary v;
   v.commands = catalogue(app);
   for (const std::string_view name : registry.names()) v.words["backends"].emplace_back(name);
   v.words["operations"] = names_of(static_cast<OperationKind>(static_cast<int>(OperationKind::kCount) - 1));
   v.words["types"] = names_of(ElementType::kMixed);
   v.words["functions"] = names_of(ReduceFunction::kUser);
-  v.words["shells"] = shells;
+  v.words["shells"] = {kShell};
   std::vector<std::string>& topics = v.words["topics"];
   for (const BackendDescription* backend : registry.all()) {
     for (const ExplainTopic& topic : backend->topics) topics.emplace_back(topic.topic);
@@ -96,50 +97,22 @@ std::string Vocabulary::kind_of(const CommandEntry& command, const OptionEntry& 
   return words.contains(choice) ? choice : "none";
 }
 
-const std::vector<std::string>& Vocabulary::words_of(const std::string& kind) const {
-  static const std::vector<std::string> none;
-  const auto found = words.find(kind);
-  return found == words.end() ? none : found->second;
-}
-
-std::string in_shell_quotes(std::string_view text, std::string_view escape) {
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'')
-      out += escape;
-    else
-      out += c;
-  }
-  return out + "'";
-}
-
 namespace {
 
 class CompletionCommand final : public Command {
  public:
   explicit CompletionCommand(CLI::App& app) : Command(app) {
-    app.add_option("shell", shell_, "bash, fish or zsh")->type_name("SHELL")->required();
+    app.add_option("shell", shell_, "bash")->type_name("SHELL")->required();
   }
   int execute(std::vector<std::string>) override {
-    struct Shell {
-      std::string_view name;
-      void (*print)(const Vocabulary&);
-    };
-    constexpr Shell kShells[] = {
-        {"bash", print_bash_completion}, {"fish", print_fish_completion}, {"zsh", print_zsh_completion}};
-    std::vector<std::string> names;
-    for (const Shell& known : kShells) names.emplace_back(known.name);
-    const auto wanted = std::find_if(std::begin(kShells), std::end(kShells),
-                                     [this](const Shell& s) { return s.name == shell_; });
-    if (wanted == std::end(kShells)) {
-      complain(fmt::format("no completion for {}; there is one for {}", in_quotes(shell_),
-                           fmt::join(names, ", ")));
+    if (shell_ != kShell) {
+      complain(fmt::format("no completion for {}; there is one for {}", in_quotes(shell_), kShell));
       return kUsage;
     }
     Registry registry(built_in_backends());
     // For the plugins. A configuration that is wrong should not spoil the shell.
     static_cast<void>(load_configuration(Surroundings::of_process(), registry));
-    wanted->print(vocabulary_of(whole(), registry, names));
+    print_bash_completion(vocabulary_of(whole(), registry));
     return kDone;
   }
 
@@ -150,9 +123,8 @@ class CompletionCommand final : public Command {
 const Registered<CompletionCommand> completion_command(
     {.name = "completion",
      .place = 110,
-     .summary = "print a completion script for a shell",
-     .about = "For a bash or zsh that runs: source <(offramp completion bash), or zsh. For fish: offramp "
-              "completion fish | source",
+     .summary = "print a completion script for bash",
+     .about = "In a running bash: source <(offramp completion bash)",
      .exits = {{kUsage}}});
 
 }  // namespace

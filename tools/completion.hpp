@@ -1,6 +1,5 @@
-// What completes the words of the command line, for any shell: the catalogue of options, and the words that
-// each kind of value chooses from. A shell's own file (completion_NAME.cpp) writes it in that shell's
-// language.
+// Completes the words of the command line in bash: the catalogue of options, and the words that each kind of
+// value chooses from.
 #pragma once
 
 #include <map>
@@ -22,16 +21,9 @@ struct Vocabulary {
   /// How a value is completed: "files", "backends" (a list with commas), "setting" (KEY=VALUE), a key of
   /// `words`, or "none"; empty: the option is a flag.
   std::string kind_of(const CommandEntry& command, const OptionEntry& option) const;
-  /// Of a kind; empty for one without words.
-  const std::vector<std::string>& words_of(const std::string& kind) const;
 };
 
-/// In single quotes, with each single quote inside written as `escape`.
-std::string in_shell_quotes(std::string_view text, std::string_view escape = "'\\''");
-
-/// Each prints a script to standard output.
+/// Prints the script to standard output.
 void print_bash_completion(const Vocabulary& vocabulary);
-void print_fish_completion(const Vocabulary& vocabulary);
-void print_zsh_completion(const Vocabulary& vocabulary);
 
 }  // namespace offramp::tool

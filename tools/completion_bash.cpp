@@ -100,6 +100,13 @@ _offramp() {
 complete -F _offramp offramp
 )bash";
 
+/// In single quotes, whatever the text.
+std::string in_shell_quotes(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
 class Table {
  public:
   Table(std::string_view name, std::string_view key) {

@@ -7,6 +7,7 @@
 
 #include "lib/configuration/names.hpp"
 #include "tools/command.hpp"
+#include "tools/dpu_host.hpp"
 #include "tools/receipt.hpp"
 #include "tools/setup.hpp"
 #include "tools/validation.hpp"
@@ -15,6 +16,7 @@ namespace offramp::tool {
 namespace {
 
 constexpr std::string_view kValidation = "validation";
+constexpr std::string_view kServiceConfig = "config";
 
 void list_topics(const BackendDescription& backend) {
   for (const ExplainTopic& topic : backend.topics)
@@ -22,6 +24,22 @@ void list_topics(const BackendDescription& backend) {
   if (backend.validation != nullptr)
     fmt::print("{:<10} {:<14} {}\n", backend.name, kValidation,
                "published figures beside the model's; of several backends, how far to trust each");
+}
+
+/// The arguments of `config`, with what hwloc finds in place of "machine" and "topology=FILE". Throws Misuse.
+std::vector<std::string> with_hosts(const std::vector<std::string>& arguments) {
+  constexpr std::string_view kTopology = "topology=";
+  std::vector<std::string> words;
+  for (const std::string& argument : arguments) {
+    if (argument != "machine" && !argument.starts_with(kTopology)) {
+      words.push_back(argument);
+      continue;
+    }
+    const DpuHost host = look_at_dpu_host(argument == "machine" ? "" : argument.substr(kTopology.size()));
+    if (!host.error.empty()) throw Misuse{host.error};
+    words.insert(words.end(), host.words.begin(), host.words.end());
+  }
+  return words;
 }
 
 /// Returns the exit code.
@@ -66,8 +84,9 @@ int explain(const ExplainOptions& options) try {
     }
     const ForecastSetting setting =
         setting_of(setup, backend, std::max(operation.ranks, options.asked.ranks));
-    const Explanation explanation =
-        topic.render({setting.settings, setting.machine, operation, options.arguments});
+    const std::vector<std::string> words =
+        topic.topic == kServiceConfig ? with_hosts(options.arguments) : options.arguments;
+    const Explanation explanation = topic.render({setting.settings, setting.machine, operation, words});
     if (!explanation.error.empty()) throw Misuse{explanation.error};
     setup.tell_sources();
     fmt::print("{}", explanation.text);

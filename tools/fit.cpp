@@ -38,10 +38,11 @@ constexpr double kGiga = 1e9;
 constexpr std::size_t kLarge = 65536;  // from here on messages tell the bandwidth
 constexpr std::size_t kShort = 64;     // up to here their rate tells the processor's work
 
-constexpr MessageKeys kNode = {"node",           "memory_latency",     "memory_overhead",
-                               "copy_bandwidth", "memory_eager_limit", {"single_copy"}};
-constexpr MessageKeys kNetwork = {"network",   "latency",     "overhead",
-                                  "bandwidth", "eager_limit", {"inline_limit", "fetch", "copy_bandwidth"}};
+constexpr MessageKeys kNodeKeys = {"node",           "memory_latency",     "memory_overhead",
+                                   "copy_bandwidth", "memory_eager_limit", {"single_copy"}};
+constexpr MessageKeys kNetworkKeys = {"network",     "latency",
+                                      "overhead",    "bandwidth",
+                                      "eager_limit", {"inline_limit", "fetch", "copy_bandwidth"}};
 
 // Where a value is searched for. Where the range is of rates, its steps are factors.
 struct Range {
@@ -91,12 +92,12 @@ Fit::Fit(const BackendDescription& host, const Measurement& measured, Settings s
   if (const Measured* copies = measured_.find("node", "copies"))
     directly("memory_bandwidth", gigabits(*copies));
   // A node's messages first: what they say of copying holds for the NIC's buffers, too.
-  if (measured_.has(kNode.place)) fit(kNode);
-  if (!measured_.has(kNetwork.place)) return;
+  if (measured_.has(kNodeKeys.place)) fit(kNodeKeys);
+  if (!measured_.has(kNetworkKeys.place)) return;
   double gap = std::numeric_limits<double>::infinity();
-  for (const Measured* rate : rows(kNetwork.place, "rate")) gap = std::min(gap, rate->seconds);
+  for (const Measured* rate : rows(kNetworkKeys.place, "rate")) gap = std::min(gap, rate->seconds);
   if (std::isfinite(gap)) directly("gap", gap / kNano);
-  fit(kNetwork);
+  fit(kNetworkKeys);
 }
 
 std::vector<Comparison> Fit::comparisons() const {
@@ -261,7 +262,7 @@ const char* Fit::bandwidth_of(const MessageKeys& keys) {
   if (is_open(keys.bandwidth)) return keys.bandwidth;
   constexpr double kSame = 0.05;
   const bool is_slower =
-      keys.place == kNetwork.place && is_open("pcie") && bandwidth_error(keys.place) < -kSame;
+      keys.place == kNetworkKeys.place && is_open("pcie") && bandwidth_error(keys.place) < -kSame;
   return is_slower ? "pcie" : nullptr;
 }
 
@@ -384,7 +385,7 @@ void Fit::tell_bases(const MessageKeys& keys, const char* bandwidth,
 /// In s, as it was measured.
 double Fit::modelled(const Measured& one) const {
   if (const auto kind = parse_operation(one.name)) return collective(one, *kind);
-  const ForecastSetting setting = setting_of(one.place == kNode.place ? 2 : 1);
+  const ForecastSetting setting = setting_of(one.place == kNodeKeys.place ? 2 : 1);
   return value_of(one.name == "window" ? message_in_window(setting, one.bytes)
                                        : half_round_trip(setting, one.bytes))
              .nanoseconds() *

@@ -235,7 +235,6 @@ struct Replayed {
 
   Replayed(const ReplayToolOptions& options, const Setup& setup, const std::string& name)
       : played(opened(options, name, is_doubtful)) {
-    if (!options.algorithm.empty()) played.use_algorithm(options.algorithm);
     results = replay_all(options, setup, played, name);
     std::vector<Settled>& all = results.all;
     tell_refusals(results.refused, all.empty());
@@ -408,12 +407,6 @@ class ReplayCommand final : public Command {
         ->check(CLI::IsMember({"recorded", "modelled"}))
         ->capture_default_str();
     app.add_option(
-           "--algorithm", options_.algorithm,
-           "of MSCCL, in XML, or a plan of MSCCL++, in JSON: in place of the collectives of its kind that "
-           "block, on as many ranks as it has GPUs; or a GOAL schedule, with what it stands for and the size "
-           "that it is written for: allreduce:1MiB=FILE")
-        ->type_name("[COLLECTIVE[:BYTES]=]FILE");
-    app.add_option(
            "--rules", options_.rules,
            "of LogGOPSim in place of a backend's, for schedules (GOAL and others that are graphs): when "
            "each rank ends, to its unit; loggopsim:L=2500,o=1500,g=1000,G=6,O=0,S=65535 is the default")
@@ -460,26 +453,23 @@ class ReplayCommand final : public Command {
     }
     if (is_given("--otf2") && !options_.jobs.empty()) problem = "--otf2 is of one program, without --job";
     if (!options_.sweeps.empty()) {
-      const bool more = files.size() != 1 || is_given("--ranks") || is_given("--algorithm") ||
-                        options_.wants_report() || !options_.jobs.empty() || !options_.background.empty() ||
-                        is_given("--trace") || is_given("--capture") || is_given("--otf2") ||
-                        is_given("--receipts") || is_given("--phase");
+      const bool more = files.size() != 1 || is_given("--ranks") || options_.wants_report() ||
+                        !options_.jobs.empty() || !options_.background.empty() || is_given("--trace") ||
+                        is_given("--capture") || is_given("--otf2") || is_given("--receipts") ||
+                        is_given("--phase");
       if (more)
         problem =
-            "--sweep is of one program, without --job, --background, --ranks, --phase, --algorithm, "
-            "--report, "
+            "--sweep is of one program, without --job, --background, --ranks, --phase, --report, "
             "--html, --trace, --capture, --otf2 and --receipts";
     }
     if (is_given("--jobs") && options_.sweeps.empty()) problem = "--jobs needs --sweep";
     for (const std::string& route : routes_) options_.overrides.push_back({"route", route, "--route"});
     if (is_given("--receipts") && !options_.json && options_.report.empty())
       problem = "--receipts needs --report FILE or --json";
-    if (is_given("--algorithm") && (!options_.jobs.empty() || !options_.background.empty()))
-      problem = "--algorithm takes one program, without --job and --background";
     if (is_given("--rules")) {
-      for (const char* other : {"--backend", "--compare", "--job", "--background", "--ranks", "--phase",
-                                "--sweep", "--route", "--algorithm", "--compute", "--check", "--report",
-                                "--html", "--trace", "--capture", "--otf2", "--receipts"}) {
+      for (const char* other :
+           {"--backend", "--compare", "--job", "--background", "--ranks", "--phase", "--sweep", "--route",
+            "--compute", "--check", "--report", "--html", "--trace", "--capture", "--otf2", "--receipts"}) {
         if (is_given(other)) problem = fmt::format("--rules go without {}: no hardware takes part", other);
       }
     }

@@ -11,7 +11,6 @@
 namespace offramp::tool {
 
 struct ReplayToolOptions {
-  std::string algorithm;              // see trace::read_algorithm(); empty: collectives are the backend's
   std::string rules;                  // of another simulator, in place of backends; see is_rules()
   std::vector<std::string> files;     // of several, each is compared with the first; none: only jobs
   ScaledOptions scaled;               // with ranks: the one program that is replayed is made from its files

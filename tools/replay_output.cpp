@@ -14,7 +14,6 @@
 #include "lib/report/link_loads.hpp"
 #include "lib/report/words.hpp"
 #include "lib/report/write_report.hpp"
-#include "lib/trace/algorithm.hpp"
 #include "lib/trace/phase.hpp"
 #include "tools/recording_info.hpp"
 #include "tools/report.hpp"
@@ -57,13 +56,6 @@ Played::Played(const std::string& name, bool partial, Notes notes) {
 
 Played::Played(trace::Program made, const std::string& name)
     : program(std::move(made)), facts(recording_facts(program.description, name)) {}
-
-void Played::use_algorithm(const std::string& named) {
-  Result<trace::Program> planned = trace::with_algorithm(program, named);
-  if (!planned) throw Misuse{planned.error()};
-  program = std::move(*planned);
-  tell_notes(named, program);
-}
 
 void Played::use_phase(const std::string& name, const std::string& phase) {
   program = phase_of(name, std::move(program), phase);

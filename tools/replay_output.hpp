@@ -38,9 +38,6 @@ struct Played {
   /// One that was made, or opened already.
   Played(trace::Program made, const std::string& name);
 
-  /// See trace::with_algorithm(). Throws Misuse.
-  void use_algorithm(const std::string& named);
-
   /// See phase_of().
   void use_phase(const std::string& name, const std::string& phase);
 

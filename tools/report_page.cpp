@@ -49,7 +49,7 @@ std::string ReportPage::write() {
   add("<footer>Written by offramp {}. Modelled time comes from models of the hardware, not from this "
       "machine. A model is not a measurement.</footer>\n</main></body></html>\n",
       escaped(OFFRAMP_VERSION));
-  return std::string(text_.data(), text_.size());
+  return text_;
 }
 
 void ReportPage::section(std::string_view title, std::string_view about) {

@@ -29,7 +29,7 @@ class ReportPage {
 
   template <typename... Arguments>
   void add(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Arguments>(arguments)...);
+    text_ += fmt::format(format, std::forward<Arguments>(arguments)...);
   }
 
   void section(std::string_view title, std::string_view about);
@@ -118,7 +118,7 @@ class ReportPage {
   const ShownLane* baseline_;
   std::string section_;               // the title of the current one
   std::vector<std::size_t> colours_;  // of the lanes
-  fmt::memory_buffer text_;
+  std::string text_;
 };
 
 }  // namespace offramp::tool

@@ -25,6 +25,9 @@ enum ExitCode : int {
   kInterrupted = 130,
 };
 
+/// The whole command, given the words of its command line. Returns the exit code of the process.
+int run_command_line(const std::vector<std::string>& words);
+
 struct RunOptions {
   int ranks = 0;                    // 0: mpirun decides
   std::vector<Override> overrides;  // in the order in which they apply

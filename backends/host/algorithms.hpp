@@ -14,6 +14,8 @@
 
 namespace offramp::host {
 
+inline constexpr std::size_t kKi = 1024;
+
 class Collectives;
 
 /// The block of a rank at the sender's or the receiver's end, of equal or of different sizes.

@@ -104,7 +104,7 @@ Task<Outcome> allreduce_rabenseifner(Call call) {
   co_return outcome;
 }
 
-constexpr Algorithm kAlgorithms[] = {
+constexpr Algorithm kAllreduceAlgorithms[] = {
     {"basic_linear", allreduce_linear},
     {"nonoverlapping", allreduce_nonoverlapping},
     {"recursive_doubling", allreduce_recursive_doubling},
@@ -175,7 +175,7 @@ Task<Outcome> allreduce_recursive_doubling(Call call) {
 }
 
 std::span<const Algorithm> allreduce_algorithms() {
-  return kAlgorithms;
+  return kAllreduceAlgorithms;
 }
 
 }  // namespace offramp::host

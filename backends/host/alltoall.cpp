@@ -34,12 +34,12 @@ void keep_own_block(const Call& call) {
   local_copy(call.team, call.costs(), call.send_block(call.rank()), call.receive_block(call.rank()));
 }
 
-Task<Outcome> pairwise(Call call) {
+Task<Outcome> alltoall_pairwise(Call call) {
   return alltoall_pairwise(call.team, call.costs(), call.buffers);
 }
 
 /// All messages at once.
-Task<Outcome> linear(Call call) {
+Task<Outcome> alltoall_linear(Call call) {
   Team& team = call.team;
   const int size = call.size();
   call.buffers.send = source_of(team, call.costs(), call.buffers);
@@ -61,7 +61,7 @@ Task<Outcome> linear(Call call) {
 
 /// Bruck's: block i is for the rank i places on. A block moves by the powers of two of which its number is
 /// the sum; in each step all blocks that move so far are one message.
-Task<Outcome> bruck(Call call) {
+Task<Outcome> alltoall_bruck(Call call) {
   Team& team = call.team;
   const LocalCosts& costs = call.costs();
   const CollectiveBuffers& buffers = call.buffers;
@@ -98,10 +98,10 @@ Task<Outcome> bruck(Call call) {
 // Without a limit of messages in flight, which is the default, "linear_sync" is "linear". "two_proc" is an
 // exchange in pairs.
 constexpr Algorithm kEqual[] = {
-    {"linear", linear},      {"pairwise", pairwise}, {"modified_bruck", bruck},
-    {"linear_sync", linear}, {"two_proc", pairwise},
+    {"linear", alltoall_linear},      {"pairwise", alltoall_pairwise}, {"modified_bruck", alltoall_bruck},
+    {"linear_sync", alltoall_linear}, {"two_proc", alltoall_pairwise},
 };
-constexpr Algorithm kDifferent[] = {{"basic_linear", linear}, {"pairwise", pairwise}};
+constexpr Algorithm kDifferent[] = {{"basic_linear", alltoall_linear}, {"pairwise", alltoall_pairwise}};
 
 }  // namespace
 

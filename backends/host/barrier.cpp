@@ -21,7 +21,7 @@ namespace offramp::host {
 namespace {
 
 /// All report to rank 0, which lets them go.
-Task<Outcome> linear(Call call) {
+Task<Outcome> barrier_linear(Call call) {
   Team& team = call.team;
   Outcome outcome = Outcome::kOk;
   if (call.rank() != 0) {
@@ -37,7 +37,7 @@ Task<Outcome> linear(Call call) {
 }
 
 /// Twice around the circle.
-Task<Outcome> double_ring(Call call) {
+Task<Outcome> barrier_double_ring(Call call) {
   Team& team = call.team;
   const int right = wrap(call.rank() + 1, call.size());
   const int left = wrap(call.rank() - 1, call.size());
@@ -50,7 +50,7 @@ Task<Outcome> double_ring(Call call) {
   co_return outcome;
 }
 
-Task<Outcome> recursive_doubling(Call call) {
+Task<Outcome> barrier_recursive_doubling(Call call) {
   // Ranks beyond the largest power of two report to a lower rank, which lets them go.
   Team& team = call.team;
   const int rank = call.rank();
@@ -66,7 +66,7 @@ Task<Outcome> recursive_doubling(Call call) {
 }
 
 /// Bruck's, which is the dissemination barrier.
-Task<Outcome> bruck(Call call) {
+Task<Outcome> barrier_bruck(Call call) {
   const int size = call.size();
   Outcome outcome = Outcome::kOk;
   for (int distance = 1; distance < size; distance *= 2)
@@ -91,12 +91,12 @@ Task<Outcome> up_and_down(Call call) {
 }
 
 // Two ranks report to each other at once: "two_proc" is the first step of Bruck's.
-constexpr Algorithm kAlgorithms[] = {
-    {"linear", linear},
-    {"double_ring", double_ring},
-    {"recursive_doubling", recursive_doubling},
-    {"bruck", bruck},
-    {"two_proc", bruck},
+constexpr Algorithm kBarrierAlgorithms[] = {
+    {"linear", barrier_linear},
+    {"double_ring", barrier_double_ring},
+    {"recursive_doubling", barrier_recursive_doubling},
+    {"bruck", barrier_bruck},
+    {"two_proc", barrier_bruck},
     {"tree", up_and_down},
     {"han", barrier_han, kByOpenMpi, false, Ranks::kAny, Elements::kAny, Nodes::kSeveral},
 };
@@ -104,7 +104,7 @@ constexpr Algorithm kAlgorithms[] = {
 }  // namespace
 
 std::span<const Algorithm> barrier_algorithms() {
-  return kAlgorithms;
+  return kBarrierAlgorithms;
 }
 
 }  // namespace offramp::host

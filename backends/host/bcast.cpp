@@ -188,7 +188,7 @@ Task<Outcome> bcast_scatter_ring(Call call) {
   co_return outcome;
 }
 
-constexpr Algorithm kAlgorithms[] = {
+constexpr Algorithm kBcastAlgorithms[] = {
     {"basic_linear", bcast_linear},
     {"chain", bcast_chain},
     {"pipeline", bcast_chain},  // a chain with the fan-out 1, which is the default of both
@@ -215,7 +215,7 @@ Task<Outcome> bcast_down_chain(Call call, std::size_t segment) {
 }
 
 std::span<const Algorithm> bcast_algorithms() {
-  return kAlgorithms;
+  return kBcastAlgorithms;
 }
 
 }  // namespace offramp::host

@@ -11,7 +11,6 @@ namespace {
 
 constexpr int kManyRanks = INT_MAX;
 constexpr std::size_t kAnySize = SIZE_MAX;
-constexpr std::size_t kKi = 1024;
 constexpr std::size_t kMi = 1024 * kKi;
 
 constexpr Rule kBcastRules[] = {{4, 32, "pipeline"},

@@ -24,8 +24,6 @@
 namespace offramp::host {
 namespace {
 
-constexpr std::size_t kKi = 1024;
-
 bool is_in_place(const Call& call) {
   return call.buffers.send.data() == call.buffers.receive.data();
 }
@@ -82,7 +80,7 @@ Task<Outcome> reduce_and_bcast(Call call) {
   co_return outcome;
 }
 
-Task<Outcome> allreduce(Call call) {
+Task<Outcome> nbc_allreduce(Call call) {
   const bool in_parts = call.size() >= 4 && call.buffers.send.size() >= 64 * kKi &&
                         call.operation.commutative && !is_in_place(call);
   if (in_parts && is_one_per_power_of_two(call))
@@ -91,7 +89,7 @@ Task<Outcome> allreduce(Call call) {
   return reduce_and_bcast(call);
 }
 
-Task<Outcome> reduce_scatter(Call call) {
+Task<Outcome> nbc_reduce_scatter(Call call) {
   Team& team = call.team;
   const MutableBytes whole = call.rank() == 0 ? team.scratch(call.buffers.send.size()) : MutableBytes();
   Outcome outcome = co_await reduce_in_order(call, whole);
@@ -113,7 +111,7 @@ Task<Outcome> reduce_scatter(Call call) {
 }
 
 /// All blocks come to the root at once.
-Task<Outcome> gather(Call call) {
+Task<Outcome> nbc_gather(Call call) {
   Team& team = call.team;
   if (!call.is_root()) co_return co_await team.send(call.operation.root, call.buffers.send);
   std::vector<Team::Pending> messages;
@@ -142,7 +140,7 @@ Peers around_circle(const Call& call, int step) {
 
 /// All blocks between all ranks at once.
 template <Peers (*peers_of)(const Call&, int)>
-Task<Outcome> allgather(Call call) {
+Task<Outcome> nbc_allgather(Call call) {
   const MutableBytes own = call.receive_block(call.rank());
   local_copy(call.team, call.costs(), call.buffers.send, own);
   std::vector<Team::Pending> messages;
@@ -155,7 +153,7 @@ Task<Outcome> allgather(Call call) {
 }
 
 /// In place it sends from a copy, where libnbc goes through the pairs with one of a block.
-Task<Outcome> alltoall(Call call) {
+Task<Outcome> nbc_alltoall(Call call) {
   Team& team = call.team;
   if (!call.buffers.send.empty() && is_in_place(call)) {
     const MutableBytes copy = team.scratch(call.buffers.send.size());
@@ -197,23 +195,23 @@ Task<Outcome> run_of_libnbc(Call call) {
     case kReduce:
       return reduce_of_libnbc(call);
     case kAllreduce:
-      return allreduce(call);
+      return nbc_allreduce(call);
     case kReduceScatter:
     case kReduceScatterv:
-      return reduce_scatter(call);
+      return nbc_reduce_scatter(call);
     case kGather:
     case kGatherv:
-      return gather(call);
+      return nbc_gather(call);
     case kScatter:
     case kScatterv:
       return algorithm_named(kScatter, "linear_nb").run(call);
     case kAllgather:
-      return allgather<in_rank_order>(call);
+      return nbc_allgather<in_rank_order>(call);
     case kAllgatherv:
-      return allgather<around_circle>(call);
+      return nbc_allgather<around_circle>(call);
     case kAlltoall:
     case kAlltoallv:
-      return alltoall(call);
+      return nbc_alltoall(call);
     case kBarrier:
       return algorithm_named(kBarrier, "bruck").run(call);
     case kScan:

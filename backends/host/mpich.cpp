@@ -6,8 +6,6 @@
 namespace offramp::host {
 namespace {
 
-constexpr std::size_t kKi = 1024;
-
 /// What its rules look at.
 struct Asked {
   std::size_t bytes;  // of the message or the block
@@ -18,27 +16,27 @@ struct Asked {
   bool is_user_defined;   // the operation, of a reduction
 };
 
-std::string_view bcast(const Asked& asked) {
+std::string_view choose_bcast(const Asked& asked) {
   if (asked.ranks < 8 || asked.bytes <= 12 * kKi) return "binomial";
   return asked.is_power_of_two && asked.bytes <= 512 * kKi ? "scatter_allgather" : "scatter_allgather_ring";
 }
 
-std::string_view allreduce(const Asked& asked) {
+std::string_view choose_allreduce(const Asked& asked) {
   return asked.bytes <= 8 || asked.is_user_defined || asked.has_few_elements ? "recursive_doubling"
                                                                              : "rabenseifner";
 }
 
-std::string_view reduce(const Asked& asked) {
+std::string_view choose_reduce(const Asked& asked) {
   return asked.bytes <= 2 * kKi || asked.is_user_defined || asked.has_few_elements ? "binomial"
                                                                                    : "rabenseifner";
 }
 
-std::string_view allgather(const Asked& asked) {
+std::string_view choose_allgather(const Asked& asked) {
   if (asked.is_power_of_two) return asked.total < 512 * kKi ? "recursive_doubling" : "ring";
   return asked.total < 80 * kKi ? "bruck" : "ring";
 }
 
-std::string_view alltoall(const Asked& asked) {
+std::string_view choose_alltoall(const Asked& asked) {
   if (asked.ranks >= 8 && asked.bytes <= 256) return "modified_bruck";
   return asked.bytes <= 32 * kKi ? "linear" : "pairwise";
 }
@@ -61,16 +59,16 @@ const Algorithm& algorithm_of_mpich(const Operation& operation, std::size_t byte
   const auto name = [&]() -> std::string_view {
     switch (kind) {
       case kBcast:
-        return bcast(asked);
+        return choose_bcast(asked);
       case kReduce:
-        return reduce(asked);
+        return choose_reduce(asked);
       case kAllreduce:
-        return allreduce(asked);
+        return choose_allreduce(asked);
       case kGather:
       case kScatter:
         return "binomial";
       case kAllgather:
-        return allgather(asked);
+        return choose_allgather(asked);
       case kAllgatherv:  // its recursive doubling has the steps and sizes of Bruck's
         return asked.total < 512 * kKi && (asked.is_power_of_two || asked.total < 80 * kKi) ? "bruck"
                                                                                             : "ring";
@@ -79,7 +77,7 @@ const Algorithm& algorithm_of_mpich(const Operation& operation, std::size_t byte
         if (!operation.commutative) return kind == kReduceScatter ? "recursive_doubling" : "butterfly";
         return asked.total < 512 * kKi ? "recursive_halving" : "pairwise";
       case kAlltoall:
-        return alltoall(asked);
+        return choose_alltoall(asked);
       case kAlltoallv:
         return "basic_linear";
       case kBarrier:

@@ -126,7 +126,7 @@ Task<Outcome> reduce_rabenseifner(Call call) {
   co_return outcome;
 }
 
-constexpr Algorithm kAlgorithms[] = {
+constexpr Algorithm kReduceAlgorithms[] = {
     {"linear", reduce_linear},
     {"chain", reduce_chain, "in-order_binary", true},
     {"pipeline", reduce_chain, "in-order_binary", true},
@@ -171,7 +171,7 @@ Task<Outcome> reduce_up_binomial(Call call, std::size_t segment) {
 }
 
 std::span<const Algorithm> reduce_algorithms() {
-  return kAlgorithms;
+  return kReduceAlgorithms;
 }
 
 }  // namespace offramp::host

@@ -162,14 +162,14 @@ Task<Outcome> reduce_scatter_butterfly(Call call) {
   return reduce_scatter_by_halves(call, {true, true});
 }
 
-constexpr Algorithm kEqual[] = {
+constexpr Algorithm kEqualScatter[] = {
     {"basic_linear", reduce_and_scatter},
     {"recursive_doubling", reduce_scatter_recursive_doubling},
     {"recursive_halving", reduce_scatter_recursive_halving, "basic_linear", true},
     {"butterfly", reduce_scatter_butterfly},
     {"pairwise", reduce_scatter_pairwise, "basic_linear", true},
 };
-constexpr Algorithm kDifferent[] = {
+constexpr Algorithm kDifferentScatter[] = {
     {"non-overlapping", reduce_and_scatter},
     {"recursive_halving", reduce_scatter_recursive_halving, "non-overlapping", true},
     {"ring", reduce_scatter_ring, "non-overlapping", true},
@@ -180,10 +180,10 @@ constexpr Algorithm kDifferent[] = {
 }  // namespace
 
 std::span<const Algorithm> reduce_scatter_algorithms() {
-  return kEqual;
+  return kEqualScatter;
 }
 std::span<const Algorithm> reduce_scatterv_algorithms() {
-  return kDifferent;
+  return kDifferentScatter;
 }
 
 }  // namespace offramp::host

@@ -37,16 +37,16 @@ Explanation explain_tables(const ExplainRequest& request) {
   const Tree tree = grow_tree(machine, configuration.place(root).board, others(configuration, root), 0,
                               configuration.order);
   const Mesh& mesh = configuration.machine.mesh;
-  auto out = std::back_inserter(result.text);
-  fmt::format_to(out,
-                 "{} boards of {} x {}, {} beats of 32 bytes in {} tables; the root sends with key {:08x}\n",
-                 mesh.boards(), mesh.columns, mesh.rows, tree.beats, tree.lists.size(), tree.key.encode());
+  std::string& out = result.text;
+  out +=
+      fmt::format("{} boards of {} x {}, {} beats of 32 bytes in {} tables; the root sends with key {:08x}\n",
+                  mesh.boards(), mesh.columns, mesh.rows, tree.beats, tree.lists.size(), tree.key.encode());
   for (auto it = tree.lists.rbegin(); it != tree.lists.rend(); ++it) {
     const auto& [board, placed] = *it;
-    fmt::format_to(out, "board ({}, {}): key {:08x} ({})\n", mesh.x(board), mesh.y(board),
-                   placed.key.encode(), print(placed.key));
+    out += fmt::format("board ({}, {}): key {:08x} ({})\n", mesh.x(board), mesh.y(board), placed.key.encode(),
+                       print(placed.key));
     for (const Record& record : expand(machine.tables(board), placed.key).records)
-      fmt::format_to(out, "  {}\n", print(record));
+      out += fmt::format("  {}\n", print(record));
   }
   return result;
 }
@@ -73,9 +73,9 @@ Explanation explain_multicast(const ExplainRequest& request) {
   if (request.operation.ranks > 2) counts = {request.operation.ranks};
   std::vector<std::uint64_t> sizes = {8, 64, 1024};
   if (request.operation.bytes > 0) sizes = {request.operation.bytes};
-  auto out = std::back_inserter(result.text);
-  fmt::format_to(out, "until the last rank has a broadcast, us\n{:>7} {:>8} {:>12} {:>12} {:>12} {:>8}\n",
-                 "ranks", "bytes", "router", "per mailbox", "per rank", "speed-up");
+  std::string& out = result.text;
+  out += fmt::format("until the last rank has a broadcast, us\n{:>7} {:>8} {:>12} {:>12} {:>12} {:>8}\n",
+                     "ranks", "bytes", "router", "per mailbox", "per rank", "speed-up");
   for (const int ranks : counts) {
     for (const std::uint64_t bytes : sizes) {
       const Configuration configuration(request.settings, ranks);
@@ -85,8 +85,8 @@ Explanation explain_multicast(const ExplainRequest& request) {
       std::array<double, 3> us{};
       for (const Multicast kind : {Multicast::kHardware, Multicast::kMailbox, Multicast::kSoftware})
         us[static_cast<std::size_t>(kind)] = time_of(configuration, 0, bytes, kind).nanoseconds() / 1000;
-      fmt::format_to(out, "{:>7} {:>8} {:>12.2f} {:>12.2f} {:>12.2f} {:>8.1f}\n", ranks, bytes, us[0], us[1],
-                     us[2], us[2] / us[0]);
+      out += fmt::format("{:>7} {:>8} {:>12.2f} {:>12.2f} {:>12.2f} {:>8.1f}\n", ranks, bytes, us[0], us[1],
+                         us[2], us[2] / us[0]);
     }
   }
   return result;
@@ -95,16 +95,16 @@ Explanation explain_multicast(const ExplainRequest& request) {
 /// The formats, from the tables that the codec uses.
 Explanation explain_records(const ExplainRequest&) {
   Explanation result;
-  auto out = std::back_inserter(result.text);
-  fmt::format_to(out, "key ");
+  std::string& out = result.text;
+  out += "key ";
   for (const KeyField& f : key_fields())
-    fmt::format_to(out, " [{}:{}] {}", f.low + f.width - 1, f.low, f.name);
-  fmt::format_to(out, "\n");
+    out += fmt::format(" [{}:{}] {}", f.low + f.width - 1, f.low, f.name);
+  out += '\n';
   for (const RecordSpec& spec : record_specs()) {
-    fmt::format_to(out, "{:<4}", spec.name);
+    out += fmt::format("{:<4}", spec.name);
     for (const FieldSpec& f : spec.fields)
-      fmt::format_to(out, " [{}:{}] {}", f.low + f.width - 1, f.low, f.name);
-    fmt::format_to(out, "\n");
+      out += fmt::format(" [{}:{}] {}", f.low + f.width - 1, f.low, f.name);
+    out += '\n';
   }
   return result;
 }

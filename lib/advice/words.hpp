@@ -22,7 +22,4 @@ std::string tuned_rules(const std::vector<AlgorithmChoice>& choices);
 /// The same as a selection tree of MPICH 4, with MPICH's own choices for all else.
 std::string mpich_rules(const std::vector<AlgorithmChoice>& choices);
 
-/// The same as the value of UCC_TL_UCP_TUNE for UCC.
-std::string ucc_rules(const std::vector<AlgorithmChoice>& choices);
-
 }  // namespace offramp

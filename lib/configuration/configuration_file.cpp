@@ -71,7 +71,7 @@ string to_ascii(string_view text) {
     if (static_cast<unsigned char>(c) < 0x80 && c != kEscape) {
       result += c;
     } else {
-      fmt::format_to(std::back_inserter(result), "{}{:02x}", kEscape, static_cast<unsigned char>(c));
+      result += fmt::format("{}{:02x}", kEscape, static_cast<unsigned char>(c));
     }
   }
   return result;

@@ -25,7 +25,7 @@ constexpr const char* kFile = "offramp.toml";
 constexpr const char* kConfigVariable = "OFFRAMP_CONFIG";
 constexpr const char* kOptionsVariable = "OFFRAMP_OPTIONS";
 
-std::vector<string_view> words_of(string_view list) {
+std::vector<string_view> listed(string_view list) {
   std::vector<string_view> words;
   while (!list.empty()) {
     const string_view word = list.substr(0, list.find(", "));
@@ -315,9 +315,9 @@ class Loader {
     if (const string why = row->why == nullptr ? string() : row->why(entry.value.text); !why.empty())
       return fmt::format("{}: {}: {}", entry.value.origin, path, printable(why));
     const string allowed = allowed_text(*row, registry_);
-    string message = not_allowed(entry.value, path, allowed, words_of(allowed));
+    string message = not_allowed(entry.value, path, allowed, listed(allowed));
     const string parameters = parameters_named(path);
-    if (!parameters.empty() && closest(entry.value.text, words_of(allowed)).empty())
+    if (!parameters.empty() && closest(entry.value.text, listed(allowed)).empty())
       message += fmt::format("; parameters of that name: {}", parameters);
     return message;
   }

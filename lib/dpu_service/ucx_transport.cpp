@@ -20,7 +20,7 @@ namespace offramp::dpu {
 namespace {
 
 constexpr unsigned kActiveMessageId = 34;  // read in [dpu-service-src]
-constexpr std::size_t kMostAddress = 2048;
+constexpr std::size_t kMostWorkerAddress = 2048;
 constexpr std::size_t kMostLinks = 10'000;
 constexpr std::uint64_t kGoodbye = 1;
 constexpr auto kHandshakeLimit = std::chrono::seconds(10);
@@ -117,7 +117,7 @@ class UcxConnections final : public Connections {
     const auto* bytes = reinterpret_cast<const std::byte*>(address);
     address_.assign(bytes, bytes + length);
     ucp_worker_release_address(worker_, address);
-    return length <= kMostAddress ? "" : "the worker's address is longer than 2048 bytes";
+    return length <= kMostWorkerAddress ? "" : "the worker's address is longer than 2048 bytes";
   }
 
   Result<Listener> listen(const Address& address) override {
@@ -287,7 +287,7 @@ class UcxConnections final : public Connections {
     const bool welcome = reader.get<std::uint8_t>() != 0;
     const auto length = reader.get<std::uint16_t>();
     const auto address = reader.get(length);
-    if (!reader.good() || length == 0 || length > kMostAddress || !make_endpoint(link, address)) {
+    if (!reader.good() || length == 0 || length > kMostWorkerAddress || !make_endpoint(link, address)) {
       link.ended = true;
       return;
     }

@@ -32,12 +32,9 @@ bool begins_with(ByteSpan bytes, std::string_view magic) {
 }
 
 std::string version_problem(std::uint32_t version) {
-  return fmt::format("it has version {} of the format, and this Offramp reads versions {} to {}", version,
-                     kOldestVersion, kVersion);
-}
-
-bool is_readable(std::uint32_t version) {
-  return version >= kOldestVersion && version <= kVersion;
+  return fmt::format("it has version {} of the format, and this Offramp reads version {}: {}", version,
+                     kVersion,
+                     version < kVersion ? "record the program again" : "a newer Offramp has written it");
 }
 
 void append(std::string& text, std::uint64_t number) {
@@ -121,7 +118,7 @@ Result<PartHeader> decode_part_header(ByteSpan bytes) {
   header.ranks = get_word<std::uint32_t>(&bytes[16]);
   if (get_word<std::uint64_t>(&bytes[24]) != checksum(bytes.first(24), {}))
     return Failure::failure("the checksum of its header is wrong");
-  if (!is_readable(header.version)) return Failure::failure(version_problem(header.version));
+  if (header.version != kVersion) return Failure::failure(version_problem(header.version));
   if (header.ranks > kMostRanks || header.rank >= header.ranks)
     return Failure::failure(fmt::format("its header says rank {} of {}", header.rank, header.ranks));
   return header;
@@ -150,7 +147,7 @@ Result<std::size_t> file_header_bytes(ByteSpan start) {
   if (!begins_with(start, kFileMagic)) return Failure::failure("it is no recording");
   if (start.size() < kFileStartBytes) return Failure::failure("it ends within its header");
   const auto version = get_word<std::uint32_t>(&start[8]);
-  if (!is_readable(version)) return Failure::failure(version_problem(version));
+  if (version != kVersion) return Failure::failure(version_problem(version));
   const auto length = get_word<std::uint32_t>(&start[12]);
   if (length > kMostHeader)
     return Failure::failure(fmt::format("its header says that it has {} bytes", length));

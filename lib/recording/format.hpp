@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -20,11 +19,9 @@ namespace offramp::recording {
 inline constexpr std::string_view kFileMagic = "OFFRAMPR";
 inline constexpr std::string_view kPartMagic = "OFFRAMPP";
 
-/// Another number for every change after which an older reader would misread something.
+/// The only version that is read. It is raised by every change after which an older reader would misread
+/// something.
 inline constexpr std::uint32_t kVersion = 5;
-/// The oldest that is read. It has no column of gaps, version 3 none of threads, and up to version 4 events
-/// have no sites.
-inline constexpr std::uint32_t kOldestVersion = 2;
 
 // Limits of the format: readers refuse what is beyond.
 inline constexpr std::uint32_t kMostRanks = 1U << 22U;
@@ -58,10 +55,6 @@ inline constexpr std::size_t kColumns = static_cast<std::size_t>(Column::kCount)
 inline constexpr std::array kColumnsOfRank = {Column::kThreads, Column::kGaps,    Column::kTimes,
                                               Column::kPolls,   Column::kMatches, Column::kChoices,
                                               Column::kEvents,  Column::kEnd};
-/// Those of them that a version has.
-constexpr std::span<const Column> columns_of_rank(std::uint32_t version) {
-  return std::span(kColumnsOfRank).subspan(version < 3 ? 2 : version < 4 ? 1 : 0);
-}
 
 struct BlockHeader {
   Column column = Column::kTimes;

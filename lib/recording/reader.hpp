@@ -49,8 +49,7 @@ class Reader {
   virtual void learned(std::uint64_t /*number*/) {}
   /// Questions that found nothing before the event that next() gave, and since the one before.
   [[nodiscard]] virtual std::uint64_t polls() const = 0;
-  /// The CPU time between those questions, which is no part of computed(). Recordings of version 2 have none:
-  /// there it is part of computed().
+  /// The CPU time between those questions, which is no part of computed().
   [[nodiscard]] virtual Gaps gaps() const { return {}; }
   /// Events may be of several threads. False: all are of one.
   [[nodiscard]] virtual bool has_threads() const { return false; }

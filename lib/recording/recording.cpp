@@ -50,9 +50,8 @@ std::uint64_t scan(const std::shared_ptr<const Source>& source, std::uint64_t of
 bool read_index(const std::shared_ptr<const Source>& source, std::uint64_t begin, std::uint64_t end,
                 const Description& description, Cursor cursor, Ranks& ranks) {
   const auto count = static_cast<std::uint32_t>(description.ranks);
-  const auto columns = columns_of_rank(static_cast<std::uint32_t>(description.version));
   for (std::uint32_t rank = 0; rank < count && cursor.problem() == nullptr; ++rank) {
-    for (const Column column : columns) {
+    for (const Column column : kColumnsOfRank) {
       for (std::uint64_t left = cursor.number(cursor.left(), ""); left > 0; --left) {
         const std::size_t size = kBlockHeaderBytes + cursor.number(kMostPayload, "");
         if (cursor.problem() != nullptr || size > end - begin) return false;
@@ -103,7 +102,7 @@ bool read_parts_index(const std::string& path, const Description& description, C
   for (std::uint32_t rank = 0; rank < count && cursor.problem() == nullptr; ++rank) {
     RankBlocks blocks;
     BlockPlace last;
-    for (const Column column : columns_of_rank(static_cast<std::uint32_t>(description.version))) {
+    for (const Column column : kColumnsOfRank) {
       std::uint64_t end = kPartHeaderBytes;
       for (std::uint64_t left = cursor.number(cursor.left(), ""); left > 0 && cursor.problem() == nullptr;
            --left) {
@@ -399,7 +398,7 @@ std::string Recording::write(const std::string& path) const {
     std::string index;
     for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(impl_->description.ranks); ++rank) {
       const RankBlocks& blocks = impl_->blocks(static_cast<int>(rank));
-      for (const Column column : columns_of_rank(static_cast<std::uint32_t>(impl_->description.version))) {
+      for (const Column column : kColumnsOfRank) {
         append_varint(index, blocks.of(column).size());
         ColumnReader reader(blocks, rank, column, error);
         while (reader.next()) {
@@ -421,7 +420,7 @@ std::string Recording::write_index(const std::string& path) const {
     for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(impl_->description.ranks); ++rank) {
       const RankBlocks& blocks = impl_->blocks(static_cast<int>(rank));
       BlockPlace last;
-      for (const Column column : columns_of_rank(static_cast<std::uint32_t>(impl_->description.version))) {
+      for (const Column column : kColumnsOfRank) {
         append_varint(index, blocks.of(column).size());
         std::uint64_t end = kPartHeaderBytes;
         for (const BlockPlace& place : blocks.of(column)) {

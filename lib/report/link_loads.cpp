@@ -51,9 +51,9 @@ std::string LinkLoadRecorder::trace_events(int process, std::string_view name) c
       const bool is_last_of_its_time = i + 1 == changes.size() || changes[i + 1].first != changes[i].first;
       if (!is_last_of_its_time || load == shown) continue;
       shown = load;
-      fmt::format_to(std::back_inserter(text),
-                     R"({}{{"ph":"C","pid":{},"name":{},"ts":{},"args":{{"Gb/s":{:.6g}}}}})", kTraceSeparator,
-                     process, track, trace_microseconds(changes[i].first), static_cast<double>(load) / 1e9);
+      text.append(fmt::format(R"({}{{"ph":"C","pid":{},"name":{},"ts":{},"args":{{"Gb/s":{:.6g}}}}})",
+                              kTraceSeparator, process, track, trace_microseconds(changes[i].first),
+                              static_cast<double>(load) / 1e9));
     }
   }
   return fmt::to_string(text);

@@ -23,24 +23,24 @@
 namespace offramp {
 namespace {
 
-using Json = nlohmann::json;
+using SortedJson = nlohmann::json;
 
-Time picoseconds(const Json& value) {
+Time picoseconds(const SortedJson& value) {
   return Time::ps(value.get<std::int64_t>());
 }
 
-Receipts::Rank read_rank(const Json& json) {
+Receipts::Rank read_rank(const SortedJson& json) {
   Receipts::Rank rank;
   rank.dropped = json.at("dropped").get<std::uint64_t>();
-  for (const Json& call : json.at("calls"))
+  for (const SortedJson& call : json.at("calls"))
     rank.calls.push_back({call.at(0).get<std::uint64_t>(), call.at(1).get<std::string>(),
                           picoseconds(call.at(2)), picoseconds(call.at(3)),
                           call.at(4).get<std::vector<std::uint64_t>>()});
-  for (const Json& part : json.at("parts"))
+  for (const SortedJson& part : json.at("parts"))
     rank.parts.push_back({part.at(0).get<std::uint64_t>(), part.at(1).get<std::uint64_t>()});
-  for (const Json& stage : json.at("stages"))
+  for (const SortedJson& stage : json.at("stages"))
     rank.stages.push_back({stage.at(0).get<std::string>(), stage.at(1).get<std::string>()});
-  for (const Json& span : json.at("spans")) {
+  for (const SortedJson& span : json.at("spans")) {
     const Receipts::KnownSpan known{span.at(0).get<std::uint32_t>(), picoseconds(span.at(1)),
                                     picoseconds(span.at(2)), span.at(3).get<std::uint64_t>()};
     if (known.stage >= rank.stages.size()) throw std::out_of_range("a span of a stage that is not listed");
@@ -244,11 +244,11 @@ class Accountant {
 Result<Receipts> read_receipts(const std::string& report) {
   using Failure = Result<Receipts>;
   try {
-    const Json json = Json::parse(report);
+    const SortedJson json = SortedJson::parse(report);
     if (!json.contains("receipts"))
       return Failure::failure("the report has no receipts: run with OFFRAMP_RECEIPTS=all, or name calls");
     Receipts receipts;
-    for (const Json& rank : json.at("receipts")) receipts.ranks.push_back(read_rank(rank));
+    for (const SortedJson& rank : json.at("receipts")) receipts.ranks.push_back(read_rank(rank));
     return receipts;
   } catch (const std::exception& e) {
     return Failure::failure(fmt::format("this is no report of Offramp's: {}", e.what()));

@@ -6,24 +6,18 @@
 
 namespace offramp::trace {
 
-extern const Opener kPatterns;           // pattern_opener.cpp
-extern const Opener kRecordings;         // recording_opener.cpp
-extern const Opener kGoalBinaries;       // goal_binary.cpp
-extern const Opener kChakraTraces;       // chakra.cpp
-extern const Opener kGoalTexts;          // goal_text.cpp
-extern const Opener kNcclLogs;           // nccl_log.cpp
-extern const Opener kNcclInspectorLogs;  // nccl_inspector.cpp
-extern const Opener kAllprofTraces;      // allprof.cpp
-extern const Opener kAicbWorkloads;      // aicb.cpp
-extern const Opener kDumpiTraces;        // dumpi.cpp
-extern const Opener kMscclPlans;         // msccl.cpp
-extern const Opener kMscclppPlans;       // mscclpp.cpp
-extern const Opener kSmpiTraces;         // smpi.cpp
-extern const Opener kOtf2Archives;       // otf2.cpp
+extern const Opener kPatterns;       // pattern_opener.cpp
+extern const Opener kRecordings;     // recording_opener.cpp
+extern const Opener kGoalBinaries;   // goal_binary.cpp
+extern const Opener kChakraTraces;   // chakra.cpp
+extern const Opener kGoalTexts;      // goal_text.cpp
+extern const Opener kAllprofTraces;  // allprof.cpp
+extern const Opener kDumpiTraces;    // dumpi.cpp
+extern const Opener kSmpiTraces;     // smpi.cpp
+extern const Opener kOtf2Archives;   // otf2.cpp
 
-inline constexpr const Opener* kOpeners[] = {
-    &kPatterns,    &kRecordings, &kOtf2Archives,      &kGoalBinaries,  &kChakraTraces,
-    &kGoalTexts,   &kNcclLogs,   &kNcclInspectorLogs, &kAllprofTraces, &kAicbWorkloads,
-    &kDumpiTraces, &kMscclPlans, &kMscclppPlans,      &kSmpiTraces};
+inline constexpr const Opener* kOpeners[] = {&kPatterns,      &kRecordings,   &kOtf2Archives,
+                                             &kGoalBinaries,  &kChakraTraces, &kGoalTexts,
+                                             &kAllprofTraces, &kDumpiTraces,  &kSmpiTraces};
 
 }  // namespace offramp::trace

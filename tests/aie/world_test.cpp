@@ -10,7 +10,7 @@
 #include "backends/aie/aie.hpp"
 #include "backends/aie/setup.hpp"
 
-namespace offramp::aie {
+namespace offramp::aie::world_test {
 namespace {
 
 constexpr std::size_t kMebibyte = 1 << 20;
@@ -253,4 +253,4 @@ TEST(AieWorld, GatherAndScatterOf64RanksComeNearTheRootsPort) {
 }
 
 }  // namespace
-}  // namespace offramp::aie
+}  // namespace offramp::aie::world_test

@@ -5,7 +5,7 @@
 
 #include "tests/cclo/support.hpp"
 
-namespace offramp::cclo {
+namespace offramp::cclo::firmware_test {
 namespace {
 
 /// The team of a single call, with data.
@@ -183,4 +183,4 @@ TEST(CcloReceive, MatchesTagsInTheDevice) {
 }
 
 }  // namespace
-}  // namespace offramp::cclo
+}  // namespace offramp::cclo::firmware_test

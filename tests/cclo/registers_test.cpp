@@ -10,7 +10,7 @@
 #include "simulators/cclo/move.hpp"
 #include "tests/cclo/support.hpp"
 
-namespace offramp::cclo {
+namespace offramp::cclo::registers_test {
 namespace {
 
 std::uint32_t at(const CallWords& words, Argument argument) {
@@ -470,4 +470,4 @@ TEST(CcloExplain, RendersEveryTopic) {
 }
 
 }  // namespace
-}  // namespace offramp::cclo
+}  // namespace offramp::cclo::registers_test

@@ -1,7 +1,7 @@
 // One control processor for all calls of a card, and the second generation's retry queue.
 #include "tests/cclo/rig.hpp"
 
-namespace offramp::cclo {
+namespace offramp::cclo::retry_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -162,4 +162,4 @@ TEST(CcloRetry, AResetDropsTheQueue) {
 }
 
 }  // namespace
-}  // namespace offramp::cclo
+}  // namespace offramp::cclo::retry_test

@@ -5,7 +5,7 @@
 
 #include "tests/cclo/rig.hpp"
 
-namespace offramp::cclo {
+namespace offramp::cclo::return_codes_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -445,4 +445,4 @@ TEST(CcloReturnCodes, ATimeoutTakesItsPolls) {
 }
 
 }  // namespace
-}  // namespace offramp::cclo
+}  // namespace offramp::cclo::return_codes_test

@@ -34,7 +34,7 @@ class CliTest(unittest.TestCase):
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("OFFRAMP_", "LD_PRELOAD", "UCX_"))}
         environment.update(variables)
         done = subprocess.run([OFFRAMP, *arguments], cwd=self.folder, env=environment, capture_output=True, text=True,
-                              timeout=60, check=False)
+                              timeout=180, check=False)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
 
@@ -390,7 +390,7 @@ class Predict(CliTest):
         arguments = [OFFRAMP, "predict", "bcast", "--backend", "host", "--sweep", "ranks=2:8", "--csv"]
         environment = {k: v for k, v in os.environ.items() if not k.startswith("OFFRAMP_")}
         done = subprocess.run(arguments, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=theirs, text=True,
-                              timeout=60, check=True)
+                              timeout=180, check=True)
         os.close(theirs)
         progress = os.read(ours, 65536).decode()
         os.close(ours)
@@ -420,7 +420,7 @@ class Predict(CliTest):
 
 class Replay(CliTest):
     def recording(self, *words):
-        subprocess.run([BUILD / "tests" / "recording", self.folder / "r", *map(str, words)], timeout=60, check=True)
+        subprocess.run([BUILD / "tests" / "recording", self.folder / "r", *map(str, words)], timeout=180, check=True)
         return "r"
 
     def replay(self, *arguments):
@@ -562,7 +562,7 @@ class Replay(CliTest):
             progress = os.read(ours, 4096).decode()
             process.send_signal(signal.SIGINT)
             answer = json.loads(process.stdout.read())
-            self.assertEqual(process.wait(timeout=60), 130)
+            self.assertEqual(process.wait(timeout=180), 130)
         os.close(ours)
         self.assertIn("of 64 ranks done", progress)
         self.assertTrue(answer["interrupted"])
@@ -639,21 +639,23 @@ class Check(CliTest):
         self.refused("check", "./noise")
 
 
-class DpuConfig(CliTest):
+class ServiceConfig(CliTest):
+    CONFIG = ("explain", "--backend", "dpu", "config")
+
     def test_writes_a_file_that_it_accepts(self):
-        (self.folder / "service.cfg").write_text(self.offramp("dpu-config", "--set", "ranks_per_node=4").stdout)
-        self.offramp("dpu-config", "service.cfg")
+        (self.folder / "service.cfg").write_text(self.offramp(*self.CONFIG, "--set", "ranks_per_node=4").stdout)
+        self.offramp(*self.CONFIG, "service.cfg")
 
     def test_writes_one_for_so_many_hosts(self):
-        lines = self.offramp("dpu-config", "--hosts", "3", "--set", "cards_per_node=2").stdout.splitlines()
+        lines = self.offramp(*self.CONFIG, "hosts=3", "--set", "cards_per_node=2").stdout.splitlines()
         self.assertEqual(len(lines), 4)
         self.assertEqual(lines[3], "node2,dpu4:10.0.0.5:7100:9100,dpu5:10.0.0.6:7100:9100")
-        self.assertIn("hosts", self.refused("dpu-config", "--hosts", "-1"))
+        self.assertIn("hosts", self.refused(*self.CONFIG, "hosts=-1"))
 
     def test_finds_dpus_and_distances_with_hwloc(self):
         topology = pathlib.Path(__file__).parent.parent / "fixtures/two_dpus.xml"
         settings = ("--set", "ranks_per_node=4", "--set", "service_processes=1")
-        text = self.offramp("dpu-config", "--topology", topology, *settings).stdout
+        text = self.offramp(*self.CONFIG, f"topology={topology}", *settings).stdout
         self.assertIn("\nhosta,hosta-bf0:10.0.0.1:7100:9100,hosta-bf1:10.0.0.2:7100:9100\n", text)
         # Ranks take the first socket's four cores; every other one has the second socket's card.
         self.assertIn("# hosta: local rank 0 (NUMA node 0): hosta-bf0 (NUMA node 0), local id 0\n", text)
@@ -661,22 +663,22 @@ class DpuConfig(CliTest):
                       "(distance 21 instead of 10)\n", text)
         self.assertIn("# hosta: 2 of 4 ranks are far from their DPU; with mpirun --map-by numa 0\n", text)
         (self.folder / "hosta.cfg").write_text(text)
-        self.offramp("dpu-config", "hosta.cfg")
-        twice = self.offramp("dpu-config", "--topology", topology, "--set", "service_processes=2", *settings[:2]).stdout
+        self.offramp(*self.CONFIG, "hosta.cfg")
+        twice = self.offramp(*self.CONFIG, f"topology={topology}", "--set", "service_processes=2", *settings[:2]).stdout
         self.assertIn("# hosta: local rank 1 (NUMA node 0): hosta-bf0 (NUMA node 0), local id 1\n", twice)
 
     def test_says_when_there_is_no_dpu(self):
         (self.folder / "no.xml").write_text("what is this")
-        self.assertIn("no.xml", self.refused("dpu-config", "--topology", "no.xml"))
+        self.assertIn("no.xml", self.refused(*self.CONFIG, "topology=no.xml"))
         topology = (pathlib.Path(__file__).parent.parent / "fixtures/two_dpus.xml").read_text()
         (self.folder / "other.xml").write_text(topology.replace("15b3:a2d", "15b3:101"))
-        self.assertIn("no BlueField card", self.refused("dpu-config", "--topology", "other.xml"))
-        self.assertIn("not both", self.refused("dpu-config", "a.cfg", "--hosts", "2"))
+        self.assertIn("no BlueField card", self.refused(*self.CONFIG, "topology=other.xml"))
+        self.assertIn("at most one file", self.refused(*self.CONFIG, "a.cfg", "hosts=2"))
 
     def test_refuses_a_broken_one_with_its_line(self):
-        text = self.offramp("dpu-config").stdout
+        text = self.offramp(*self.CONFIG).stdout
         (self.folder / "broken.cfg").write_text(text + "what is this\n")
-        self.assertRegex(self.refused("dpu-config", "broken.cfg"), r"broken\.cfg:\d+")
+        self.assertRegex(self.refused(*self.CONFIG, "broken.cfg"), r"broken\.cfg:\d+")
 
 
 class Calibrate(CliTest):

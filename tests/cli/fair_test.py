@@ -9,6 +9,8 @@ import subprocess
 import time
 import unittest
 
+import pytest
+
 from cli_test import BUILD, OFFRAMP, CliTest, registry
 
 from launch import base_environment
@@ -436,6 +438,7 @@ class SweptByAJob(CliTest):
         self.assertEqual((out, err, process.returncode), expected)
         return process
 
+    @pytest.mark.thorough  # seen once to leave the folder of its claims behind
     def test_prints_the_same_under_every_launcher(self):
         launchers = {"mpirun.openmpi": ["--oversubscribe"], "mpirun.mpich": []}
         found = [[path, *options, "-n", "3"] for name, options in launchers.items() if (path := shutil.which(name))]
@@ -445,7 +448,7 @@ class SweptByAJob(CliTest):
             alone = self.offramp(*words)
             for launcher in found:
                 done = subprocess.run([*launcher, OFFRAMP, *words], cwd=self.folder, env=base_environment(), capture_output=True, text=True,
-                                      timeout=60, check=False)
+                                      timeout=180, check=False)
                 self.assertEqual((done.stdout, done.stderr, done.returncode), (alone.stdout, alone.stderr, 0), (launcher, words))
                 self.assertEqual(os.listdir(self.folder), [])
 
@@ -458,6 +461,7 @@ class SweptByAJob(CliTest):
         self.ended(first, (alone.stdout, alone.stderr, 0))
         self.assertEqual(os.listdir(self.folder), [])
 
+    @pytest.mark.thorough
     def test_loses_nothing_with_a_process(self):
         alone = self.offramp(*self.LONG)
         first, second, third = (self.as_rank(rank, 3, *self.LONG) for rank in range(3))
@@ -468,6 +472,7 @@ class SweptByAJob(CliTest):
         self.ended(first, (alone.stdout, alone.stderr, 0))
         third.kill()
 
+    @pytest.mark.thorough
     def test_tells_what_a_process_could_not_do(self):
         words = ("replay", "p.rec", "--compare", "host,cclo,dpu", "--sweep", "latency=x0.5:x64:x1.1", "--jobs", "1")
         shutil.copy(PROGRAMS / "halo-16.rec", self.folder / "p.rec")

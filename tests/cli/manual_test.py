@@ -25,7 +25,7 @@ class FolderTest(unittest.TestCase):
 
     def offramp(self, *arguments, code=0):
         done = subprocess.run([OFFRAMP, *arguments], cwd=self.folder, env=ENVIRONMENT, capture_output=True, text=True,
-                              timeout=60, check=False)
+                              timeout=180, check=False)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout if code == 0 else done.stderr
 
@@ -48,20 +48,20 @@ class ManualPages(FolderTest):
     def test_troff_has_nothing_to_complain_about(self):
         for name in self.pages:
             done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", self.folder / name], capture_output=True,
-                                  text=True, timeout=60, check=True)
+                                  text=True, timeout=180, check=True)
             self.assertEqual(done.stderr, "", name)
 
     def test_troff_is_told_to_complain(self):
         broken = self.folder / "broken.1"
         broken.write_text(".TH X 1\n.SH NAME\nx \\- y\n.nosuchrequest\n")
-        done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", broken], capture_output=True, text=True, timeout=60,
+        done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", broken], capture_output=True, text=True, timeout=180,
                               check=False)
         self.assertIn("nosuchrequest", done.stderr)
 
     def shown(self, name):
         """As a terminal shows it, in one line."""
         done = subprocess.run(["groff", "-man", "-Tascii", "-P-c", "-rLL=400n", self.folder / name], capture_output=True,
-                              text=True, timeout=60, check=True)
+                              text=True, timeout=180, check=True)
         return " ".join(re.sub(".\b", "", done.stdout).split())
 
     def test_they_say_what_the_help_says(self):

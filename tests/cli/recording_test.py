@@ -21,7 +21,7 @@ class NotWhole(CliTest):
 
     def several_blocks(self):
         """Of each of two ranks, so that part of one can be there."""
-        subprocess.run([BUILD / "tests/recording", self.folder / "long.rec", "2", "20000", "irregular"], timeout=60, check=True)
+        subprocess.run([BUILD / "tests/recording", self.folder / "long.rec", "2", "20000", "irregular"], timeout=180, check=True)
         self.bytes = (self.folder / "long.rec").read_bytes()
 
     def cut(self, share):
@@ -314,9 +314,7 @@ class Polling(CliTest):
                                  computed["wait"])
 
     def test_is_no_matter_of_recordings_without_gaps(self):
-        old = RECORDING
-        self.assertEqual(json.loads(self.offramp("info", "--json", old).stdout)["version"], 2)
-        texts = {self.offramp("replay", old, "--backend", "host", "--polling", polling).stdout for polling in ("work", "threshold", "wait")}
+        texts = {self.offramp("replay", RECORDING, "--backend", "host", "--polling", polling).stdout for polling in ("work", "threshold", "wait")}
         self.assertEqual(len(texts), 1)
 
 

@@ -26,7 +26,7 @@ MODELS = ("backends/", "simulators/", "lib/dpu", "include/", "docs/backends/", "
 
 def offramp(*arguments):
     environment = {k: v for k, v in os.environ.items() if not k.startswith("OFFRAMP_")}
-    return subprocess.run([BUILD / "bin/offramp", *arguments], env=environment, capture_output=True, text=True, timeout=60, check=True).stdout
+    return subprocess.run([BUILD / "bin/offramp", *arguments], env=environment, capture_output=True, text=True, timeout=180, check=True).stdout
 
 
 def texts():

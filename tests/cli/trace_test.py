@@ -39,11 +39,9 @@ class Traces(CliTest):
         self.assertIn("broken:2: send: there are too few arguments", self.refused("check", "broken"))
 
     def test_are_described(self):
-        for name, ranks, call in (("goal/diamond.goal", 4, "MPI_Waitsome"), ("smpi/program.txt", 2, "MPI_Init"), ("nccl/step.log", 4, "MPI_Waitall"),
-                                  ("nccl/inspector.log", 4, "MPI_Iallreduce"), ("allprof/pmpi-trace-rank-0.txt", 4, "MPI_Gatherv"),
-                                  ("chakra/step.0.et", 4, "MPI_Ialltoall"), ("aicb/moe.txt", 8, "MPI_Alltoall"),
-                                  ("dumpi/ring-0000.txt", 4, "MPI_Bcast"), ("msccl/ring.xml:1MiB", 4, "MPI_Isend"),
-                                  ("mscclpp/ring.json:1MiB", 4, "MPI_Isend")):
+        for name, ranks, call in (("goal/diamond.goal", 4, "MPI_Waitsome"), ("smpi/program.txt", 2, "MPI_Init"),
+                                  ("allprof/pmpi-trace-rank-0.txt", 4, "MPI_Gatherv"),
+                                  ("chakra/step.0.et", 4, "MPI_Ialltoall"), ("dumpi/ring-0000.txt", 4, "MPI_Bcast")):
             with self.subTest(name=name):
                 contents = json.loads(self.offramp("info", "--json", DATA / name).stdout)
                 self.assertTrue(contents["complete"])
@@ -63,24 +61,6 @@ class Traces(CliTest):
         self.assertFalse((self.folder / "out").exists())
         self.assertIn('is no format; did you mean "goal"?', self.refused("convert", "pattern:ring:2:8", "-o", "out", "--to", "gaol"))
         self.assertIn("known are recording, smpi, goal, goal-binary, chakra, otf2", self.refused("convert", "pattern:ring:2:8", "-o", "out", "--to", "dimemas"))
-
-    def test_algorithms_stand_for_collectives(self):
-        (self.folder / "sums").write_text("".join(f"{rank} allreduce 262144 0 5\n" for rank in range(4)))
-        ring = DATA / "msccl/ring.xml"
-        done = json.loads(self.offramp("replay", "sums", "--algorithm", ring, "--backend", "host", "--json").stdout)
-        self.assertEqual(done["results"][0]["messages"], 24)
-        self.assertIn("--algorithm takes one program", self.refused("replay", "sums", "--algorithm", ring, "--job", "sums"))
-        self.assertIn("is for 4 ranks, and the program has 2", self.refused("replay", "pattern:ring:2:8", "--algorithm", ring))
-
-        plan = DATA / "mscclpp/ring.json"
-        done = self.offramp("replay", "sums", "--algorithm", plan, "--backend", "host", "--json")
-        self.assertEqual(json.loads(done.stdout)["results"][0]["messages"], 48)
-        self.assertIn("it takes multiples of 64 bytes", done.stderr)
-        (self.folder / "four.goal").write_text("num_ranks 4\n" + "".join(
-            f"rank {rank} {{\nsend 8b to {(rank + 1) % 4}\nrecv 8b from {(rank + 3) % 4}\n}}\n" for rank in range(4)))
-        done = self.offramp("replay", "sums", "--algorithm", "allreduce:1MiB=four.goal", "--backend", "host", "--json")
-        self.assertEqual(json.loads(done.stdout)["results"][0]["messages"], 4)
-        self.assertIn("whether it computes the collective cannot be told", done.stderr)
 
     def test_schedules_go_by_the_rules_of_loggopsim(self):
         (self.folder / "pair.goal").write_text("num_ranks 2\nrank 0 {\nsend 1001b to 1\n}\nrank 1 {\nrecv 1001b from 0\n}\n")
@@ -132,7 +112,7 @@ class InOtf2Print(CliTest):
 
     def printed(self, folder, *options):
         """What otf2-print says of an archive, in lines; it complains of nothing."""
-        done = subprocess.run(["otf2-print", *options, folder + "/traces.otf2"], cwd=self.folder, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(["otf2-print", *options, folder + "/traces.otf2"], cwd=self.folder, capture_output=True, text=True, timeout=180, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout.splitlines()
 
@@ -170,7 +150,7 @@ class InSimGrid(CliTest):
         (self.folder / "star.xml").write_text(STAR)
         (self.folder / "hosts").write_text("".join(f"n{i}\n" for i in range(16)))
         done = subprocess.run(["smpirun", "-np", str(ranks), "-platform", "star.xml", "-hostfile", "hosts", "-replay", "trace"],
-                              cwd=self.folder, capture_output=True, text=True, timeout=60, check=False)
+                              cwd=self.folder, capture_output=True, text=True, timeout=180, check=False)
         output = done.stdout + done.stderr
         self.assertEqual(done.returncode, 0, output)
         found = re.search(r"Simulation time ([\d.]+)", output)

@@ -274,17 +274,6 @@ TEST(MpichRules, HoldForTheirSizesAndLeaveTheRestAsItIs) {
   EXPECT_EQ(mpich_rules({choice_of(OperationKind::kBcast, 16, 4096, "pipeline")}), "");
 }
 
-TEST(UccRules, AreSectionsOfSizesAndRanks) {
-  EXPECT_EQ(ucc_rules({choice_of(OperationKind::kAllreduce, 4, 8, "recursive_doubling"),
-                       choice_of(OperationKind::kAllreduce, 4, 64, "recursive_doubling"),
-                       choice_of(OperationKind::kAllreduce, 4, 4096, "rabenseifner"),
-                       choice_of(OperationKind::kAllgather, 8, 100, "ring"),
-                       choice_of(OperationKind::kBcast, 16, 4096, "han")}),
-            "allreduce:8-65:host:[4-4]:inf:@knomial#allreduce:4096-4097:host:[4-4]:inf:@sra_knomial#"
-            "allgather:800-801:host:[8-8]:inf:@ring\n");
-  EXPECT_EQ(ucc_rules({choice_of(OperationKind::kBcast, 16, 4096, "han")}), "");
-}
-
 TEST(TunedRules, LeaveTheRestToTheFixedOnes) {
   const std::string rules = tuned_rules({choice_of(OperationKind::kAllreduce, 4, 8, "ring"),
                                          choice_of(OperationKind::kBcast, 16, 0, "binomial"),

@@ -10,7 +10,7 @@
 #include "tests/built_in_names.hpp"
 #include "tests/core/tape.hpp"
 
-namespace offramp {
+namespace offramp::replay_threads_test {
 namespace {
 
 using recording::EventKind;
@@ -258,4 +258,4 @@ TEST(ThreadsOf, OneRankWaitForWhatNeverComes) {
 }
 
 }  // namespace
-}  // namespace offramp
+}  // namespace offramp::replay_threads_test

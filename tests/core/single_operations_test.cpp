@@ -19,7 +19,7 @@
 #include "lib/replay/forecast.hpp"
 #include "tests/core/support.hpp"
 
-namespace offramp {
+namespace offramp::single_operations_test {
 namespace {
 
 constexpr std::string_view kColumns =
@@ -252,4 +252,4 @@ TEST(SingleOperations, ThatChangeAreShownAndCounted) {
 }
 
 }  // namespace
-}  // namespace offramp
+}  // namespace offramp::single_operations_test

@@ -8,7 +8,7 @@
 #include "offramp/kernel/wire.hpp"
 #include "simulators/model/units.hpp"
 
-namespace offramp::dpu {
+namespace offramp::dpu::message_test {
 namespace {
 
 constexpr Time kEmit = Time::ns(300);
@@ -166,4 +166,4 @@ TEST(DpuMessage, LongOnesWaitForTheirReceiveAndTellTheSender) {
 }
 
 }  // namespace
-}  // namespace offramp::dpu
+}  // namespace offramp::dpu::message_test

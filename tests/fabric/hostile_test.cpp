@@ -9,7 +9,7 @@
 #include "tests/core/support.hpp"
 #include "tests/fabric/worlds.hpp"
 
-namespace offramp {
+namespace offramp::hostile_test {
 namespace {
 
 struct Nobody final : Fabric::Sink {
@@ -91,4 +91,4 @@ TYPED_TEST(HostilePeer, SendsGarbageThatIsDroppedAndCounted) {
 }
 
 }  // namespace
-}  // namespace offramp
+}  // namespace offramp::hostile_test

@@ -7,7 +7,6 @@
 #include <fstream>
 #include <string>
 
-#include "lib/trace/algorithm.hpp"
 #include "lib/trace/chakra.hpp"
 #include "lib/trace/goal.hpp"
 #include "lib/trace/loggops.hpp"
@@ -35,9 +34,7 @@ const std::string& path() {
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::ofstream(path(), std::ios::binary)
       .write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
-  auto program = offramp::trace::open_program(path());
-  if (!program) program = offramp::trace::open_program(path() + ":64KiB");  // an algorithm
-  static_cast<void>(offramp::trace::read_algorithm("allreduce:4KiB=" + path()));
+  const auto program = offramp::trace::open_program(path());
   if (!program || (*program).description.ranks > kMostRanks) return 0;
   if ((*program).graph != nullptr) static_cast<void>(offramp::trace::run_by_loggops(*program, {}));
   static_cast<void>(offramp::trace::rehearse(*program));

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace offramp {
+namespace offramp::wire_test {
 namespace {
 
 const WireSpec kSpec{.latency = Time::ns(500),
@@ -267,4 +267,4 @@ TEST(Wire, CarriesPacketsThatOnlyMove) {
 }
 
 }  // namespace
-}  // namespace offramp
+}  // namespace offramp::wire_test

@@ -13,7 +13,7 @@
 #include "lib/configuration/registry.hpp"
 #include "simulators/model/world.hpp"
 
-namespace offramp {
+namespace offramp::machine_test {
 namespace {
 
 constexpr std::size_t kMebibyte = 1 << 20;
@@ -183,4 +183,4 @@ TEST(HardwareThatStandsOnNodes, SaysOnWhich) {
 }
 
 }  // namespace
-}  // namespace offramp
+}  // namespace offramp::machine_test

@@ -14,7 +14,7 @@
 #include "simulators/zrlmpi/spec.hpp"
 #include "tests/model/support.hpp"
 
-namespace offramp {
+namespace offramp::sharing_test {
 namespace {
 
 constexpr std::size_t kMessage = 1 << 20;
@@ -209,4 +209,4 @@ INSTANTIATE_TEST_SUITE_P(Backends, SharingANode, testing::Values(kHardware[0]),
                          [](const auto& hardware) { return std::string(hardware.param.name); });
 
 }  // namespace
-}  // namespace offramp
+}  // namespace offramp::sharing_test

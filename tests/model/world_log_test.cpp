@@ -15,7 +15,7 @@
 #include "tests/built_in_names.hpp"
 #include "tests/model/support.hpp"
 
-namespace offramp {
+namespace offramp::world_log_test {
 namespace {
 
 using testing::Contains;
@@ -188,4 +188,4 @@ INSTANTIATE_TEST_SUITE_P(Over, ObservedWorlds, testing::ValuesIn(test::built_in_
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace
-}  // namespace offramp
+}  // namespace offramp::world_log_test

@@ -14,7 +14,7 @@
 #include "tests/built_in_names.hpp"
 #include "tests/model/support.hpp"
 
-namespace offramp {
+namespace offramp::world_test {
 namespace {
 
 using testing::ElementsAre;
@@ -773,4 +773,4 @@ TEST(ANetwork, MayBeSharedByAllMessages) {
 }
 
 }  // namespace
-}  // namespace offramp
+}  // namespace offramp::world_test

@@ -9,7 +9,7 @@
 
 #include "tests/network/play.hpp"
 
-namespace offramp {
+namespace offramp::platform_test {
 namespace {
 
 using test::Arrival;
@@ -234,4 +234,4 @@ TEST(APlatform, IsRefusedWithFileAndLine) {
 }
 
 }  // namespace
-}  // namespace offramp
+}  // namespace offramp::platform_test

@@ -10,7 +10,7 @@
 #include "simulators/network/trains.hpp"
 #include "tests/network/play.hpp"
 
-namespace offramp {
+namespace offramp::sharing_test {
 namespace {
 
 using test::Arrival;
@@ -245,4 +245,4 @@ TEST(AnUnusableNetwork, IsRefusedWithItsKey) {
 }
 
 }  // namespace
-}  // namespace offramp
+}  // namespace offramp::sharing_test

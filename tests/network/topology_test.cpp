@@ -9,7 +9,7 @@
 
 #include "simulators/network/placement.hpp"
 
-namespace offramp {
+namespace offramp::topology_test {
 namespace {
 
 using testing::HasSubstr;
@@ -194,4 +194,4 @@ TEST(Places, AreRefusedWithTheReason) {
 }
 
 }  // namespace
-}  // namespace offramp
+}  // namespace offramp::topology_test

@@ -8,7 +8,7 @@
 #include "lib/configuration/registry.hpp"
 #include "lib/replay/world_setting.hpp"
 
-namespace offramp {
+namespace offramp::world_test {
 namespace {
 
 using testing::HasSubstr;
@@ -230,4 +230,4 @@ TEST(ABackendWithWiresOfItsOwn, SaysSo) {
 }
 
 }  // namespace
-}  // namespace offramp
+}  // namespace offramp::world_test

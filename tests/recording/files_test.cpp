@@ -297,11 +297,16 @@ TEST_F(SmallFile, AnErrorSaysWhere) {
   EXPECT_EQ(folder_.files(), 1U) << "no half file";
 }
 
-TEST_F(SmallFile, NewerVersionsAndOtherFilesAreRefused) {
-  std::string newer = bytes_;
-  newer[8] = static_cast<char>(kVersion + 1);
-  EXPECT_EQ(Recording::from_bytes(newer, "newer").error(),
-            "cannot read newer: it has version 6 of the format, and this Offramp reads versions 2 to 5");
+TEST_F(SmallFile, OtherVersionsAndOtherFilesAreRefused) {
+  std::string other = bytes_;
+  other[8] = static_cast<char>(kVersion + 1);
+  EXPECT_EQ(Recording::from_bytes(other, "newer").error(),
+            "cannot read newer: it has version 6 of the format, and this Offramp reads version 5: a newer "
+            "Offramp has written it");
+  other[8] = static_cast<char>(kVersion - 1);
+  EXPECT_EQ(Recording::from_bytes(other, "older").error(),
+            "cannot read older: it has version 4 of the format, and this Offramp reads version 5: record the "
+            "program again");
   EXPECT_EQ(Recording::from_bytes("#!/bin/sh\n", "script").error(), "cannot read script: it is no recording");
   EXPECT_EQ(Recording::open(folder_.file("none")).error(),
             "cannot read " + folder_.file("none") + ": No such file or directory");

@@ -429,45 +429,5 @@ TEST(RoundTrip, ThreadsHaveQuestionsAndTimesOfTheirOwn) {
   EXPECT_THAT(polls, testing::ElementsAre(0, 99, 10));
 }
 
-/// A whole file of one rank as an earlier version wrote it.
-std::string file_of_version(std::uint32_t version) {
-  Description description;
-  description.ranks = 1;
-  description.version = static_cast<int>(version);
-  std::string bytes = encode(description);
-  const std::string part = record({{wait_all(1)}, {wait_all(2)}});
-  std::array<std::string, kColumns> blocks;
-  for (std::size_t at = kPartHeaderBytes; at < part.size();) {
-    const auto header = decode_block_header(byte_span(part).subspan(at));
-    const std::size_t size = kBlockHeaderBytes + header->length;
-    blocks[static_cast<std::size_t>(header->column)] = part.substr(at, size);
-    at += size;
-  }
-  std::string index;
-  for (const Column column : columns_of_rank(version)) {
-    const std::string& block = blocks[static_cast<std::size_t>(column)];
-    index += static_cast<char>(block.empty() ? 0 : 1);
-    if (!block.empty()) index += static_cast<char>(block.size() - kBlockHeaderBytes);
-    bytes += block;
-  }
-  const std::size_t offset = bytes.size();
-  bytes.append(text_of(seal({Column::kIndex, 0, 0, 0, 0, 0}, byte_span(index)))).append(index);
-  bytes.append(text_of(encode_end_mark(offset)));
-  return bytes;
-}
-
-TEST(RoundTrip, FilesOfEarlierVersionsHaveFewerColumns) {
-  for (std::uint32_t version = kOldestVersion; version <= kVersion; ++version) {
-    const Result<Recording> recording = Recording::from_bytes(file_of_version(version), "old");
-    ASSERT_TRUE(recording) << recording.error();
-    EXPECT_EQ((*recording).description().version, static_cast<int>(version));
-    EXPECT_EQ((*recording).breaks_off(), "");
-    const auto reader = (*recording).read(0);
-    EXPECT_EQ(read_all(*reader).size(), 2U);
-    EXPECT_EQ(reader->error(), "");
-    EXPECT_FALSE(reader->has_threads());
-  }
-}
-
 }  // namespace
 }  // namespace offramp::recording

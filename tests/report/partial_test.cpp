@@ -7,7 +7,7 @@
 #include "lib/report/read_report.hpp"
 #include "offramp/version.hpp"
 
-namespace offramp {
+namespace offramp::partial_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -74,4 +74,4 @@ TEST(PartialReport, WhatAnotherRunLeftIsReplaced) {
 }
 
 }  // namespace
-}  // namespace offramp
+}  // namespace offramp::partial_test

@@ -13,7 +13,7 @@
 #include "tests/cluster.hpp"
 #include "tests/core/tape.hpp"
 
-namespace offramp {
+namespace offramp::report_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -157,4 +157,4 @@ TEST_F(AReport, ThatIsCutIsRefusedByThePlace) {
 }
 
 }  // namespace
-}  // namespace offramp
+}  // namespace offramp::report_test

@@ -11,9 +11,11 @@ import sys
 import tempfile
 import types
 
+import pytest
+
+import real_programs as programs
 from launch import base_environment, mpi_of, mpirun, run as launch
-from suites import programs
-from suites.programs import HPCC_INPUT
+from real_programs import HPCC_INPUT
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PAIRED = ("latency", "bw", "bibw")  # exactly two ranks
@@ -188,6 +190,7 @@ def test_ratios_to_native(arguments, tally):
     tally.record(label, bool(ok), whole.output + calls.output, whole.seconds + calls.seconds)
 
 
+@pytest.mark.thorough
 def test_replays_and_recordings(arguments, tally):
     """What they take is another machine's affair: that every row comes."""
     label = "bench/what replays and recordings cost"

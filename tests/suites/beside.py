@@ -12,15 +12,15 @@ def times(output):
     return sorted(line for line in output.splitlines() if line.startswith("time "))
 
 
-def test_meetings(arguments, tally, backend):
+def test_meetings(arguments, tally, some_backend):
     """Clocks meet where ranks wait for each other, and are the same on every run."""
-    label = f"beside/clocks meet across native calls {backend}"
+    label = f"beside/clocks meet across native calls {some_backend}"
     if not tally.wants(label):
         return
     program = os.path.join(arguments.build, "tests/meetings")
     seen, output, seconds, ok = set(), "", 0.0, True
     for _ in range(RUNS):
-        result = mpirun(arguments.build, backend, 3, [program], 60, {"OFFRAMP_SUMMARY": "false", "OFFRAMP_LIVE_CLOCK": "true"})
+        result = mpirun(arguments.build, some_backend, 3, [program], 60, {"OFFRAMP_SUMMARY": "false", "OFFRAMP_LIVE_CLOCK": "true"})
         seen.add(tuple(times(result.output)))
         output += result.output
         seconds += result.seconds

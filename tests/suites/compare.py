@@ -1,4 +1,5 @@
-"""A run settled at its end, over other hardware too, the certificate, and what `offramp report` makes of it."""
+"""A run settled at its end, over other hardware too, the certificate, and what `offramp report` makes of it. The fast tier compares runs
+over the dealer (tests/fixtures/dealer.cpp) with replays of their recordings, the thorough tier with runs over each backend, too."""
 
 import copy
 import html.parser
@@ -11,8 +12,10 @@ import tempfile
 import time
 import zlib
 
+import pytest
+
 from browser import command_of, console_of, figures_of_nothing
-from launch import base_environment, mpirun, run as launch
+from launch import DEALER, base_environment, mpirun, plugins, run as launch
 from replays import differences, picoseconds, replay
 
 # Programs in which nothing depends on the order of arrival, and one that nobody here wrote.
@@ -42,50 +45,86 @@ def lanes_of(report):
     return {lane["backend"]: lane for lane in [report] + report["compared"]}
 
 
-def compared_equal_own_runs(arguments, tally, name):
-    label = f"compare/compared hardware is as in a run of its own: {name}"
-    if not tally.wants(label):
-        return
-    command = program(arguments, name)
-    carrier, others = arguments.backends[-1], ",".join(arguments.backends)
-    result, together = reported(arguments, carrier, 3, command, {"OFFRAMP_COMPARE": others})
-    text, seconds = result.output, result.seconds
-    ok = together is not None and set(lanes_of(together)) == set(arguments.backends) | {"host"}
-    for backend in arguments.backends if ok else []:
-        own_result, own = reported(arguments, backend, 3, command)
-        seconds += own_result.seconds
-        lane = lanes_of(together)[backend]
-        different = ["everything"] if own is None else [key for key in SAME if lane[key] != own[key]]
-        chosen = own is None or own["arrival_order_dependences"] > 0
-        if different or chosen or lane["modelled_time_ps"] == 0:
-            ok = False
-            text += f"{own_result.output}\n{backend}: other {different}, or the order of arrival decided: {chosen}\n"
-        path = lane["critical_path"]
-        on_ranks, in_messages = picoseconds(path["on_ranks_ns"]), picoseconds(path["in_messages_ns"])
-        by_rank = sum(picoseconds(time) for time in path["by_rank_ns"])
-        if on_ranks + in_messages != lane["modelled_time_ps"] or by_rank != on_ranks or path["messages"] == 0:
-            ok = False
-            text += f"{backend}: the critical path is not as long as the run: {path}\n"
-    tally.record(label, ok, text, seconds)
+def lane_problem(lane, own):
+    """What a compared lane has otherwise than the report of a run of its own, or of a replay in its place. A replay has no certificate, and
+    does not know which calls the MPI library carried."""
+    is_replay = "certificate" not in own
+
+    def comparable(one):
+        figures = {key: one[key] for key in SAME if key in own}
+        figures["each_rank"] = [{key: rank[key] for key in rank if key in own["each_rank"][0]} for rank in one["each_rank"]]
+        for part in [figures, *figures["each_rank"]] if is_replay else []:
+            part["calls"] = {call: {**counts, "native": None} for call, counts in part["calls"].items()}
+        return figures
+
+    here, there = comparable(lane), comparable(own)
+    different = [key for key in here if here[key] != there[key]]
+    if different or own["arrival_order_dependences"] > 0 or lane["modelled_time_ps"] == 0:
+        return f"{lane['backend']}: other {different}, or the order of arrival decided: {own['arrival_order_dependences']}\n"
+    path = lane["critical_path"]
+    on_ranks, in_messages = picoseconds(path["on_ranks_ns"]), picoseconds(path["in_messages_ns"])
+    by_rank = sum(picoseconds(time) for time in path["by_rank_ns"])
+    if on_ranks + in_messages != lane["modelled_time_ps"] or by_rank != on_ranks or path["messages"] == 0:
+        return f"{lane['backend']}: the critical path is not as long as the run: {path}\n"
+    return ""
 
 
-def settled_is_replayed(arguments, tally, name, backend):
-    """What the run reports is what a replay of its recording gives, to the picosecond."""
-    label = f"compare/a run is settled as its recording is replayed: {name} {backend}"
-    if not tally.wants(label):
+def replayed_report(arguments, file, backend):
+    """The report of a replay, or what went wrong as a text."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "report.json")
+        again = replay(arguments.build, file, "--backend", backend, "--details", "--report", path)
+        if isinstance(again, str):
+            return again
+        with open(path, encoding="utf-8") as opened:
+            return json.load(opened)
+
+
+def there_is(arguments, tally, name):
+    """Whether a program was built."""
+    if os.path.exists(*program(arguments, name)):
+        return True
+    tally.skip(f"compare/{name}", "it is built for Open MPI alone")
+    return False
+
+
+def settled_everywhere(arguments, tally, name, carrier=DEALER):
+    """One run, compared with every backend: its own times are those of a replay of its recording, to the picosecond, and so are those of
+    each backend."""
+    label = f"compare/a run and what it is compared with are settled as its recording is replayed: {name} {carrier}"
+    if not tally.wants(label) or not there_is(arguments, tally, name):
         return
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "run.rec")
-        result, report = reported(arguments, backend, 3, program(arguments, name), {"OFFRAMP_RECORD": file})
-        again = replay(arguments.build, file, "--backend", backend)
-    ok, text = report is not None and not isinstance(again, str), f"{result.output}\n{again}"
-    if ok:
-        text = differences(report, again[0])
-        ok = not text
+        result, together = reported(arguments, carrier, 3, program(arguments, name),
+                                    {"OFFRAMP_COMPARE": ",".join(arguments.backends), "OFFRAMP_RECORD": file})
+        ok, text = together is not None and set(lanes_of(together)) == {carrier, "host", *arguments.backends}, result.output
+        if ok:
+            plugin = ["--set", f"plugin_path={plugins(arguments.build)}"] if carrier == DEALER else []
+            again = replay(arguments.build, file, "--backend", carrier, *plugin)
+            text = again if isinstance(again, str) else differences(together, again[0])
+            for backend in arguments.backends:
+                own = replayed_report(arguments, file, backend)
+                text += own if isinstance(own, str) else lane_problem(lanes_of(together)[backend], own)
+            ok = not text
     tally.record(label, ok, text, result.seconds)
 
 
-def above_the_limit(arguments, tally):
+def compared_equal_own_runs(arguments, tally, name):
+    label = f"compare/compared hardware is as in a run of its own: {name}"
+    if not tally.wants(label) or not there_is(arguments, tally, name):
+        return
+    carrier = arguments.backends[-1]
+    result, together = reported(arguments, carrier, 3, program(arguments, name), {"OFFRAMP_COMPARE": ",".join(arguments.backends)})
+    text, seconds = "" if together is not None else result.output, result.seconds
+    for backend in arguments.backends if together is not None else []:
+        own_result, own = reported(arguments, backend, 3, program(arguments, name))
+        seconds += own_result.seconds
+        text += own_result.output if own is None else lane_problem(lanes_of(together)[backend], own)
+    tally.record(label, not text, text, seconds)
+
+
+def test_above_the_limit(arguments, tally):
     """The recording is left beside the report, which has no times then, or those of a live clock."""
     pattern = program(arguments, "mpi/fixed_pattern")
     label = "compare/a run above settle_limit leaves its recording, and says so"
@@ -107,17 +146,16 @@ def above_the_limit(arguments, tally):
         tally.record(label, ok, result.output, result.seconds)
 
 
-def results_are_right(arguments, tally, name):
-    """With everything on, the program's own checks still hold."""
-    label = f"compare/results are right beside others: {name}"
+def test_results_are_right(arguments, tally):
+    """With everything on, the cases' own checks still pass."""
+    label = f"compare/results are right beside others: {', '.join(CHECKED)}"
     if not tally.wants(label):
         return
-    result, report = reported(arguments, arguments.backends[-1], 3, program(arguments, f"mpi/{name}"),
-                              {"OFFRAMP_COMPARE": "all"})
-    tally.record(label, report is not None and f"ok {name}" in result.output, result.output, result.seconds)
+    result, report = reported(arguments, DEALER, 3, [*program(arguments, "mpi_cases"), *CHECKED], {"OFFRAMP_COMPARE": "all"})
+    tally.record(label, report is not None and "ok all" in result.output, result.output, result.seconds)
 
 
-def warns_of_the_clock(arguments, tally):
+def test_warns_of_the_clock(arguments, tally):
     cases = {"reads the modelled clock": ("mpi/wtime", {"OFFRAMP_CLOCK": "model"}, "read the modelled clock"),
              "looks at arrivals": ("mpi/wildcards", {}, "times at which message came first")}
     for name, (command, settings, expected) in cases.items():
@@ -130,7 +168,7 @@ def warns_of_the_clock(arguments, tally):
         tally.record(label, ok and expected in result.output, result.output, result.seconds)
 
 
-def certificates(arguments, tally):
+def test_certificates(arguments, tally):
     label = "compare/certificates tell runs apart"
     if not tally.wants(label):
         return
@@ -154,7 +192,7 @@ def certificates(arguments, tally):
     tally.record(label, ok, f"{text}\n{seen}", seconds)
 
 
-def off_without_request(arguments, tally):
+def test_off_without_request(arguments, tally):
     label = "compare/no comparison, certificate or details unless asked for"
     if not tally.wants(label):
         return
@@ -233,7 +271,7 @@ def offramp_report(arguments, *words, before=None):
                           preexec_fn=before)
 
 
-def pages(arguments, tally):
+def test_pages(arguments, tally):
     label = "compare/report as text and as a page"
     if not tally.wants(label):
         return
@@ -333,7 +371,7 @@ def hostile_reports(arguments, tally, report):
                      f"{done.stderr}\n{seen.problems}\n{seen.outside}")
 
 
-def settings_are_told_apart(arguments, tally):
+def test_settings_are_told_apart(arguments, tally):
     """Two runs over one backend carry the names of what differs, in text and on the page."""
     label = "compare/two settings of one backend are told apart"
     if not tally.wants(label):
@@ -372,7 +410,8 @@ def at_most_a_gibibyte():
     resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 
 
-def million_calls(arguments, tally):
+@pytest.mark.thorough
+def test_million_calls(arguments, tally):
     label = "compare/a report of a million calls"
     if not tally.wants(label):
         return
@@ -392,20 +431,14 @@ def million_calls(arguments, tally):
     tally.record(label, ok, text, result.seconds)
 
 
-def run(arguments, tally):
+def test_settled_everywhere(arguments, tally):
     for name in PROGRAMS:
-        if not os.path.exists(*program(arguments, name)):
-            tally.skip(f"compare/{name}", "it is built for Open MPI alone")
-            continue
+        settled_everywhere(arguments, tally, name)
+
+
+@pytest.mark.thorough
+def test_products(arguments, tally):
+    for name in PROGRAMS:
         compared_equal_own_runs(arguments, tally, name)
         for backend in arguments.backends:
-            settled_is_replayed(arguments, tally, name, backend)
-    above_the_limit(arguments, tally)
-    for name in CHECKED:
-        results_are_right(arguments, tally, name)
-    warns_of_the_clock(arguments, tally)
-    certificates(arguments, tally)
-    off_without_request(arguments, tally)
-    settings_are_told_apart(arguments, tally)
-    pages(arguments, tally)
-    million_calls(arguments, tally)
+            settled_everywhere(arguments, tally, name, backend)

@@ -1,24 +1,39 @@
-"""The modelled time is the same on every run and on every rank, and so are sums with the native bits."""
+"""The modelled time is the same on every run and on every rank, and so are sums with the native bits. The fast tier records a program
+several times over the dealer (tests/fixtures/dealer.cpp) and replays that on every backend; the thorough tier repeats runs over every
+backend."""
 
 import json
 import os
 import tempfile
 
-from launch import mpirun
+import pytest
+
+from launch import DEALER, mpirun
+from replays import clocks, replay
 
 RUNS, THOROUGH_RUNS = 3, 20
 
-
-def clocks(report):
-    return [rank["modelled_time_ps"] for rank in report["each_rank"]]
-
-
-# The times of a run are those that a world of all its ranks gives, or those of the clocks that the ranks have while it goes on.
+# The times of a run are those of a world of all its ranks, or those of the clocks that the ranks have while it runs.
 CLOCKS = {"": {}, " with live clocks": {"OFFRAMP_LIVE_CLOCK": "true", "OFFRAMP_SETTLE_LIMIT": "0"}}
 
 
-def repeated(arguments, tally, backend, clock):
-    runs = THOROUGH_RUNS if arguments.thorough else RUNS
+def test_recordings(arguments, tally):
+    """A run is settled as its recording is replayed (suite compare), so all recordings of a program take the same times everywhere."""
+    label = f"determinism/{RUNS} recordings of fixed_pattern take the same times on every backend"
+    if not tally.wants(label):
+        return
+    program, times, output, seconds = [os.path.join(arguments.build, "tests/mpi/fixed_pattern")], set(), "", 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "a.rec")
+        for _ in range(RUNS):
+            result = mpirun(arguments.build, DEALER, 3, program, 60, {"OFFRAMP_RECORD": file, "OFFRAMP_SUMMARY": "false"})
+            again = replay(arguments.build, file, "--compare", ",".join(arguments.backends))
+            output, seconds = f"{output}{result.output}", seconds + result.seconds
+            times.add(again if isinstance(again, str) else str([(lane["backend"], clocks(lane), lane["arrival_order_dependences"]) for lane in again]))
+    tally.record(label, len(times) == 1 and str([0, 0, 0]) not in "".join(times), f"{output}{times}", seconds)
+
+
+def repeated(arguments, tally, backend, clock, runs):
     label = f"determinism/{runs} runs of fixed_pattern {backend}{clock}"
     if not tally.wants(label):
         return
@@ -47,15 +62,15 @@ def bits(result):
     return [line for line in result.lines() if not line.startswith("offramp: ")]
 
 
-def native_sums(arguments, tally, ranks):
+def native_sums(arguments, tally, ranks, carriers):
     """With reductions = native sums have the native bits, and the modelled time is that of the hardware's own sums."""
     program = [os.path.join(arguments.build, "tests/float_sums")]
-    labels = {backend: f"determinism/sums with the native bits {backend} {ranks} ranks" for backend in arguments.backends}
+    labels = {backend: f"determinism/sums with the native bits {backend} {ranks} ranks" for backend in carriers}
     if not any(map(tally.wants, labels.values())):
         return set()
     native = mpirun(arguments.build, None, ranks, program, 60)
     different = set()
-    for backend in filter(lambda backend: tally.wants(labels[backend]), arguments.backends):
+    for backend in filter(lambda backend: tally.wants(labels[backend]), carriers):
         with tempfile.TemporaryDirectory() as folder:
             reports = []
             for reductions in "hardware", "native":
@@ -74,18 +89,32 @@ def native_sums(arguments, tally, ranks):
     return different
 
 
-def sums(arguments, tally):
+def sums(arguments, tally, numbers, carriers, enough):
+    """enough: of the carriers, so many have sums of their own. Otherwise the program's numbers would not distinguish two orders."""
     different = set()
-    for ranks in 3, 4:
-        different |= native_sums(arguments, tally, ranks)
-    label = "determinism/sums of the hardware have bits of their own"
-    if tally.wants(label) and set(arguments.backends) > {"host"}:
-        # Otherwise the program's numbers would not tell one order from another.
-        tally.record(label, len(different) > 1, f"only over {sorted(different)}")
+    for ranks in numbers:
+        different |= native_sums(arguments, tally, ranks, carriers)
+    label = f"determinism/sums of the hardware have bits of their own, {', '.join(carriers)}"
+    if tally.wants(label):
+        tally.record(label, len(different) >= enough, f"only over {sorted(different)}")
 
 
-def run(arguments, tally):
+def test_live_clocks(arguments, tally):
+    for backend in (arguments.backends[0], arguments.backends[-1]):
+        repeated(arguments, tally, backend, " with live clocks", 2)
+
+
+def test_sums(arguments, tally):
+    sums(arguments, tally, [4], [DEALER], 1)
+
+
+@pytest.mark.thorough
+def test_many_runs(arguments, tally):
     for backend in arguments.backends:
         for clock in CLOCKS:
-            repeated(arguments, tally, backend, clock)
-    sums(arguments, tally)
+            repeated(arguments, tally, backend, clock, THOROUGH_RUNS)
+
+
+@pytest.mark.thorough
+def test_sums_of_each_backend(arguments, tally):
+    sums(arguments, tally, [3, 4], arguments.backends, 2)

@@ -1,21 +1,26 @@
-"""The dpu backend's platforms: several service processes per DPU, service processes that fail, lost notifications."""
+"""The dpu backend's platforms: several service processes per DPU, service processes that fail, lost notifications. The fast tier
+replays a recording of several programs on each platform, and runs a program of every kind with each failure; the thorough tier runs every
+program on every platform, and with every failure by itself."""
 
-import functools
 import json
 import os
 import re
 import tempfile
 
-from launch import mpirun
-from mpi_programs import OWN_SUITES, Run, in_turn, programs as programs_of_mpi
-from pairs import pairs
-from suites import programs
+import pytest
+
+from launch import DEALER, mpirun
+from mpi_programs import OWN_SUITES, Run, programs as programs_of_mpi
+from real_programs import PROGRAMS, with_settings
+from replays import replay
 
 RANKS = 4
 PROCESSES = [1, 2, 4]
 # By what they ask of the service processes: messages, collectives, and both at once.
 FAILING = {"messages": ["fixed_pattern", "sizes", "overtaking"], "collectives": ["bcast", "reduce", "gather"],
            "collectives beside messages": ["icollectives"]}
+REPLAYED = ["fixed_pattern", "bcast", "reduce", "gather", "icollectives", "other_collectives", "nonblocking", "persistent", "communicators"]
+ONE_OF_EACH = [names[0] for names in FAILING.values()]
 FAILURES = {
     "a service process never connects": {"FAILURE": "never"},
     "a service process dies": {"FAILURE": "dies", "FAILURE_AT": "200"},
@@ -29,11 +34,11 @@ def variables(per_node, settings):
     return {"OFFRAMP_MACHINE_RANKS_PER_NODE": str(per_node), **{f"OFFRAMP_DPU_{name}": str(value) for name, value in settings.items()}}
 
 
-def run_program(arguments, name, extra, ranks=RANKS):
-    """Its result, and its report or None."""
+def run_cases(arguments, names, extra, ranks=RANKS):
+    """Runs cases under one MPI_Init. Returns the result, and the report or None."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "report.json")
-        command = [os.path.join(arguments.build, "tests/mpi", name)]
+        command = [os.path.join(arguments.build, "tests/mpi_cases"), *names]
         result = mpirun(arguments.build, "dpu", ranks, command, 120, {"OFFRAMP_REPORT": path, **extra})
         report = None
         if os.path.exists(path):
@@ -42,87 +47,107 @@ def run_program(arguments, name, extra, ranks=RANKS):
         return result, report
 
 
-def shapes(arguments):
-    """Ranks, ranks per node, service processes per DPU: all ranks on one DPU, and spread over several."""
-    if arguments.thorough:
-        return [(ranks, per_node, processes) for ranks in arguments.ranks for processes in PROCESSES
-                for per_node in sorted({2, ranks}) if per_node == ranks or processes <= 2]
-    rows = pairs(ranks=arguments.ranks, node=["two ranks", "all ranks"], processes=PROCESSES)
-    return sorted({(row["ranks"], 2 if row["node"] == "two ranks" else row["ranks"], row["processes"]) for row in rows})
+def platforms(ranks):
+    """Ranks per node and service processes per DPU: all ranks on one DPU, and spread over several."""
+    return [(per_node, processes) for processes in PROCESSES for per_node in sorted({2, ranks}) if per_node == ranks or processes <= 2]
 
 
-def platforms(arguments, tally):
-    """Every program on one platform, another one for the next program; with --thorough on all of them."""
-    names, every = [name for name in programs_of_mpi(arguments.build) if name not in OWN_SUITES - {"soak"}], shapes(arguments)
-    for number, (ranks, per_node, processes) in enumerate(every):
-        settings = variables(per_node, {"SERVICE_PROCESSES": processes})
-        where = f"{ranks} ranks, {per_node} per node, {processes} service processes per DPU"
-        Run(arguments, tally, lambda name, where=where: f"dpu/{name} {where}", "dpu", ranks, settings, limit=120).all(
-            names if arguments.thorough else in_turn(names, number, len(every)))
+def test_replays_on_platforms(arguments, tally):
+    """Without a live clock, a platform decides nothing in a run. So one recording shows what each does to the times."""
+    label = "dpu/a recording is replayed on every platform, each of which has times of its own"
+    if not tally.wants(label):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "a.rec")
+        command = [os.path.join(arguments.build, "tests/mpi_cases"), *REPLAYED]
+        result = mpirun(arguments.build, DEALER, RANKS, command, 120, {"OFFRAMP_RECORD": file, "OFFRAMP_SUMMARY": "false"})
+        times = {}
+        for per_node, processes in platforms(RANKS):
+            found = replay(arguments.build, file, "--backend", "dpu", "--check", "--set", f"machine.ranks_per_node={per_node}",
+                           "--set", f"dpu.service_processes={processes}")
+            whole = isinstance(found, list) and not found[0]["unfinished"]
+            times[per_node, processes] = found[0]["modelled_time_ps"] if whole else found
+    ok = result.ok and all(isinstance(time, int) and time > 0 for time in times.values()) and len(set(times.values())) == len(times)
+    tally.record(label, ok, f"{result.output}\n{times}", result.seconds)
 
 
-def real_programs(arguments, tally):
-    """The same answers as natively with several service processes per DPU. Without --thorough only the quick ones."""
-    chosen = {("mpi4py", 4): 2, ("fftw", 4): 4, ("hdf5", 2): 2, ("boost", 4): 2, ("ptscotch", 4): 4}
-    for name, execute, counts in programs.PROGRAMS:
+@pytest.mark.thorough
+def test_every_platform(arguments, tally):
+    for ranks in arguments.ranks:
+        for per_node, processes in platforms(ranks):
+            where = f"{ranks} ranks, {per_node} per node, {processes} service processes per DPU"
+            Run(arguments, tally, lambda name, where=where: f"dpu/{name} {where}", "dpu", ranks,
+                variables(per_node, {"SERVICE_PROCESSES": processes}), limit=120).all(
+                    [name for name in programs_of_mpi(arguments.build) if name not in OWN_SUITES - {"soak"}])
+
+
+@pytest.mark.thorough
+def test_real_programs(arguments, tally):
+    """The same answers as natively with several service processes per DPU."""
+    for name, execute, counts in PROGRAMS:
         for ranks in counts:
             native = None
-            for processes in PROCESSES if arguments.thorough else [chosen.get((name, ranks))]:
+            for processes in PROCESSES:
                 label = f"dpu/program {name} {ranks} ranks, {processes} service processes per DPU"
-                if processes is None or not tally.wants(label):
+                if not tally.wants(label):
                     continue
-                arguments.settings = {}
-                native = native or execute(arguments, None, ranks)[1]
-                arguments.settings = variables(ranks, {"SERVICE_PROCESSES": processes})
-                result, answers = execute(arguments, "dpu", ranks)
-                arguments.settings = {}
+                native = native or execute(with_settings(arguments, {}), None, ranks)[1]
+                settings = variables(ranks, {"SERVICE_PROCESSES": processes})
+                result, answers = execute(with_settings(arguments, settings), "dpu", ranks)
                 ok = result.ok and answers is not None and answers == native
                 tally.record(label, ok, f"{result.output}\n{answers}\nnative: {native}", result.seconds)
 
 
-def every_kind(arguments, turn):
-    """A program of each kind, another one at the next turn; with --thorough all."""
-    return [name for names in FAILING.values() for name in (names if arguments.thorough else [names[turn % len(names)]])]
-
-
-def failures(arguments, tally):
-    """Passes as without the failure, which is counted. Not slower in every case: messages from host to host are
-    faster than by way of the service processes, whose point is to leave the host alone."""
+def failures(arguments, tally, names):
+    """The cases pass as without the failure, which is counted. They are not slower in every case: messages from host to host are faster
+    than messages by way of the service processes, whose point is to leave the host alone."""
     common = {"SERVICE_PROCESSES": 2, "FAILURE_PROCESS": 1, "FAILURE_DETECT": 1000}
-    without = functools.cache(lambda name: run_program(arguments, name, variables(2, {"SERVICE_PROCESSES": 2})))
-    for number, (what, settings) in enumerate(FAILURES.items()):
-        for name in every_kind(arguments, number):
-            label = f"dpu/{name} when {what}"
-            if not tally.wants(label):
-                continue
-            whole, good = without(name)
-            hurt, bad = run_program(arguments, name, variables(2, {**common, **settings}))
-            ok = whole.ok and hurt.ok and good is not None and bad is not None
-            text = whole.output + hurt.output
-            if ok:
-                text += f"\n{good['modelled_time_ns']} ns, with the failure {bad['modelled_time_ns']} ns, {bad['wire']}"
-                ok = bad["modelled_time_ns"] != good["modelled_time_ns"]
-                ok = ok and (bad["wire"]["rerouted"] > 0) == ("pauses" not in what) == ("went another way" in hurt.output)
-            tally.record(label, ok, text, whole.seconds + hurt.seconds)
-
-
-def losses(arguments, tally):
-    faults = {"OFFRAMP_FAULTS_SEED": "7", "OFFRAMP_FAULTS_LOSS": "1e-2", "OFFRAMP_FAULTS_DUPLICATION": "1e-2",
-              "OFFRAMP_FAULTS_REORDERING": "1e-2"}
-    for name in every_kind(arguments, len(FAILURES)):
-        label = f"dpu/{name} with lost notifications"
-        if not tally.wants(label):
+    labels = {what: f"dpu/{', '.join(names)} when {what}" for what in FAILURES}
+    if not any(map(tally.wants, labels.values())):
+        return
+    whole, good = run_cases(arguments, names, variables(2, {"SERVICE_PROCESSES": 2}))
+    for what, settings in FAILURES.items():
+        if not tally.wants(labels[what]):
             continue
-        result, report = run_program(arguments, name, faults)
-        ok = result.ok and report is not None and report["wire"]["lost"] > 0
-        tally.record(label, ok, result.output, result.seconds)
+        hurt, bad = run_cases(arguments, names, variables(2, {**common, **settings}))
+        ok = whole.ok and hurt.ok and good is not None and bad is not None
+        text = whole.output + hurt.output
+        if ok:
+            text += f"\n{good['modelled_time_ns']} ns, with the failure {bad['modelled_time_ns']} ns, {bad['wire']}"
+            ok = bad["modelled_time_ns"] != good["modelled_time_ns"]
+            ok = ok and (bad["wire"]["rerouted"] > 0) == ("pauses" not in what) == ("went another way" in hurt.output)
+        tally.record(labels[what], ok, text, whole.seconds + hurt.seconds)
+
+
+def losses(arguments, tally, names):
+    label = f"dpu/{', '.join(names)} with lost notifications"
+    if not tally.wants(label):
+        return
+    result, report = run_cases(arguments, names, {"OFFRAMP_FAULTS_SEED": "7", "OFFRAMP_FAULTS_LOSS": "1e-2",
+                                                  "OFFRAMP_FAULTS_DUPLICATION": "1e-2", "OFFRAMP_FAULTS_REORDERING": "1e-2"})
+    tally.record(label, result.ok and report is not None and report["wire"]["lost"] > 0, result.output, result.seconds)
+
+
+def test_failures(arguments, tally):
+    failures(arguments, tally, ONE_OF_EACH)
+
+
+def test_losses(arguments, tally):
+    losses(arguments, tally, ONE_OF_EACH)
     label = "dpu/what the transport cannot repair is an MPI error"
     if tally.wants(label):
         settings = {"OFFRAMP_FAULTS_SEED": "7", "OFFRAMP_FAULTS_LOSS": "0.5", "OFFRAMP_DPU_RETRIES": "0"}
-        result, _ = run_program(arguments, "fixed_pattern", settings)
+        result, _ = run_cases(arguments, ["fixed_pattern"], settings)
         # Our own line, not Open MPI's: mpirun loses the text of MPI_Abort when several ranks abort at once.
         ok = not result.ok and "dpu gave up" in result.output and "still running" not in result.output
         tally.record(label, ok, result.output, result.seconds)
+
+
+@pytest.mark.thorough
+def test_failures_and_losses_of_each_program(arguments, tally):
+    for name in [name for names in FAILING.values() for name in names]:
+        failures(arguments, tally, [name])
+        losses(arguments, tally, [name])
 
 
 def overlap_of(arguments, operation, sizes, per_node, settings):
@@ -134,7 +159,7 @@ def overlap_of(arguments, operation, sizes, per_node, settings):
     return {int(row[0]): float(row[4]) for row in rows} if result.ok else {}, result
 
 
-def overlap(arguments, tally):
+def test_overlap(arguments, tally):
     """Published: ialltoall of 4 nodes with one rank each on BlueField-3 overlaps by 92 to 99 percent at all sizes. With
     several ranks per node, hosts that copy among themselves lose the overlap of large blocks (published for 128
     ranks: from 95 to 0 percent; tests/dpu has those); service processes that do all keep it."""
@@ -143,9 +168,9 @@ def overlap(arguments, tally):
     if tally.wants(label):
         card = {"CARD": "bf3", "LINK": 100}
         first, result = overlap_of(arguments, "ialltoall", "2:1048576", 1, card)
-        second, _ = overlap_of(arguments, "ialltoall", "2:1048576", 1, card)
-        ok = sorted(first) == sizes and all(82 <= percent for percent in first.values()) and first == second
-        tally.record(label, ok, f"{result.output}\n{second}", result.seconds)
+        again = overlap_of(arguments, "ialltoall", "2:1048576", 1, card)[0] if arguments.thorough else first
+        ok = sorted(first) == sizes and all(82 <= percent for percent in first.values()) and first == again
+        tally.record(label, ok, f"{result.output}\n{again}", result.seconds)
     label = "dpu/overlap of iallgather goes where hosts copy, and stays where service processes do all"
     if tally.wants(label):
         hosts, one = overlap_of(arguments, "iallgather", "256:1048576", 2, {"DELIVERY": "hosts"})
@@ -153,13 +178,3 @@ def overlap(arguments, tally):
         ok = len(hosts) == 13 and len(dpus) == 13 and hosts[256] > 85 and hosts[1048576] < 30
         ok = ok and min(dpus.values()) > 85
         tally.record(label, ok, one.output + two.output, one.seconds + two.seconds)
-
-
-def run(arguments, tally):
-    if "dpu" not in arguments.backends:
-        return
-    platforms(arguments, tally)
-    real_programs(arguments, tally)
-    failures(arguments, tally)
-    losses(arguments, tally)
-    overlap(arguments, tally)

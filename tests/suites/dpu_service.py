@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from c_library import compile_example, only_its_functions
+from c_library import compile_example, missing, only_its_functions
 from launch import base_environment
 from ports import free_ports
 
@@ -185,11 +185,17 @@ def configurations(platform):
     return status == 1 and f"{platform.path}:2: " in output, output
 
 
-def run(arguments, tally):
-    if tally.name_filter and "dpu_service" not in tally.name_filter:
+def test_exports(arguments, tally):
+    if missing(arguments, "offramp-dpu"):
+        tally.skip("dpu_service", missing(arguments, "offramp-dpu"))
         return
     only_its_functions(arguments, tally, "dpu_service", "offramp-dpu",
                        [f"dpu/{name}.h" for name in ("engine", "events", "cache", "ops")])
+
+
+def test_processes(arguments, tally):
+    if missing(arguments, "offramp-dpu"):
+        return
     with tempfile.TemporaryDirectory() as folder:
         compiled = compile_examples(arguments, folder)
         tally.record("dpu_service/the examples compile", compiled.ok, compiled.output, compiled.seconds)

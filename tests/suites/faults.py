@@ -1,12 +1,17 @@
-"""Faults of the modelled wire: the program's results stay right, and the modelled time pays for the repair."""
+"""Faults of the modelled wire: the program's results stay right, and the modelled time pays for the repair. The fast tier runs several
+programs at once at each rate, the thorough tier each by itself."""
 
 import json
 import os
 import tempfile
 
+import pytest
+
 from launch import mpirun
+from replays import clocks
 
 PROGRAMS = ["fixed_pattern", "sizes", "bcast", "reduce", "gather", "overtaking"]
+SOME = ["fixed_pattern", "reduce", "overtaking"]
 RANKS = 3
 BACKEND = "zrlmpi"
 RATES = {"1e-3": (1e-3, 1e-3, 1e-3), "5e-2": (5e-2, 5e-2, 5e-2), "loss 5e-2": (5e-2, 0, 0)}
@@ -18,10 +23,11 @@ def faults(rates, seed=7):
             "OFFRAMP_FAULTS_DUPLICATION": str(duplication), "OFFRAMP_FAULTS_REORDERING": str(reordering)}
 
 
-def run_program(arguments, name, settings):
+def run_cases(arguments, names, settings):
+    """Runs cases of tests/mpi under one MPI_Init. Returns the result, and the report or None."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "report.json")
-        command = [os.path.join(arguments.build, "tests/mpi", name)]
+        command = [os.path.join(arguments.build, "tests/mpi_cases"), *names]
         result = mpirun(arguments.build, BACKEND, RANKS, command, 120, {"OFFRAMP_REPORT": path, **settings})
         report = None
         if os.path.exists(path):
@@ -30,19 +36,19 @@ def run_program(arguments, name, settings):
         return result, report
 
 
-def clocks(report):
-    return [rank["modelled_time_ps"] for rank in report["each_rank"]]
-
-
-def repaired(arguments, tally, name, label, rates, whole_runs):
-    """Passes as without faults; what was lost was repeated, and that took longer. whole_runs: those without faults."""
-    label = f"faults/{name} at {label}"
-    if not tally.wants(label):
+def repaired(arguments, tally, names):
+    """The cases pass as without faults; what was lost was repeated, and that took longer."""
+    labels = {rate: f"faults/{', '.join(names)} at {rate}" for rate in RATES}
+    if not any(map(tally.wants, labels.values())):
         return
-    if name not in whole_runs:
-        whole_runs[name] = run_program(arguments, name, {})
-    whole, good = whole_runs[name]
-    hurt, bad = run_program(arguments, name, faults(rates))
+    without = run_cases(arguments, names, {})
+    for rate, label in labels.items():
+        if tally.wants(label):
+            compared(tally, label, without, run_cases(arguments, names, faults(RATES[rate])))
+
+
+def compared(tally, label, without, with_faults):
+    (whole, good), (hurt, bad) = without, with_faults
     ok = whole.ok and hurt.ok and good is not None and bad is not None
     text = whole.output + hurt.output
     if ok:
@@ -54,12 +60,12 @@ def repaired(arguments, tally, name, label, rates, whole_runs):
     tally.record(label, ok, text, hurt.seconds)
 
 
-def reproducible(arguments, tally):
+def test_reproducible(arguments, tally):
     label = "faults/the same seed gives the same modelled times, another one others"
     if not tally.wants(label):
         return
     more = {f"OFFRAMP_FAULTS_{kind}": "0.02" for kind in ("CORRUPTION", "DELAY", "OUTAGE")}
-    runs = [run_program(arguments, "fixed_pattern", {**faults(RATES["5e-2"], seed), **more}) for seed in (7, 7, 8)]
+    runs = [run_cases(arguments, ["fixed_pattern"], {**faults(RATES["5e-2"], seed), **more}) for seed in (7, 7, 8)]
     ok = all(result.ok and report is not None for result, report in runs)
     if ok:
         first, second, other = (clocks(report) for _, report in runs)
@@ -67,22 +73,23 @@ def reproducible(arguments, tally):
     tally.record(label, ok, "".join(result.output for result, _ in runs), sum(result.seconds for result, _ in runs))
 
 
-def unrepairable(arguments, tally):
+def test_unrepairable(arguments, tally):
     """MPI_ERRORS_ARE_FATAL: the program ends with a message instead of waiting for ever."""
     label = "faults/a message that cannot be repaired is an MPI error"
     if not tally.wants(label):
         return
     settings = {**faults((0.5, 0, 0)), "OFFRAMP_ZRLMPI_RETRIES": "0"}
-    result, _ = run_program(arguments, "fixed_pattern", settings)
+    result, _ = run_cases(arguments, ["fixed_pattern"], settings)
     ok = not result.ok and all(word in result.output for word in ["offramp: rank", f"{BACKEND} gave up"])
     ok = ok and "still running" not in result.output
     tally.record(label, ok, result.output, result.seconds)
 
 
-def run(arguments, tally):
-    whole_runs = {}
-    for label, rates in RATES.items():
-        for name in PROGRAMS:
-            repaired(arguments, tally, name, label, rates, whole_runs)
-    reproducible(arguments, tally)
-    unrepairable(arguments, tally)
+def test_repaired(arguments, tally):
+    repaired(arguments, tally, SOME)
+
+
+@pytest.mark.thorough
+def test_each_program(arguments, tally):
+    for name in PROGRAMS:
+        repaired(arguments, tally, [name])

@@ -1,5 +1,6 @@
-"""Every function that Offramp exports, called from mpif.h, `use mpi` and `use mpi_f08`. The program checks the results;
-here it is checked that no function of the list is missing in it, and that its calls reach Offramp."""
+"""Every function that Offramp exports, called from mpif.h, `use mpi` and `use mpi_f08`. The program checks the results; the suite checks
+that no function of the list is missing in it, and that its calls reach Offramp. The fast tier runs each binding over the dealer
+(tests/fixtures/dealer.cpp), the thorough tier natively and over every backend."""
 
 import json
 import os
@@ -7,7 +8,9 @@ import re
 import subprocess
 import tempfile
 
-from launch import base_environment, lacks_processes, mpirun, openmpi_release, run as launch, starts_several_programs
+import pytest
+
+from launch import DEALER, base_environment, lacks_processes, mpirun, openmpi_release, starts_several_programs
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINDINGS = {"MPIF": "mpif.h", "MPI": "use mpi", "F08": "use mpi_f08"}
@@ -48,63 +51,53 @@ def counts_in(report):
         return {call: figures["count"] for call, figures in json.load(file)["calls"].items()}
 
 
-def run(arguments, tally, tools=None):
-    """tools: the build with the tools, where arguments.build has none."""
+def every_call(arguments, tally, carriers, bindings=BINDINGS):
+    """Runs the program of each binding. All of them make each call as often."""
     seen = {}
-    for binding, name in BINDINGS.items():
+    for binding, name in bindings.items():
         program = os.path.join(arguments.build, "tests/fortran", binding, "every_call")
         if tally.wants(f"fortran/{name}"):
             absent = missing(program, binding, functions())
             tally.record(f"fortran/{name}: the program calls every function", not absent, f"not called: {absent}")
-        for backend in [None, *arguments.backends]:
+        for backend in carriers:
             label = f"fortran/{name} {backend or 'native'}"
             if not tally.wants(label):
                 continue
             with tempfile.TemporaryDirectory() as folder:
                 report = os.path.join(folder, "report.json")
-                result = mpirun(arguments.build, backend, 3, [program], 60, {"OFFRAMP_REPORT": report},
-                                cwd=folder)
-                silent, counts = [], {}
-                if backend is not None:
-                    counts = counts_in(report)
-                    silent = sorted(f for f in functions() - UNCOUNTED if counts.get(f"MPI_{f}", 0) == 0)
-                ok = result.ok and "ok every_call" in result.output and not silent and (backend is None or counts)
-                tally.record(label, bool(ok), f"not seen: {silent}\n{result.output}", result.seconds)
-                # Loops that go on until all is there take what they take.
-                seen[binding, backend] = {call: n for call, n in counts.items()
-                                          if not any(word in call for word in ("probe", "Test", "Win_test", "Waitsome"))}
-    for backend in arguments.backends:
-        same = [seen[binding, backend] for binding in BINDINGS if seen.get((binding, backend))]
-        if len(same) == len(BINDINGS):
+                result = mpirun(arguments.build, backend, 3, [program], 60, {"OFFRAMP_REPORT": report}, cwd=folder)
+                counts = counts_in(report)
+            silent = [] if backend is None else sorted(f for f in functions() - UNCOUNTED if counts.get(f"MPI_{f}", 0) == 0)
+            ok = result.ok and "ok every_call" in result.output and not silent and (backend is None or counts)
+            tally.record(label, bool(ok), f"not seen: {silent}\n{result.output}", result.seconds)
+            # A loop that polls until something has arrived takes any number of calls.
+            seen[binding, backend] = {call: n for call, n in counts.items()
+                                      if not any(word in call for word in ("probe", "Test", "Win_test", "Waitsome"))}
+    for backend in carriers:
+        same = [seen[binding, backend] for binding in bindings if seen.get((binding, backend))]
+        if len(same) > 1:
             differing = {call: [counts.get(call) for counts in same] for call in set().union(*same)}
             differing = {call: counts for call, counts in differing.items() if len(set(counts)) > 1}
             tally.record(f"fortran/{backend}: as many calls from every binding", not differing, str(differing))
-    threads(arguments, tally)
-    places(arguments, tally, tools or arguments.build)
-    reason = lacks_processes(arguments.build)
-    if reason:
-        tally.skip("fortran/other processes", reason)
-        return
-    for i, binding in enumerate(BINDINGS):  # natively and over two backends, others for every binding
-        backends = (arguments.backends * len(BINDINGS))[2 * i:2 * i + 2]
-        for backend in [None, *dict.fromkeys(backends)]:
-            dynamic(arguments, tally, binding, backend)
 
 
-def places(arguments, tally, tools):
-    """Calls of a recording come from the lines of the program, not from the MPI library's layers between it and Offramp."""
+def test_places(arguments, tally):
+    """The programs of tests/mpi pass, and the calls of a recording come from the lines of the program, not from the MPI library's layers
+    between it and Offramp."""
     with open(os.path.join(ROOT, "tests/mpi/fortran.F90"), encoding="utf-8") as file:
         lines = file.read().upper().split("\n")
     for binding in BINDINGS.values():
         label = f"fortran/{binding}: calls have the places that they come from"
         if not tally.wants(label):
             continue
+        name = "fortran_" + binding.replace("use mpi_", "").replace(" ", "").replace(".h", "")
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "a.rec")
-            program = os.path.join(arguments.build, "tests/mpi/fortran_" + binding.replace("use mpi_", "").replace(" ", "").replace(".h", ""))
-            result = mpirun(arguments.build, "host", 2, [program], 60, {"OFFRAMP_RECORD": file}, cwd=folder)
-            told = launch([os.path.join(tools, "bin/offramp"), "info", "--json", file], base_environment(), 60)
-        known = json.loads(told.output)["places"] if told.ok else []
+            result = mpirun(arguments.build, DEALER, 2, [os.path.join(arguments.build, "tests/mpi", name)], 60, {"OFFRAMP_RECORD": file},
+                            cwd=folder)
+            done = subprocess.run([os.path.join(arguments.build, "bin/offramp"), "info", "--json", file], capture_output=True, text=True,
+                                  check=False, env=base_environment(), timeout=60)
+        known = json.loads(done.stdout)["places"] if done.returncode == 0 else []
         wrong = []
         for place in known:
             found = re.fullmatch(r"[\w.]+, fortran\.F90:(\d+)", place["name"])
@@ -112,7 +105,9 @@ def places(arguments, tally, tools):
             if place["function"].upper() not in "".join(lines[max(line - 4, 0):line + 3]):
                 wrong.append(place)
         # gfortran gives the call of MPI_Buffer_detach to the line of a declaration.
-        tally.record(label, result.ok and len(known) > 40 and {place["function"] for place in wrong} <= {"MPI_Buffer_detach"}, f"{wrong}\n{result.output}{told.output}", result.seconds)
+        ok = (result.ok and f"ok {name}" in result.output.split("\n") and len(known) > 40
+              and {place["function"] for place in wrong} <= {"MPI_Buffer_detach"})
+        tally.record(label, ok, f"{wrong}\n{result.output}{done.stderr}", result.seconds)
 
 
 def start_hangs(output):
@@ -123,6 +118,9 @@ def start_hangs(output):
 
 def dynamic(arguments, tally, binding, backend):
     """Processes that come and go: every function of that chapter is called, works, and reaches Offramp."""
+    if reason := lacks_processes(arguments.build):
+        tally.skip("fortran/other processes", reason)
+        return
     label = f"fortran/{BINDINGS[binding]}: other processes, {backend or 'native'}"
     if not tally.wants(label):
         return
@@ -154,6 +152,24 @@ def threads(arguments, tally):
     if tally.wants("fortran/MPI_Init_thread"):
         program = os.path.join(arguments.build, "tests/fortran/F08/every_call")
         with tempfile.TemporaryDirectory() as folder:
-            result = mpirun(arguments.build, "host", 2, [program, "threads"], 60, cwd=folder)
+            result = mpirun(arguments.build, DEALER, 2, [program, "threads"], 60, cwd=folder)
         tally.record("fortran/MPI_Init_thread", result.ok and "ok every_call" in result.output, result.output,
                      result.seconds)
+
+
+def test_every_call(arguments, tally):
+    every_call(arguments, tally, [DEALER])
+    threads(arguments, tally)
+
+
+def test_other_processes(arguments, tally):
+    dynamic(arguments, tally, "F08", DEALER)
+
+
+@pytest.mark.thorough
+def test_products(arguments, tally):
+    carriers = [None, *arguments.backends]
+    every_call(arguments, tally, carriers)
+    for binding in BINDINGS:
+        for backend in carriers:
+            dynamic(arguments, tally, binding, backend)

@@ -2,16 +2,14 @@
 
 import importlib.machinery
 import importlib.util
-import itertools
 import json
-import math
 import os
 import sys
 import tempfile
 
+import mutations
 from launch import Result, base_environment, mpi_of, mpirun, run as launch
 from mpi_programs import Run
-from pairs import pairs
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -138,22 +136,6 @@ def test_fallen_tests(arguments, tally):
     tally.record("harness/programs that tests start are counted", started_there == ("test_good" not in lost), f"{lines}")
 
 
-def test_pairs_meet(tally):
-    label = "harness/every pair of settings meets, in fewer runs than there are combinations"
-    if not tally.wants(label):
-        return
-    problems = []
-    for factors in ({"a": [1, 2, 3], "b": "xy"}, {"a": [1, 2], "b": [None, "host"], "c": "pq", "d": [2, 3, 4]},
-                    {name: list(range(4)) for name in "abcde"}):
-        rows = pairs(**factors)
-        for one, other in itertools.combinations(factors, 2):
-            met = {(row[one], row[other]) for row in rows}
-            problems += [f"{one} = {a} never meets {other} = {b}" for a in factors[one] for b in factors[other] if (a, b) not in met]
-        if len(factors) > 2 and len(rows) > math.prod(map(len, factors.values())) // 2 or rows != pairs(**factors):
-            problems.append(f"{len(rows)} rows for {factors}")
-    tally.record(label, not problems, "\n".join(problems))
-
-
 def test_budget(tally):
     """A suite that starts more programs than tests/budget.json grants fails the run."""
     over = runner().over_budget({"many": 200, "few": 100, "free": 1000}, {"many": 100, "few": 100})
@@ -185,3 +167,9 @@ def test_other_libraries(tally):
     ours = ["[0] x", "", "offramp: UCX  ERROR", "a [hwloc/linux]"]
     seen = Result(True, "\n".join([theirs[0], *ours, theirs[1]]), 0.0).lines()
     tally.record(label, seen == ours, f"{seen}")
+
+
+def test_mutations(tally):
+    """Every suite has a mutation that it must catch, and its text is found once in its file."""
+    problems = mutations.problems()
+    tally.record("harness/each suite has a mutation, whose text occurs once in its file", not problems, "\n".join(problems))

@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 
-from launch import base_environment, run as launch
+from launch import DEALER, base_environment, plugins, run as launch
 from replays import replay
 
 # Function -> what of it the report counts: "carried" or "native".
@@ -26,6 +26,9 @@ RECORDED = ["sendrecv", "persistent", "icollectives", "communicators", "windows_
             "group_threads", "persistent_buffered", "persistent_order"]
 
 
+CASES_COUNTED = [name for name in COUNTED if not name.startswith("sessions_")]
+
+
 def command(build, name):
     alone = os.path.join(build, "tests/mpi", name)
     return [alone] if os.path.exists(alone) else [os.path.join(build, "tests/mpi_cases"), name]
@@ -35,25 +38,32 @@ def offramp(arguments, *words):
     return launch([os.path.join(arguments.build, "bin/offramp"), *words], base_environment(), 120)
 
 
-def counted(arguments, build, tally, name):
-    """The report has the functions by their names, and says who carried them."""
-    label = f"mpich/{name} is counted by function"
+def over(arguments, backend):
+    """Options of `offramp run`."""
+    return ["--backend", backend, *(["--set", f"plugin_path={plugins(arguments.build)}"] if backend == DEALER else [])]
+
+
+def counted(arguments, tally, names, program, backend, ranks):
+    """The report has the functions of some cases by their names, and who carried them."""
+    label = f"mpich/{', '.join(names)}: the functions are counted"
     if not tally.wants(label):
         return
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "report.json")
-        result = offramp(arguments, "run", "-n", "3", "--backend", "host", "--report", path, "--", *command(build, name))
-        calls, ranks = {}, 0
+        result = offramp(arguments, "run", "-n", str(ranks), *over(arguments, backend), "--report", path, "--", *program)
+        calls, counted_ranks = {}, 0
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
                 report = json.load(file)
-            calls, ranks = report["calls"], report["ranks"]
+            calls, counted_ranks = report["calls"], report["ranks"]
     if left_out := re.search(r"^note: (.*)$", result.output, re.M):
         tally.skip(label, left_out[1])
         return
-    wrong = [function for function, way in COUNTED[name].items()
+    expected = {function: way for name in names for function, way in COUNTED[name].items()}
+    wrong = [function for function, way in expected.items()
              if calls.get(function, {}).get("count", 0) == 0 or (calls[function]["native"] > 0) != (way == "native")]
-    tally.record(label, result.ok and ranks == 3 and not wrong, f"{wrong}\n{calls}\n{result.output}", result.seconds)
+    passed = all(re.search(rf"^ok {name}$", result.output, re.M) for name in names)
+    tally.record(label, result.ok and passed and counted_ranks == ranks and not wrong, f"{wrong}\n{calls}\n{result.output}", result.seconds)
 
 
 def checked(arguments, build, tally):
@@ -66,26 +76,39 @@ def checked(arguments, build, tally):
     tally.record(label, ok, result.output, result.seconds)
 
 
-def recorded(arguments, build, tally, name):
-    for recorder in (None, "zrlmpi"):
-        label = f"mpich/a recording of {name} by {recorder or 'MPICH alone'} is replayed"
-        if not tally.wants(label):
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "run.rec")
-            how = ["record", "-o", path] if recorder is None else ["run", "--backend", recorder, "--record", path]
-            result = offramp(arguments, how[0], "-n", "3", *how[1:], "--", *command(build, name))
-            texts, ok = result.output, result.ok and os.path.exists(path)
-            for backend in ["host", "tinsel"] if ok else []:
-                replayed = replay(arguments.build, path, "--backend", backend)
-                if isinstance(replayed, str) or replayed[0]["modelled_time_ps"] <= 0:
-                    ok, texts = False, f"{texts}{replayed}"
-        tally.record(label, ok, texts, result.seconds)
+def recorded(arguments, tally, what, program, recorder, ranks):
+    label = f"mpich/a recording of {what} by {recorder or 'MPICH alone'} is replayed"
+    if not tally.wants(label):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "run.rec")
+        how = ["record", "-o", path] if recorder is None else ["run", *over(arguments, recorder), "--record", path]
+        result = offramp(arguments, how[0], "-n", str(ranks), *how[1:], "--", *program)
+        texts, ok = result.output, result.ok and os.path.exists(path)
+        for backend in ["host", "tinsel"] if ok else []:
+            replayed = replay(arguments.build, path, "--backend", backend)
+            if isinstance(replayed, str) or replayed[0]["modelled_time_ps"] <= 0:
+                ok, texts = False, f"{texts}{replayed}"
+    tally.record(label, ok, texts, result.seconds)
 
 
-def run(arguments, build, tally):
+def together(arguments, build, tally):
+    """Cases in one run over the dealer, and sessions each in a run of its own. Waits inside MPICH never yield, so two ranks are recorded."""
+    cases_of = os.path.join(build, "tests/mpi_cases")
+    checked(arguments, build, tally)
+    counted(arguments, tally, CASES_COUNTED, [cases_of, *CASES_COUNTED], DEALER, 3)
+    for name in COUNTED:
+        if name not in CASES_COUNTED:
+            counted(arguments, tally, [name], command(build, name), DEALER, 3)
+    names = [name for name in RECORDED if not name.startswith("sessions_")]
+    for recorder in (None, DEALER):
+        recorded(arguments, tally, f"{len(names)} cases", [cases_of, *names], recorder, 2)
+
+
+def one_by_one(arguments, build, tally):
     checked(arguments, build, tally)
     for name in COUNTED:
-        counted(arguments, build, tally, name)
+        counted(arguments, tally, [name], command(build, name), "host", 3)
     for name in RECORDED:
-        recorded(arguments, build, tally, name)
+        for recorder in (None, "zrlmpi"):
+            recorded(arguments, tally, name, command(build, name), recorder, 3)

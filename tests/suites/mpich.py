@@ -1,14 +1,20 @@
-"""Programs of MPICH beside Open MPI's: those of tests/mpi and tests/fortran natively and over the backends, with libofframp.so in
-LD_PRELOAD, which hands over to the library that was built for MPICH. The modelled times are those that the same program has over Open MPI."""
+"""Programs of MPICH beside Open MPI's, with libofframp.so in LD_PRELOAD, which hands over to the library that was built for MPICH. The fast
+tier runs the cases of tests/mpi over the dealer (tests/fixtures/dealer.cpp), and what only MPI 4 has; the thorough tier runs the programs of
+tests/mpi and tests/fortran natively and over every backend. The modelled times are those that the same program has over Open MPI."""
 
 import argparse
 import json
 import os
 import tempfile
 
-from launch import base_environment, mpi_of, run as launch
-from mpi_programs import Run, cases, in_turn, least_ranks, programs
+import pytest
+
+from launch import DEALER, base_environment, run as launch
+from mpi_programs import Run, by_number, cases, programs
 from suites import fortran, mpi4
+
+# Waits inside MPICH never yield, so there are no more ranks than a program needs.
+RANKS = [2]
 
 
 class Within:
@@ -27,6 +33,15 @@ class Within:
         self.tally.skip(f"mpich/{name}", why)
 
 
+@pytest.fixture
+def within(arguments):
+    """The arguments of a suite for the part of the build that is for MPICH."""
+    build = os.path.join(arguments.build, "mpich")
+    if not os.path.exists(os.path.join(build, "mpi.json")):
+        pytest.skip("nothing was built for MPICH beside another library")
+    return argparse.Namespace(**{**vars(arguments), "build": build})
+
+
 def each_rank(build, command, backend, folder, name):
     """The modelled times of the ranks, which `offramp run` started: it finds library and launcher by itself."""
     path = os.path.join(folder, f"{name}.json")
@@ -39,33 +54,62 @@ def each_rank(build, command, backend, folder, name):
     return (report["mpi"].split()[0], [rank["modelled_time_ps"] for rank in report["each_rank"]]), result
 
 
-def same_times(arguments, build, tally, backend):
+def same_times(arguments, within, tally, backend):
     label = f"mpich/fixed_pattern takes the same modelled times, {backend}"
     if not tally.wants(label):
         return
     with tempfile.TemporaryDirectory() as folder:
-        ours, result = each_rank(arguments.build, [os.path.join(build, "tests/mpi_cases"), "fixed_pattern"], backend, folder, "mpich")
+        ours, result = each_rank(arguments.build, [os.path.join(within.build, "tests/mpi_cases"), "fixed_pattern"], backend, folder, "mpich")
         theirs, other = each_rank(arguments.build, [os.path.join(arguments.build, "tests/mpi_cases"), "fixed_pattern"], backend, folder, "openmpi")
     ok = ours is not None and theirs is not None and ours[0] == "MPICH" and theirs[0] == "Open" and ours[1] == theirs[1]
     tally.record(label, ok, f"{ours}\n{theirs}\n{result.output}{other.output}", result.seconds + other.seconds)
 
 
-def run(arguments, tally):
-    build = os.path.join(arguments.build, "mpich")
-    if not os.path.exists(os.path.join(build, "mpi.json")):
-        tally.skip("mpich", "nothing was built for MPICH beside another library")
-        return
-    within = argparse.Namespace(**{**vars(arguments), "build": build})
-    names = sorted([*programs(build), *sum(cases(build), [])])
-    for number, backend in enumerate([None, *arguments.backends]):
-        # Waits inside MPICH never yield, so there are no more ranks than a program needs. Each program natively and over two
-        # backends of six, with --thorough over all.
-        chosen = names if backend is None or arguments.thorough else in_turn(names, number, 3)
-        for ranks in sorted({max(2, least_ranks(name)) for name in names}):
-            Run(within, tally, lambda name, backend=backend, ranks=ranks: f"mpich/{name} {backend or 'native'} {ranks} ranks",
-                backend, ranks, separate=False).all([name for name in chosen if max(2, least_ranks(name)) == ranks])
-    within.backends = arguments.backends if arguments.thorough else arguments.backends[1:2]
-    fortran.run(within, Within(tally), arguments.build)
-    mpi4.run(arguments, build, tally)
+def run_all(within, tally, backend, names):
+    for number, those in by_number(names, RANKS).items():
+        Run(within, tally, lambda name, number=number: f"mpich/{name} {backend or 'native'} {number} ranks", backend, number,
+            separate=False).all(those)
+
+
+def test_cases_dealt(within, tally):
+    run_all(within, tally, DEALER, sum(cases(within.build), []))
+
+
+def test_stand_alone_dealt(within, tally):
+    """Those whose ends or beginnings of MPI are other ones over MPICH; the suite has those with sessions among what only MPI 4 has."""
+    run_all(within, tally, DEALER, ["dynamic_processes", "end_of_program", "thread_level"])
+
+
+def test_fortran_dealt(within, tally):
+    """MPICH's functions of all bindings call the same functions of C; those of mpi_f08 are the ones with descriptors."""
+    fortran.every_call(within, Within(tally), [DEALER], {"F08": "use mpi_f08"})
+
+
+def test_same_times(arguments, within, tally):
+    same_times(arguments, within, tally, "cclo")
+
+
+def test_only_mpi4(arguments, within, tally):
+    mpi4.together(arguments, within.build, tally)
+
+
+@pytest.mark.thorough
+def test_products(arguments, within, tally):
+    for backend in [None, *arguments.backends]:
+        run_all(within, tally, backend, sorted([*programs(within.build), *sum(cases(within.build), [])]))
+
+
+@pytest.mark.thorough
+def test_fortran_products(within, tally):
+    fortran.every_call(within, Within(tally), [None, *within.backends])
+
+
+@pytest.mark.thorough
+def test_same_times_everywhere(arguments, within, tally):
     for backend in arguments.backends:
-        same_times(arguments, build, tally, backend)
+        same_times(arguments, within, tally, backend)
+
+
+@pytest.mark.thorough
+def test_only_mpi4_one_by_one(arguments, within, tally):
+    mpi4.one_by_one(arguments, within.build, tally)

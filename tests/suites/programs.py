@@ -1,227 +1,21 @@
-"""Real programs and libraries: the same answers as natively over every backend, and the modelled times that a replay gives. Of two
-numbers of ranks, each program has one over each backend, the other one over the next, and the next program the other way round."""
+"""Real programs and libraries: the same answers as natively, and the modelled times that a replay gives. The fast tier runs some of them
+over the dealer (tests/fixtures/dealer.cpp); the thorough tier runs all of them over every backend. Each is recorded while the MPI library
+carries it, which is its native run, and replayed on every backend."""
 
-import copy
-import glob
 import json
 import os
-import re
-import shutil
 import subprocess
 import tempfile
 
-from launch import mpi_of, mpirun
-from mpi_programs import in_turn
+import pytest
+
+from launch import DEALER, plugins
+from real_programs import PROGRAMS, family, missing, with_settings
 from replays import differences, replay
 
-HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-HPCC_INPUT = "/usr/share/doc/hpcc/examples/_hpccinf.txt"
-
-
-NETPIPE = {"openmpi": "NPopenmpi", "mpich": "NPmpich2"}
-# Of the MPI library of a family.
-COARRAYS = "/usr/lib/x86_64-linux-gnu/open-coarrays/{}/bin/OpenCoarrays-*-tests"
-SCALAPACK = "/usr/lib/x86_64-linux-gnu/scalapack/{}-tests"
-
-
-def family(arguments):
-    return mpi_of(arguments.build).family
-
-
-def missing(arguments, name):
-    """Why a program cannot be run over the MPI library of the build; empty: it can. Debian has most for Open MPI alone."""
-    if family(arguments) == "openmpi":
-        return ""
-    needed = {"netpipe": shutil.which(NETPIPE["mpich"]), "scalapack": glob.glob(SCALAPACK.format("mpich")),
-              "coarrays": glob.glob(COARRAYS.format("mpich")),
-              "hdf5": glob.glob(os.path.join(arguments.build, "tests/programs/hdf5")), "mpi4py": glob.glob(python_of(arguments))}
-    if name not in needed:
-        return "Debian has it for Open MPI alone"
-    return "" if needed[name] else "it is not installed for MPICH"
-
-
-def python_of(arguments):
-    """Where a mpi4py is that was built for the library of a build which is not Open MPI's:
-    MPICC=mpicc.mpich pip install --no-binary mpi4py --target BUILD/python mpi4py"""
-    return os.path.join(arguments.build, "python")
-
-
-def start(arguments, backend, ranks, command, limit, settings=None, cwd=None):
-    """arguments.settings: OFFRAMP_* variables of another suite that runs these programs."""
-    settings = {**getattr(arguments, "settings", {}), **(settings or {})}
-    variables = {} if family(arguments) == "openmpi" else {"PYTHONPATH": python_of(arguments)}
-    return mpirun(arguments.build, backend, ranks, command, limit, settings, cwd=cwd, variables=variables)
-
-
-def hpcc_answers(text):
-    """What does not depend on speed: verdicts, error counts and residuals (to two digits: sums may be ordered anew)."""
-    answers = []
-    for line in text.splitlines():
-        verdict = re.match(r"\s*\|\|Ax-b\|\|.*=\s*([\d.e+-]+)\s*\.+\s*(PASSED|FAILED)", line)
-        if verdict:
-            answers.append(("HPL", verdict.group(2)))
-        summary = re.match(r"\s*(\d+) tests completed and (passed|failed) residual checks", line)
-        if summary:
-            answers.append((summary.group(2), int(summary.group(1))))
-        value = re.match(r"(Success|PTRANS_residual|\w*_Errors|CommWorldProcs)=([\d.e+-]+)$", line)
-        if value:
-            answers.append((value.group(1), float(value.group(2))))
-    return answers
-
-
-def hpcc(arguments, backend, ranks, order=256):
-    """order: of the matrices of HPL and PTRANS; the other parts take their sizes from it."""
-    with tempfile.TemporaryDirectory() as folder:
-        with open(HPCC_INPUT, encoding="utf-8") as file:
-            text = file.read()
-        text = re.sub(r"^1000 +Ns", f"{order}         Ns", text, flags=re.M)
-        text = re.sub(r"^2 +Ps", f"{1 if ranks == 2 else 2}            Ps", text, flags=re.M)
-        with open(os.path.join(folder, "hpccinf.txt"), "w", encoding="utf-8") as file:
-            file.write(text)
-        result = start(arguments, backend, ranks, ["hpcc"], 180, cwd=folder)
-        path = os.path.join(folder, "hpccoutf.txt")
-        if not os.path.exists(path):
-            return result, None
-        with open(path, encoding="utf-8", errors="replace") as file:
-            answers = hpcc_answers(file.read())
-        complete = ("Success", 1.0) in answers and len(answers) >= 6
-        return result, answers if complete else None
-
-
-def netpipe(arguments, backend, ranks):
-    with tempfile.TemporaryDirectory() as folder:
-        command = [NETPIPE[family(arguments)], "-i", "-u", "1048576", "-n", "5", "-o", os.path.join(folder, "out")]
-        result = start(arguments, backend, ranks, command, 120, cwd=folder)
-        # Where it stops depends on the speed that it sees.
-        checks = re.findall(r"\d+ bytes\s+\d+ times -->  (Integrity check \w+)", result.output)
-        return result, sorted(set(checks)) if len(checks) > 20 else None
-
-
-def mpi4py_objects(arguments, backend, ranks):
-    command = ["/usr/bin/python3", os.path.join(HERE, "programs/objects.py")]
-    result = start(arguments, backend, ranks, command, 90, {"OFFRAMP_SUMMARY": "false"})
-    lines = [line for line in result.output.splitlines() if re.match(r"\d+ \w+ ", line)]
-    return result, lines if len(lines) > 20 * ranks else None
-
-
-def python_program(name, pattern):
-    """A program of tests/programs over somebody else's Python library, and the line that it prints."""
-    def execute(arguments, backend, ranks):
-        command = ["/usr/bin/python3", os.path.join(HERE, "programs", name)]
-        result = start(arguments, backend, ranks, command, 90, {"OFFRAMP_SUMMARY": "false"})
-        lines = re.findall(pattern, result.output, flags=re.M)
-        return result, lines if len(lines) == 1 else None
-    return execute
-
-
-def mumps(arguments, backend, ranks):
-    """A sparse system, real and complex; the input comes by standard input, which a shell opens on every rank."""
-    answers = []
-    for program, entry in (("dsimpletest", "real"), ("zsimpletest", "cmplx")):
-        command = ["sh", "-c", f"exec /usr/lib/mumps/{program} < /usr/lib/mumps/input_simpletest_{entry}"]
-        result = start(arguments, backend, ranks, command, 60, {"OFFRAMP_SUMMARY": "false"})
-        solution = re.search(r"Solution is\s+((?:[^\n]*\n){3})", result.output)
-        if not result.ok or solution is None:
-            return result, None
-        numbers = re.findall(r"-?\d+\.\d+(?:E[+-]\d+)?", solution.group(1))
-        answers.append([round(float(number), 6) + 0.0 for number in numbers])
-    return result, answers if all(len(numbers) >= 5 for numbers in answers) else None
-
-
-# Quick ones of each kind: reductions, atomics, gets, teams, puts.
-COARRAY_TESTS = ("co_reduce_test", "atomics", "get_with_offset_1d", "teams_coarray_get", "coarray_distributed_transpose")
-
-
-def coarrays(arguments, backend, ranks):
-    """OpenCoarrays' own tests, over windows, locks and atomics of the MPI library."""
-    verdicts, folder = [], glob.glob(COARRAYS.format(family(arguments)))[0]
-    # The last one fails natively over MPICH 4.0.
-    for name in COARRAY_TESTS if family(arguments) == "openmpi" else COARRAY_TESTS[:-1]:
-        command = [os.path.join(folder, name)]
-        result = start(arguments, backend, ranks, command, 60, {"OFFRAMP_SUMMARY": "false"})
-        verdicts.append((name, "test passed" in result.output.lower()))
-        if not result.ok:
-            return result, None
-    return result, verdicts if all(passed for _, passed in verdicts) else None
-
-
-def scalapack(arguments, backend, ranks):
-    """ScaLAPACK's own tests of LU and QR factorisations; they read their input from the folder. Each rank writes into
-    a file of its own: mpirun of Open MPI 5.0.7 passes on long output of a busy machine in swapped order now and then."""
-    counts, inputs = [], SCALAPACK.format(family(arguments))
-    for program in ("xdlu", "xdqr"):
-        with tempfile.TemporaryDirectory() as folder:
-            command = ["sh", "-c", 'exec "$0" > "$1/$$"', os.path.join(inputs, program), folder]
-            result = start(arguments, backend, ranks, command, 240, cwd=inputs)
-            for name in os.listdir(folder):
-                with open(os.path.join(folder, name), encoding="utf-8") as file:
-                    counts += re.findall(r"(\d+) tests completed and (passed|failed) residual checks", file.read())
-        if not result.ok:
-            return result, None
-    passed = sum(int(count) for count, verdict in counts if verdict == "passed")
-    failed = sum(int(count) for count, verdict in counts if verdict == "failed")
-    return result, ("passed" if failed == 0 and passed > 100 else None)
-
-
-def grid(side):
-    """A square grid in Scotch's format: vertices, then each one's neighbours."""
-    lines = []
-    edges = 0
-    for i in range(side):
-        for j in range(side):
-            near = [(i + 1, j), (i - 1, j), (i, j + 1), (i, j - 1)]
-            near = [x * side + y for x, y in near if 0 <= x < side and 0 <= y < side]
-            edges += len(near)
-            lines.append(" ".join(map(str, [len(near), *near])))
-    return "\n".join(["0", f"{side * side} {edges}", "0 000", *lines]) + "\n"
-
-
-def ptscotch(arguments, backend, ranks, side=60, parts=4):
-    """The partition depends on the order in which messages arrive, natively too: it has to be a good one."""
-    with tempfile.TemporaryDirectory() as folder:
-        source, target = os.path.join(folder, "grid.grf"), os.path.join(folder, "parts.map")
-        with open(source, "w", encoding="utf-8") as file:
-            file.write(grid(side))
-        result = start(arguments, backend, ranks, ["dgpart", str(parts), source, target], 120)
-        if not result.ok or not os.path.exists(target):
-            return result, None
-        with open(target, encoding="utf-8") as file:
-            rows = [tuple(map(int, line.split())) for line in file.read().splitlines()[1:]]
-    part = dict(rows)
-    sizes = [sum(1 for p in part.values() if p == k) for k in range(parts)]
-    cut = sum(1 for v in range(side * side) for n in (v + 1, v + side)
-              if n < side * side and (n % side or n == v + side) and part.get(v) != part.get(n))
-    result.output += f"\nsizes {sizes}, {cut} edges cut"
-    good = sorted(part) == list(range(side * side)) and min(sizes) > 0.9 * side * side / parts and cut < 3 * side
-    return result, ("good" if good else None)
-
-
-def own_program(name, pattern, with_file=False, words=()):
-    """A program of tests/programs that uses somebody else's library, and the line that it prints."""
-    def execute(arguments, backend, ranks):
-        with tempfile.TemporaryDirectory() as folder:
-            command = [os.path.join(arguments.build, "tests/programs", name)]
-            command += [os.path.join(folder, "data")] if with_file else list(words)
-            result = start(arguments, backend, ranks, command, 120, {"OFFRAMP_SUMMARY": "false"})
-            lines = re.findall(pattern, result.output, flags=re.M)
-            return result, lines if len(lines) == 1 else None
-    return execute
-
-
-def fftw(*words):
-    """words: rows and columns of the transform, and how often it goes there and back."""
-    return own_program("fftw", r"^fftw spectrum right, back again right$", words=words)
-
-
-# NetPIPE is a program for one pair of processes: with four, this version hangs natively too.
-PROGRAMS = [("hpcc", hpcc, (2, 4)), ("netpipe", netpipe, (2,)), ("mpi4py", mpi4py_objects, (2, 4)),
-            ("scalapack", scalapack, (2, 4)), ("ptscotch", ptscotch, (2, 4)),
-            ("fftw", fftw(), (2, 4)),
-            ("hdf5", own_program("hdf5", r"^hdf5 read \d+ values, 0 wrong$", True), (2, 4)),
-            ("mumps", mumps, (2, 4)), ("coarrays", coarrays, (2, 4)),
-            ("mpi4py-fft", python_program("transforms.py", r"^transforms of .*: 0 wrong$"), (2, 4)),
-            ("mpi4py.futures", python_program("executor.py", r"^executor: 200 of 200 right$"), (2, 4)),
-            ("boost", own_program("boost", r"^boost \d+ entries, joined \d+, right$"), (2, 4))]
+# The fast tier runs these, on the larger number of ranks: solvers and collectives, objects of Python, a graph partitioner that receives from
+# any rank, and transforms that do the same in every run.
+FAST = {"hpcc", "mpi4py", "ptscotch", "fftw"}
 
 # The tests run these with the larger number only; scripts/compatibility with all.
 ONE_COUNT = {"mumps", "coarrays", "mpi4py-fft", "mpi4py.futures"}
@@ -233,9 +27,7 @@ ALWAYS_THE_SAME = {"fftw", "hdf5", "mpi4py-fft"}
 def recorded(arguments, execute, backend, ranks, folder):
     """A run with a recording and a report of its own: the result, the answers, the recording's file, and the report or None."""
     file, report = os.path.join(folder, f"{backend}.rec"), os.path.join(folder, f"{backend}.json")
-    settings = copy.copy(arguments)
-    settings.settings = {"OFFRAMP_RECORD": file, "OFFRAMP_REPORT": report}
-    result, answers = execute(settings, backend, ranks)
+    result, answers = execute(with_settings(arguments, {"OFFRAMP_RECORD": file, "OFFRAMP_REPORT": report}), backend, ranks)
     if not os.path.exists(report):
         return result, answers, file, None
     with open(report, encoding="utf-8") as opened:
@@ -249,25 +41,26 @@ def fingerprint(arguments, file):
     return json.loads(told.stdout)["fingerprint"] if told.returncode == 0 else None
 
 
-def everywhere(arguments, tally, name, execute, ranks, native):
-    """Recorded while the MPI library carries it: what it did, and the modelled times on each backend; or nothing."""
+def everywhere(arguments, tally, name, execute, ranks):
+    """Recorded while the MPI library carries it: the answers, what the program did, and the modelled times on each backend."""
     with tempfile.TemporaryDirectory() as folder:
         result, answers, file, _ = recorded(arguments, execute, "off", ranks, folder)
         found = replay(arguments.build, file, "--compare", ",".join(arguments.backends), "--check")
         did = fingerprint(arguments, file)
-    ok = (result.ok and answers == native and not isinstance(found, str) and len(found) == len(arguments.backends)
+    ok = (result.ok and answers is not None and not isinstance(found, str) and len(found) == len(arguments.backends)
           and not any(one["unfinished"] for one in found) and found[0]["events"] > 30)
     tally.record(f"programs/{name} recorded natively, replayed on every backend {ranks} ranks", ok, f"{result.output}\n{found}", result.seconds)
-    return did, {one["backend"]: one["modelled_time_ps"] for one in found} if ok else {}
+    return answers, did, {one["backend"]: one["modelled_time_ps"] for one in found} if ok else {}
 
 
-def carried(arguments, tally, name, execute, backend, ranks, native, elsewhere):
+def carried(arguments, tally, name, execute, backend, ranks, elsewhere):
     """The answers are those of the native run, and the reported times those of a replay of this run's recording; and, where the order
     of arrival decided nothing and the program did the same (PT-Scotch draws lots), of the native one's."""
-    did, times = elsewhere
+    native, did, times = elsewhere
     with tempfile.TemporaryDirectory() as folder:
         result, answers, file, report = recorded(arguments, execute, backend, ranks, folder)
-        again = replay(arguments.build, file, "--backend", backend)
+        plugin = ["--set", f"plugin_path={plugins(arguments.build)}"] if backend == DEALER else []
+        again = replay(arguments.build, file, "--backend", backend, *plugin)
         same = fingerprint(arguments, file) == did
     problems = "" if result.ok and answers is not None and answers == native else f"{answers}\nnative: {native}\n"
     if report is None or isinstance(again, str):
@@ -276,28 +69,39 @@ def carried(arguments, tally, name, execute, backend, ranks, native, elsewhere):
         problems += differences(report, again[0])
         if name in ALWAYS_THE_SAME and (not same or report["arrival_order_dependences"] > 0):
             problems += "the program did something else than in the native run\n"
-        if same and report["arrival_order_dependences"] == 0 and times.get(backend) != report["modelled_time_ps"]:
+        if (same and backend in arguments.backends and report["arrival_order_dependences"] == 0
+                and times.get(backend) != report["modelled_time_ps"]):
             problems += f"the native run's recording takes {times.get(backend)} ps, the run {report['modelled_time_ps']} ps"
     tally.record(f"programs/{name} {backend} {ranks} ranks", not problems, f"{result.output}\n{problems}", result.seconds)
 
 
-def run(arguments, tally):
-    if family(arguments) == "openmpi" and (shutil.which("hpcc") is None or shutil.which(NETPIPE["openmpi"]) is None):
-        tally.record("programs/installed", False, "hpcc or netpipe-openmpi is not installed")
+def run_over(arguments, tally, name, execute, ranks, carriers):
+    if not tally.wants(f"programs/{name}"):
         return
-    for place, (name, execute, counts) in enumerate(PROGRAMS):
-        if not tally.wants(f"programs/{name}"):
-            continue
-        if reason := missing(arguments, name):
-            tally.skip(f"programs/{name}", reason)
-            continue
-        counts = counts[-1:] if name in ONE_COUNT else counts
-        for number, ranks in enumerate(counts):
-            result, native = execute(arguments, None, ranks)
-            if native is None and family(arguments) != "openmpi":
-                tally.skip(f"programs/{name} {ranks} ranks", "it does not come to its end natively over this library")
-                continue
+    if reason := missing(arguments, name):
+        tally.skip(f"programs/{name}", reason)
+        return
+    if family(arguments) != "openmpi" and execute(arguments, None, ranks)[1] is None:
+        tally.skip(f"programs/{name} {ranks} ranks", "it does not come to its end natively over this library")
+        return
+    elsewhere = everywhere(arguments, tally, name, execute, ranks)
+    for backend in carriers:
+        carried(arguments, tally, name, execute, backend, ranks, elsewhere)
+
+
+@pytest.mark.parametrize("program", [program for program in PROGRAMS if program[0] in FAST], ids=lambda program: program[0])
+def test_dealt(arguments, tally, program):
+    name, execute, counts = program
+    run_over(arguments, tally, name, execute, counts[-1], [DEALER])
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program[0])
+def test_products(arguments, tally, program):
+    name, execute, counts = program
+    for ranks in (counts[-1:] if name in ONE_COUNT else counts) if tally.wants(f"programs/{name}") else []:
+        # Offramp in the process may hide what is wrong without it.
+        result, native = execute(arguments, None, ranks)
+        if native is not None or family(arguments) == "openmpi":
             tally.record(f"programs/{name} native {ranks} ranks", result.ok and native is not None, result.output, result.seconds)
-            elsewhere = everywhere(arguments, tally, name, execute, ranks, native)
-            for backend in arguments.backends if arguments.thorough else in_turn(arguments.backends, place + number, len(counts)):
-                carried(arguments, tally, name, execute, backend, ranks, native, elsewhere)
+        run_over(arguments, tally, name, execute, ranks, arguments.backends)

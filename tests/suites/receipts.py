@@ -1,5 +1,7 @@
-"""Receipts, captures and Wireshark's dissectors, as a user meets them."""
+"""Receipts, captures and Wireshark's dissectors, as a user meets them. The fast tier replays recordings of a few runs on every backend; the
+thorough tier has receipts and captures of runs over each, too."""
 
+import functools
 import json
 import os
 import random
@@ -7,11 +9,14 @@ import re
 import subprocess
 import tempfile
 
-from launch import mpirun
-from replays import picoseconds
+import pytest
+
+from launch import DEALER, base_environment, mpirun
+from replays import picoseconds, replay
 from wireshark import DISSECTORS, place_tshark
 
 RANKS = 3
+MESSAGES = "derived_types"  # some thousands of packets, of short messages and of long ones
 
 
 def program(arguments, name):
@@ -26,7 +31,7 @@ def host_packets(report):
 
 def offramp(arguments, *words):
     command = [os.path.join(arguments.build, "bin/offramp"), *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=base_environment())
 
 
 # Stages that the hardware itself leaves, of a kind that no run of the test program can be without.
@@ -74,23 +79,50 @@ def receipt_problem(arguments, path, report, backend):
     return "" if named > 0.8 * total else f"only {named} of {total} ps have a rank that is known"
 
 
-def receipts(arguments, tally, backend):
-    label = f"receipts/stages add up to each call {backend}"
+@pytest.fixture(scope="module")
+def recording(arguments, tmp_path_factory):
+    """The recording of a program, made once."""
+    folder = tmp_path_factory.mktemp("recordings")
+
+    @functools.cache
+    def of(*command):
+        file = str(folder / f"{os.path.basename(command[0])}.rec")
+        result = mpirun(arguments.build, DEALER, RANKS, command, 60, {"OFFRAMP_RECORD": file, "OFFRAMP_SUMMARY": "false"})
+        assert result.ok, result.output
+        return file
+    return of
+
+
+def replayed(arguments, file, backend, folder, *options):
+    """The path of the report of a replay, or what went wrong."""
+    path = os.path.join(folder, "report.json")
+    again = replay(arguments.build, file, "--backend", backend, "--report", path, *options)
+    return path, again if isinstance(again, str) else ""
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+@pytest.mark.parametrize("live", [False, pytest.param(True, marks=pytest.mark.thorough)], ids=["replay", "run"])
+def test_receipts(arguments, tally, recording, backend, live):
+    label = f"receipts/stages add up to each call of a {'run' if live else 'replay'} {backend}"
     if not tally.wants(label):
         return
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "report.json")
-        result = mpirun(arguments.build, backend, RANKS, program(arguments, "fixed_pattern"), 60,
-                        {"OFFRAMP_REPORT": path, "OFFRAMP_RECEIPTS": "all"})
-        problem = "no report"
-        if result.ok and os.path.exists(path):
-            with open(path, encoding="utf-8") as file:
-                report = json.load(file)
-            problem = receipt_problem(arguments, path, report, backend)
-        tally.record(label, result.ok and not problem, f"{result.output}\n{problem}", result.seconds)
+        if live:
+            path = os.path.join(folder, "report.json")
+            result = mpirun(arguments.build, backend, RANKS, program(arguments, "fixed_pattern"), 60,
+                            {"OFFRAMP_REPORT": path, "OFFRAMP_RECEIPTS": "all"})
+            problem = "" if result.ok and os.path.exists(path) else result.output
+        else:
+            path, problem = replayed(arguments, recording(*program(arguments, "fixed_pattern")), backend, folder, "--receipts", "all")
+        problem = problem or receipt_problem(arguments, path, read(path), backend)
+        tally.record(label, not problem, problem)
 
 
-def ranges(arguments, tally):
+def test_ranges(arguments, tally):
     label = "receipts/only the calls that were asked for"
     if not tally.wants(label):
         return
@@ -124,65 +156,95 @@ def tshark(files, *options):
         return lua + done.stdout if done.returncode == 0 else f"exit status {done.returncode}: {done.stderr}"
 
 
-def capture(arguments, backend, folder, settings=None, name="fixed_pattern", command=None):
-    """Runs a program; returns the run, its report and the capture files of its ranks."""
-    path = os.path.join(folder, "report.json")
-    result = mpirun(arguments.build, backend, RANKS, command or program(arguments, name), 90,
-                    {"OFFRAMP_REPORT": path, "OFFRAMP_CAPTURE": os.path.join(folder, "run.pcap"), **(settings or {})})
+def capture(arguments, recording, backend, folder, settings, command):
+    """Replays a program; returns the report, the capture files of its ranks, and what went wrong."""
+    words = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+    path, problem = replayed(arguments, recording(*command), backend, folder, "--capture", os.path.join(folder, "run.pcap"), *words)
     files = [os.path.join(folder, f"run.{rank}.pcap") for rank in range(RANKS)]
-    if not result.ok or not os.path.exists(path) or not all(map(os.path.exists, files)):
-        return result, None, files
-    with open(path, encoding="utf-8") as file:
-        return result, json.load(file), files
+    if not problem and not all(map(os.path.exists, files)):
+        problem = "no capture"
+    return None if problem else read(path), files, problem
+
+
+def capture_of_run(arguments, backend, folder, settings, command):
+    path = os.path.join(folder, "report.json")
+    variables = {"OFFRAMP_" + key.replace(".", "_").upper(): value for key, value in settings.items()}
+    result = mpirun(arguments.build, backend, RANKS, command, 90,
+                    {"OFFRAMP_REPORT": path, "OFFRAMP_CAPTURE": os.path.join(folder, "run.pcap"), **variables})
+    files = [os.path.join(folder, f"run.{rank}.pcap") for rank in range(RANKS)]
+    return (read(path) if result.ok else None), files, result.output
 
 
 CAPTURES = {
-    "zrlmpi": [("", {}, "zrlmpi"), (" strict MPE v2", {"OFFRAMP_ZRLMPI_PRESET": "mpe2"}, "zrlmpi")],
-    "cclo": [("", {}, "cclo"), (" UDP", {"OFFRAMP_CCLO_TRANSPORT": "udp"}, "cclo"),
-             (" RDMA", {"OFFRAMP_CCLO_PROFILE": "gen2"}, "infiniband")],
+    "zrlmpi": [("", {}, "zrlmpi"), (" strict MPE v2", {"zrlmpi.preset": "mpe2"}, "zrlmpi")],
+    "cclo": [("", {}, "cclo"), (" UDP", {"cclo.transport": "udp"}, "cclo"),
+             (" RDMA", {"cclo.profile": "gen2"}, "infiniband")],
     "tinsel": [("", {}, "tinsel")],
 }
 
 
-def captures(arguments, tally, backend):
+@pytest.fixture
+def with_tshark():
+    with tempfile.TemporaryDirectory() as folder:
+        if reason := place_tshark(folder):
+            pytest.skip(reason)
+
+
+def capture_problem(backend, protocol, report, files):
+    lines = tshark(files, "-T", "fields", "-e", "frame.protocols", "-z", "expert").splitlines()
+    packets = [line for line in lines if line.startswith("eth:")]
+    expert = [line for line in lines if line.strip() and not line.startswith("eth:")]
+    own = sum(protocol in line for line in packets)
+    counted = report["wire"]["packets"] - host_packets(report)
+    # Tinsel's routers count what goes over links between boards, and a message is many fragments.
+    complete = len(packets) == counted or (backend == "tinsel" and len(packets) > 0)
+    good = not expert and complete and own > 0.99 * len(packets)
+    return "" if good else "\n".join([*expert[:20], f"{len(packets)} packets of {counted}, {own} with {protocol}"])
+
+
+def captures(arguments, tally, backend, what, name, take):
+    """take(folder, settings, command): a capture."""
     for suffix, settings, protocol in CAPTURES.get(backend, []):
-        label = f"receipts/tshark reads the packets {backend}{suffix}"
+        label = f"receipts/tshark reads the packets of a {what} {backend}{suffix}"
+        if not tally.wants(label):
+            continue
+        # Tinsel's fragments have 60 bytes: a program with long messages has millions of them.
+        command = program(arguments, "wtime" if backend == "tinsel" else name)
+        with tempfile.TemporaryDirectory() as folder:
+            report, files, problem = take(folder, settings, command)
+            problem = problem if report is None else capture_problem(backend, protocol, report, files)
+        tally.record(label, not problem, problem)
+
+
+@pytest.mark.usefixtures("with_tshark")
+def test_captures(arguments, tally, recording):
+    for backend in arguments.backends:
+        captures(arguments, tally, backend, "replay", MESSAGES,
+                 lambda *words, backend=backend: capture(arguments, recording, backend, *words))
+
+
+@pytest.mark.thorough
+@pytest.mark.usefixtures("with_tshark")
+def test_captures_of_runs(arguments, tally):
+    for backend in arguments.backends:
+        captures(arguments, tally, backend, "run", "fixed_pattern",
+                 lambda *words, backend=backend: capture_of_run(arguments, backend, *words))
+
+
+@pytest.mark.usefixtures("with_tshark")
+def test_faults_are_seen(arguments, tally, recording):
+    # Messages of many packets; and a program of which the engine declines nothing: the host repeats too, and its packets are not
+    # in the capture.
+    alone = [os.path.join(arguments.build, "tests/exchange"), "500"]
+    for suffix, loss, command in (("", "0.01", None), (" alone", "0.02", alone)):
+        label = f"receipts/a repeated TCP packet has the number that it had before cclo{suffix}"
         if not tally.wants(label):
             continue
         with tempfile.TemporaryDirectory() as folder:
-            # Fragments of 60 bytes: of the large program they would be millions.
-            name = "wtime" if backend == "tinsel" else "fixed_pattern"
-            result, report, files = capture(arguments, backend, folder, settings, name)
-            if report is None:
-                tally.record(label, False, result.output, result.seconds)
-                continue
-            lines = tshark(files, "-T", "fields", "-e", "frame.protocols", "-z", "expert").splitlines()
-            packets = [line for line in lines if line.startswith("eth:")]
-            expert = [line for line in lines if line.strip() and not line.startswith("eth:")]
-            own = sum(protocol in line for line in packets)
-            counted = report["wire"]["packets"] - host_packets(report)
-            # Tinsel's routers count what goes over links between boards, and a message is many fragments.
-            complete = len(packets) == counted or (backend == "tinsel" and len(packets) > 0)
-            ok = not expert and complete and own > 0.99 * len(packets)
-            tally.record(label, ok, "\n".join([result.output, *expert[:20], f"{len(packets)} packets of {counted}, "
-                                               f"{own} with {protocol}"]), result.seconds)
-
-
-def faults_are_seen(arguments, tally):
-    label = "receipts/a repeated TCP packet has the number that it had before cclo"
-    if "cclo" not in arguments.backends:
-        return
-    # Messages of many packets; and a program of which the engine declines nothing: the host repeats too, and its packets are not
-    # in the capture.
-    alone = [os.path.join(arguments.build, "tests/exchange"), "2000"]
-    for suffix, loss, command in (("", "0.002", None), (" alone", "0.02", alone)):
-        if not tally.wants(label + suffix):
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            settings = {"OFFRAMP_FAULTS_LOSS": loss, "OFFRAMP_FAULTS_SEED": "3"}
-            result, report, files = capture(arguments, "cclo", folder, settings, command=command)
-            if report is None:
-                tally.record(label + suffix, False, result.output, result.seconds)
+            settings = {"faults.loss": loss, "faults.seed": "3"}
+            report, files, problem = capture(arguments, recording, "cclo", folder, settings, command or program(arguments, MESSAGES))
+            if problem:
+                tally.record(label, False, problem)
                 continue
             fields = [word for name in ("ip.src", "ip.dst", "tcp.seq_raw", "tcp.len") for word in ("-e", name)]
             seen = tshark(files, "-T", "fields", *fields).splitlines()
@@ -191,11 +253,10 @@ def faults_are_seen(arguments, tally):
             # Every packet is there, and each lost one again. Acknowledgements are lost too, so that more are repeated.
             ok = len(seen) == wire["packets"] - by_host and 0 < wire["lost"] <= again + by_host
             ok = ok and (again == wire["retransmissions"] if command else by_host > 0 and again > 0)
-            tally.record(label + suffix, ok, f"{result.output}\n{wire}\n{by_host} packets of the host\n{len(seen)} packets, "
-                         f"{len(set(seen))} different", result.seconds)
+            tally.record(label, ok, f"{wire}\n{by_host} packets of the host\n{len(seen)} packets, {len(set(seen))} different")
 
 
-def header_tables(arguments, tally):
+def test_header_tables(arguments, tally):
     """The dissectors' fields are the models'."""
     for backend in ("zrlmpi", "cclo", "tinsel"):
         label = f"receipts/the dissector has the header's fields {backend}"
@@ -223,7 +284,7 @@ def header_tables(arguments, tally):
         tally.record(label, known == dissected and len(known) > 3, f"{told}\n{sorted(known ^ dissected)}")
 
 
-def codes_of_zrlmpi(arguments, tally):
+def test_codes_of_zrlmpi(arguments, tally):
     """The dissector's numbers and names of ZRLMPI are the model's."""
     label = "receipts/the dissector has the codes of zrlmpi"
     if not tally.wants(label):
@@ -243,19 +304,3 @@ def codes_of_zrlmpi(arguments, tally):
     port = re.search(r"UDP port +(\d+)", constants).group(1)
     same = known == dissected and len(known) > 15 and f"zrlmpi_magic = 0x{magic}\n" in lua and f"zrlmpi_port = {port}\n" in lua
     tally.record(label, same, f"{told}\n{constants}\n{sorted(known ^ dissected)}")
-
-
-def run(arguments, tally):
-    for backend in arguments.backends:
-        receipts(arguments, tally, backend)
-    ranges(arguments, tally)
-    header_tables(arguments, tally)
-    codes_of_zrlmpi(arguments, tally)
-    with tempfile.TemporaryDirectory() as folder:
-        reason = place_tshark(folder)
-    if reason:
-        tally.skip("receipts/tshark reads the packets", reason)
-        return
-    for backend in arguments.backends:
-        captures(arguments, tally, backend)
-    faults_are_seen(arguments, tally)

@@ -1,4 +1,5 @@
-"""Recordings: the same whatever carries the program, and replayed on every backend."""
+"""Recordings: the same whatever carries the program, and replayed on every backend. The fast tier records cases together, natively and over
+the dealer (tests/fixtures/dealer.cpp), the thorough tier every program, and the cases without a choice over every backend."""
 
 import json
 import os
@@ -8,9 +9,11 @@ import subprocess
 import tempfile
 import time
 
+import pytest
+
 from isolated import isolated, why_not
-from launch import base_environment, descendants, mpi_of, mpirun, run as launch
-from mpi_programs import CASE_LIMIT, cases, programs
+from launch import DEALER, base_environment, descendants, mpi_of, mpirun, plugins, run as launch
+from mpi_programs import CASE_LIMIT, cases, programs, stand_alone
 from replays import clocks, replay
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -53,14 +56,19 @@ class Folder:
     def program(self, name):
         return os.path.join(self.arguments.build, "tests/mpi", name)
 
+    def command(self, names):
+        """A program, or several cases under one MPI_Init."""
+        return [self.program(names[0])] if len(names) == 1 else [os.path.join(self.arguments.build, "tests/mpi_cases"), *names]
+
     def offramp(self, *words, limit=120):
         return launch([self.tool, *words], base_environment(), limit)
 
     def record(self, names, ranks, backend, file, *options):
         """names: a program, or cases; backend: None, and the MPI library carries all."""
         how = ["record", "-o", file] if backend is None else ["run", "--backend", backend, "--record", file, "--set", "summary=false"]
-        program = [self.program(names[0])] if len(names) == 1 else [os.path.join(self.arguments.build, "tests/mpi_cases"), *names]
-        return self.offramp(how[0], "-n", str(ranks), *how[1:], *options, "--", *program, limit=120 + CASE_LIMIT * len(names))
+        if backend == DEALER:
+            how += ["--set", f"plugin_path={plugins(self.arguments.build)}"]
+        return self.offramp(how[0], "-n", str(ranks), *how[1:], *options, "--", *self.command(names), limit=120 + CASE_LIMIT * len(names))
 
     def info(self, file):
         done = subprocess.run([self.tool, "info", "--json", file], capture_output=True, text=True, check=False,
@@ -76,15 +84,15 @@ def by_recorder(arguments, names):
     chosen = {None: names}
     if mpi_of(arguments.build).family == "mpich":
         chosen = {None: [name for name in names if name not in NOT_BY_MPICH],
-                  arguments.backends[0]: [name for name in names if name in NOT_BY_MPICH]}
+                  DEALER: [name for name in names if name in NOT_BY_MPICH]}
     return {recorder: those for recorder, those in chosen.items() if those}
 
 
-def differences(arguments, names, ranks, recorder):
-    """Records cases, under one MPI_Init, over everything: what differs, as a text, and the seconds that it took."""
+def differences(arguments, names, ranks, recorder, carriers):
+    """Records cases, under one MPI_Init, over each carrier: what differs, as a text, and the seconds that it took."""
     texts, seconds, prints = "", 0.0, {}
     with Folder(arguments) as here:
-        for backend in dict.fromkeys([recorder, *arguments.backends]):
+        for backend in dict.fromkeys([recorder, *carriers]):
             file = here.path(f"{backend}.rec")
             result = here.record(names, ranks, backend, file)
             seconds += result.seconds
@@ -95,17 +103,17 @@ def differences(arguments, names, ranks, recorder):
     return (texts if texts or len(set(prints.values())) == 1 else f"{names}: {prints}\n"), seconds
 
 
-def same_whatever_carries(arguments, tally, ranks):
-    """Where they differ together, those are shown that differ by themselves."""
-    label = f"recording/cases without a choice are the same over every backend {ranks} ranks"
+def same_whatever_carries(arguments, tally, ranks, carriers):
+    """Where the recordings of all cases differ, those are shown that differ by themselves."""
+    label = f"recording/cases without a choice are the same natively and over {', '.join(carriers)}, {ranks} ranks"
     if not tally.wants(label):
         return
     texts, seconds = "", 0.0
     for recorder, names in by_recorder(arguments, SAME).items():
-        text, took = differences(arguments, names, ranks, recorder)
+        text, took = differences(arguments, names, ranks, recorder, carriers)
         texts, seconds = texts + text, seconds + took
         if text:
-            texts += "".join(differences(arguments, [name], ranks, recorder)[0] for name in names)
+            texts += "".join(differences(arguments, [name], ranks, recorder, carriers)[0] for name in names)
     tally.record(label, not texts, texts, seconds)
 
 
@@ -113,18 +121,20 @@ def near(clocks, others, share):
     return not isinstance(others, str) and all(abs(one - other) <= share * other for one, other in zip(clocks, others, strict=True))
 
 
-def live_is_settled(arguments, tally, name):
-    """Nearly, see NEAR, on every rank; and several replays are alike to the picosecond."""
-    for backend in arguments.backends:
-        label = f"recording/the live clock of {name} is what a replay gives {backend} 2 ranks"
-        if not tally.wants(label):
-            continue
-        with Folder(arguments) as here:
-            file, report = here.path("a.rec"), here.path("a.json")
-            result = here.record([name], 2, backend, file)
+def live_is_settled(arguments, tally, names, carrier=None):
+    """The live clocks of a run are nearly the times of a replay, see NEAR, on every rank; and several replays are alike to the picosecond.
+    carrier: of the recording; nothing: each backend records its own."""
+    with Folder(arguments) as here:
+        file = here.path("a.rec")
+        recorded = here.record(names, 2, carrier, file) if carrier else None
+        for backend in arguments.backends:
+            label = f"recording/the live clock of {', '.join(names)} is what a replay gives {backend} 2 ranks"
+            if not tally.wants(label):
+                continue
+            report, result = here.path("a.json"), recorded or here.record(names, 2, backend, file)
             # A run of its own: one that is recorded is settled.
             alive = here.offramp("run", "-n", "2", "--backend", backend, "--report", report, "--set", "settle_limit=0", "--set",
-                                 "live_clock=true", "--set", "summary=false", "--", here.program(name))
+                                 "live_clock=true", "--set", "summary=false", "--", *here.command(names))
             ok, text = result.ok and alive.ok, result.output + alive.output
             if ok:
                 with open(report, encoding="utf-8") as opened:
@@ -152,29 +162,38 @@ def replay_problem(arguments, names, ranks, recorder):
                      if one["unfinished"] or one["modelled_time_ps"] != max(clocks(one))), result
 
 
-def every_program(arguments, tally, ranks):
+def replayed_label(name, ranks):
+    return f"recording/{name} is replayed on every backend {ranks} ranks"
+
+
+def wanted_programs(arguments, tally, ranks):
+    return [name for name in programs(arguments.build) if name not in NOT_REPLAYED and tally.wants(replayed_label(name, ranks))]
+
+
+def test_cases_are_replayed(arguments, tally, ranks=3):
     """Cases are recorded together; where something is wrong with that, which is a failure, each by itself."""
-    labels = {name: f"recording/{name} is replayed on every backend {ranks} ranks" for name in programs(arguments.build)
-              if name not in NOT_REPLAYED}
-    wanted = [name for name, label in labels.items() if tally.wants(label)]
-    for recorder, names in by_recorder(arguments, wanted).items():
+    for recorder, names in by_recorder(arguments, wanted_programs(arguments, tally, ranks)).items():
         for group in cases(arguments.build):
             shared = [name for name in names if name in group]
-            if len(shared) < 2:
+            if not shared:
                 continue
             problem, result = replay_problem(arguments, shared, ranks, recorder)
             if problem:
                 tally.record(f"recording/{len(shared)} cases together are replayed on every backend", False, problem, result.seconds)
-                continue
-            names = [name for name in names if name not in shared]
             for name in shared:
-                tally.record(labels[name], True, "", result.seconds / len(shared))
-        for name in names:
-            problem, result = replay_problem(arguments, [name], ranks, recorder)
-            tally.record(labels[name], not problem, problem, result.seconds)
+                problem = problem and replay_problem(arguments, [name], ranks, recorder)[0]
+                tally.record(replayed_label(name, ranks), not problem, problem, result.seconds / len(shared))
 
 
-def threads(arguments, tally):
+@pytest.mark.thorough
+def test_stand_alone_are_replayed(arguments, tally, ranks=3):
+    for name in stand_alone(arguments.build, wanted_programs(arguments, tally, ranks)):
+        problem, result = replay_problem(arguments, [name], ranks, None)
+        tally.record(replayed_label(name, ranks), not problem, problem, result.seconds)
+
+
+@pytest.mark.thorough
+def test_threads(arguments, tally):
     """Whatever order the calls of threads have in a recording, it is replayed on every backend."""
     for name, ranks in THREADED.items():
         label = f"recording/{name}, {THREADED_RUNS} times, is replayed on every backend {ranks} ranks"
@@ -187,7 +206,7 @@ def threads(arguments, tally):
         tally.record(label, not any(problems), "\n".join(problems), seconds)
 
 
-def ends_untimely(arguments, tally):
+def test_ends_untimely(arguments, tally):
     """Every rank gets SIGKILL amid the program: what was recorded by then can be replayed."""
     label = "recording/a program that is killed leaves what it did until then"
     if not tally.wants(label):
@@ -222,9 +241,9 @@ def in_own_folders(here, command):
     return ["sh", "-c", script, "sh", *command]
 
 
-def on_other_hosts(arguments, tally):
+def test_on_other_hosts(arguments, tally):
     """Rank 0 does not see the files of the others: it copies them, and one recording comes of it."""
-    for backend in ("off", arguments.backends[0]):
+    for backend in ("off", DEALER):
         label = f"recording/parts that rank 0 does not see are brought together {backend} 3 ranks"
         if not tally.wants(label):
             continue
@@ -244,7 +263,7 @@ def on_other_hosts(arguments, tally):
             tally.record(label, ok, f"{result.output}\n{other.output}\n{infos}\n{left}", result.seconds + other.seconds)
 
 
-def parts_that_stay(arguments, tally):
+def test_parts_that_stay(arguments, tally):
     """With record_parts = keep the parts lie beside an index, of hosts that rank 0 does not see too; what reads recordings reads them,
     and a later run over the same name leaves nothing of them."""
     label = "recording/parts that stay beside an index"
@@ -257,7 +276,7 @@ def parts_that_stay(arguments, tally):
         apart, joined, file = here.path("0/a.rec"), here.path("b.rec"), here.path("c.rec")
         runs = [mpirun(arguments.build, "off", 3, in_own_folders(here, program), 120, {"OFFRAMP_RECORD": "a.rec", **keep}),
                 mpirun(arguments.build, "off", 3, program, 120, {"OFFRAMP_RECORD": joined, "OFFRAMP_SUMMARY": "false"}),
-                mpirun(arguments.build, arguments.backends[0], 3, program, 120, {"OFFRAMP_RECORD": file, **keep})]
+                mpirun(arguments.build, DEALER, 3, program, 120, {"OFFRAMP_RECORD": file, **keep})]
         left = sorted(os.path.relpath(os.path.join(folder, name), here.folder.name)
                       for folder, _, names in os.walk(here.folder.name) for name in names)
         expected = sorted(["b.rec", *(name + part for name in ("0/a.rec", "c.rec") for part in ("", ".rank-0", ".rank-1", ".rank-2"))])
@@ -274,9 +293,10 @@ def parts_that_stay(arguments, tally):
                      sum(run.seconds for run in (*runs, whole, refused, again)))
 
 
-def full_disk(arguments, tally):
+@pytest.mark.thorough
+def test_full_disk(arguments, tally):
     """The disk of rank 1 is full amid the run: what does not fit stays in memory, and nothing is lost. That of rank 0 is: the
-    parts stay, and the error names host and file."""
+    parts stay, and the error names host and file. So many rounds make parts of 150 KB."""
     label = "recording/a full disk"
     if not tally.wants(label):
         return
@@ -287,7 +307,7 @@ def full_disk(arguments, tally):
         with Folder(arguments) as here:
             folder = here.path(str(rank))
             os.makedirs(folder)
-            soak = in_own_folders(here, [here.program("soak"), "--seconds", "5"])
+            soak = in_own_folders(here, [here.program("soak"), "--rounds", "1300"])
             library = os.path.join(arguments.build, "lib/libofframp.so")
             variables = {"LD_PRELOAD": library, "OFFRAMP_BACKEND": "off", "OFFRAMP_RECORD": "a.rec"}
             line = [*mpi_of(arguments.build).start(2, variables, ()), *soak]
@@ -305,7 +325,7 @@ def full_disk(arguments, tally):
             tally.record(f"{label} of rank {rank}", bool(ok), f"{result.output}\n{str(info)[:1000]}", result.seconds)
 
 
-def places(arguments, tally):
+def test_places(arguments, tally):
     """Where calls come from: function and line of the program that ran, offsets once there is another one in its place."""
     label = "recording/calls have the places that they come from"
     if not tally.wants(label):
@@ -332,7 +352,7 @@ def places(arguments, tally):
         tally.record(label, bool(ok), f"{build.output}{recorded.output}\n{named}\n{other.output}", recorded.seconds)
 
 
-def phases(arguments, tally):
+def test_phases(arguments, tally):
     label = "recording/MPI_Pcontrol names phases"
     if not tally.wants(label):
         return
@@ -346,7 +366,7 @@ def phases(arguments, tally):
         tally.record(label, ok, f"{result.output}\n{info}\n{replay}", result.seconds)
 
 
-def refusals(arguments, tally):
+def test_refusals(arguments, tally):
     label = "recording/files that are none are refused"
     if not tally.wants(label):
         return
@@ -363,17 +383,21 @@ def refusals(arguments, tally):
         tally.record(label, ok, str(texts))
 
 
-def run(arguments, tally):
+def test_same_whatever_carries(arguments, tally):
+    same_whatever_carries(arguments, tally, 3, [DEALER])
+
+
+@pytest.mark.thorough
+def test_same_over_every_backend(arguments, tally):
     for ranks in (2, 3):
-        same_whatever_carries(arguments, tally, ranks)
+        same_whatever_carries(arguments, tally, ranks, arguments.backends)
+
+
+def test_live_is_settled(arguments, tally):
+    live_is_settled(arguments, tally, ESTIMATED, DEALER)
+
+
+@pytest.mark.thorough
+def test_live_is_settled_for_each_program(arguments, tally):
     for name in ESTIMATED:
-        live_is_settled(arguments, tally, name)
-    every_program(arguments, tally, 3)
-    threads(arguments, tally)
-    ends_untimely(arguments, tally)
-    on_other_hosts(arguments, tally)
-    parts_that_stay(arguments, tally)
-    full_disk(arguments, tally)
-    places(arguments, tally)
-    phases(arguments, tally)
-    refusals(arguments, tally)
+        live_is_settled(arguments, tally, [name])

@@ -8,8 +8,11 @@ import socket
 import subprocess
 import tempfile
 
+import pytest
+
 from isolated import unshare, why_not
 from launch import base_environment, mpi_of, mpirun, run as launch
+from replays import replay
 
 
 def program(arguments, name):
@@ -141,28 +144,51 @@ def trace_problem(trace, ranks):
     return ""
 
 
-def traces(arguments, tally, backend, name, settings):
-    label = f"reports/trace for Perfetto of {name} {backend}{' with receipts' if settings else ''}"
-    if not tally.wants(label):
-        return
+@pytest.fixture(scope="module", name="recordings")
+def native_recordings(arguments):
+    """A folder with a recording of each of two programs on 3 ranks, made natively: NAME.rec."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("fixed_pattern", "self_messages"):
+            file = os.path.join(folder, f"{name}.rec")
+            command = [os.path.join(arguments.build, "bin/offramp"), "record", "-n", "3", "-o", file, "--", *program(arguments, name)]
+            assert launch(command, base_environment(), 60).ok
+        yield folder
+
+
+@pytest.mark.parametrize("receipts", [False, True])
+@pytest.mark.parametrize("name", ["fixed_pattern", "self_messages"])
+def test_traces(arguments, tally, recordings, backend, name, receipts):
+    """A trace is as Perfetto reads it and changes no time; with messages to oneself, and with receipts beside it."""
+    file, path = os.path.join(recordings, f"{name}.rec"), os.path.join(recordings, f"{name}-{backend}-{receipts}.json")
+    options = ["--backend", backend, *(["--receipts", "all"] if receipts else [])]
+    plain, traced = replay(arguments.build, file, *options), replay(arguments.build, file, *options, "--trace", path)
+    problem = str(traced)
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as opened:
+            problem = trace_problem(json.load(opened), 3)
+    same = isinstance(plain, list) and plain[0]["each_rank"] == traced[0]["each_rank"]
+    tally.record(f"reports/trace for Perfetto of {name} {backend}{' with receipts' if receipts else ''}", not problem and same,
+                 f"{problem}\nsame times: {same}")
+
+
+def test_trace_of_a_run(arguments, tally, some_backend):
+    label = f"reports/trace for Perfetto of a run {some_backend}"
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "trace.json")
-        _, plain = report_of(arguments, backend, 3, program(arguments, name), settings)
-        result, traced = report_of(arguments, backend, 3, program(arguments, name), {"OFFRAMP_TRACE": path, **settings})
+        result, traced = report_of(arguments, some_backend, 3, program(arguments, "self_messages"), {"OFFRAMP_TRACE": path,
+                                                                                                    "OFFRAMP_RECEIPTS": "all"})
         problem = "no trace"
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
                 problem = trace_problem(json.load(file), 3)
-        same = plain is not None and traced is not None and plain["each_rank"] == traced["each_rank"]
-        tally.record(label, result.ok and not problem and same,
-                     f"{result.output}\n{problem}\nsame times: {same}", result.seconds)
+    tally.record(label, result.ok and not problem and traced is not None, f"{result.output}\n{problem}", result.seconds)
 
 
-def test_wildcards_are_counted(arguments, tally, backend):
-    label = f"reports/wildcards are counted {backend}"
+def test_wildcards_are_counted(arguments, tally, some_backend):
+    label = f"reports/wildcards are counted {some_backend}"
     if not tally.wants(label):
         return
-    result, report = report_of(arguments, backend, 3, program(arguments, "wildcards"))
+    result, report = report_of(arguments, some_backend, 3, program(arguments, "wildcards"))
     ok = result.ok and report is not None and report["arrival_order_dependences"] > 0
     tally.record(label, ok, result.output, result.seconds)
 
@@ -415,10 +441,3 @@ def test_settled_clock(arguments, tally):
                         base_environment(), 120)
         ok = result.ok and "this run is not as the first one was: rank 0: " in result.output
         tally.record(label, ok, result.output, result.seconds)
-
-
-def test_traces(arguments, tally, backend):
-    traces(arguments, tally, backend, "fixed_pattern", {})
-    # Messages to oneself, with and without the receipts beside the trace.
-    for settings in {}, {"OFFRAMP_RECEIPTS": "all"}:
-        traces(arguments, tally, backend, "self_messages", settings)

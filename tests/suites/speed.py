@@ -84,6 +84,7 @@ def off_costs_nothing(build, preload, label, tally):
     tally.record(f"{label}: {native} instructions, and {off}", ok, "more than 2 %, or a run failed")
 
 
+@pytest.mark.thorough
 def test_questions_cost_little(arguments, tally):
     expected = figures_expected()
     carried = {"LD_PRELOAD": os.path.join(arguments.build, "lib/libofframp.so"), "OFFRAMP_BACKEND": "host", "OFFRAMP_SUMMARY": "false"}
@@ -104,6 +105,7 @@ def figures_expected():
         return json.load(file)
 
 
+@pytest.mark.thorough
 def test_off_costs_nothing(arguments, tally):
     own = mpi_of(arguments.build).family
     off_costs_nothing(arguments.build, "libofframp.so", f"speed/a message while the backend is off, {own}", tally)

@@ -4,7 +4,7 @@ import os
 import re
 import tempfile
 
-from c_library import ROOT, compile_example, only_its_functions
+from c_library import ROOT, compile_example, missing, only_its_functions
 from launch import base_environment, run as launch
 
 LIMIT = 60  # s
@@ -17,10 +17,16 @@ def documented():
     return {int(row[0]): [int(value) for value in row[1:]] for row in rows}
 
 
-def run(arguments, tally):
-    if tally.name_filter and "tinsel_threads" not in tally.name_filter:
+def test_exports(arguments, tally):
+    if missing(arguments, "offramp-tinsel"):
+        tally.skip("tinsel_threads", missing(arguments, "offramp-tinsel"))
         return
     only_its_functions(arguments, tally, "tinsel_threads", "offramp-tinsel", ["tinsel.h"])
+
+
+def test_example(arguments, tally):
+    if missing(arguments, "offramp-tinsel"):
+        return
     with tempfile.TemporaryDirectory() as folder:
         compiled = compile_example(arguments, folder, "tinsel/multicast", "offramp-tinsel")
         tally.record("tinsel_threads/the example compiles", compiled.ok, compiled.output, compiled.seconds)

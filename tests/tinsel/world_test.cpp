@@ -10,7 +10,7 @@
 #include "backends/tinsel/tinsel.hpp"
 #include "tests/tinsel/flows.hpp"
 
-namespace offramp::tinsel {
+namespace offramp::tinsel::world_test {
 namespace {
 
 using Values = std::vector<std::pair<std::string, Settings::Value>>;
@@ -367,4 +367,4 @@ TEST(TinselWorld, ResourcesTellWhichLinkWasBusy) {
 }
 
 }  // namespace
-}  // namespace offramp::tinsel
+}  // namespace offramp::tinsel::world_test

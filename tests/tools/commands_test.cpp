@@ -39,8 +39,8 @@ TEST(Commands, AreAllThere) {
   std::set<std::string_view> names;
   for (const CommandDescription* one : shown()) names.insert(one->name);
   EXPECT_EQ(names, (std::set<std::string_view>{"run", "record", "info", "check", "convert", "scale",
-                                               "predict", "replay", "advise", "explain", "dpu-config",
-                                               "calibrate", "report", "completion", "fuzz-faults"}));
+                                               "predict", "replay", "advise", "explain", "calibrate",
+                                               "report", "completion", "fuzz-faults"}));
 }
 
 TEST(Commands, HaveNamesAndPlacesOfTheirOwn) {
@@ -85,11 +85,9 @@ TEST(Commands, AreInTheManualWithTheirExitCodes) {
   }
 }
 
-TEST(Commands, AreInEveryCompletion) {
-  for (const char* shell : {"bash", "fish", "zsh"}) {
-    const std::string script = printed({"completion", shell});
-    for (const CommandDescription* one : shown()) EXPECT_THAT(script, HasSubstr(one->name)) << shell;
-  }
+TEST(Commands, AreInTheCompletion) {
+  const std::string script = printed({"completion", "bash"});
+  for (const CommandDescription* one : shown()) EXPECT_THAT(script, HasSubstr(one->name));
 }
 
 TEST(ExitCodes, SayWhatEachSubcommandMeansByThem) {

@@ -10,7 +10,7 @@
 #include "backends/zrlmpi/zrlmpi.hpp"
 #include "tests/zrlmpi/support.hpp"
 
-namespace offramp::zrlmpi {
+namespace offramp::zrlmpi::world_test {
 namespace {
 
 constexpr Time kCommand = Time::ns(200);  // the parameter's default
@@ -139,4 +139,4 @@ TEST(ZrlmpiWorld, TheRoleCopiesAWordPerCycle) {
 }
 
 }  // namespace
-}  // namespace offramp::zrlmpi
+}  // namespace offramp::zrlmpi::world_test

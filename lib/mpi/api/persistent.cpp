@@ -88,7 +88,7 @@ class LibraryStarts {
 /// Starts requests here if all are Offramp's; if not, the MPI library does, and calls back for ours. Open MPI
 /// 4.1 does not raise what goes wrong in a start, so that is done here.
 template <typename Library>
-int start(Function function, int count, MPI_Request* requests, Library library) {
+int start_requests(Function function, int count, MPI_Request* requests, Library library) {
   int code = MPI_SUCCESS;
   MPI_Comm comm = MPI_COMM_NULL;
   {
@@ -112,7 +112,7 @@ int start(Function function, int count, MPI_Request* requests, Library library) 
 
 /// The functions of one form.
 template <typename Form>
-struct Entries {
+struct PersistentEntries {
   using Count = typename Form::Count;
 
   template <Function function, auto Library, SendMode mode>
@@ -141,7 +141,7 @@ struct Entries {
 
 template <typename F>
 void fill_persistent_messages(MpiTable& table) {
-  using E = Entries<F>;
+  using E = PersistentEntries<F>;
   table.*F::Send_init = E::template send_init<F::kSend_init, F::Send_init, SendMode::kStandard>;
   table.*F::Bsend_init = E::template send_init<F::kBsend_init, F::Bsend_init, SendMode::kBuffered>;
   table.*F::Ssend_init = E::template send_init<F::kSsend_init, F::Ssend_init, SendMode::kSynchronous>;
@@ -153,11 +153,12 @@ OFFRAMP_IN_BOTH_FORMS(fill_persistent_messages)
 namespace face {
 
 int Start(MPI_Request* request) {
-  return start(Function::kStart, 1, request, [&] { return native.Start(request); });
+  return start_requests(Function::kStart, 1, request, [&] { return native.Start(request); });
 }
 
 int Startall(int count, MPI_Request requests[]) {
-  return start(Function::kStartall, count, requests, [&] { return native.Startall(count, requests); });
+  return start_requests(Function::kStartall, count, requests,
+                        [&] { return native.Startall(count, requests); });
 }
 
 }  // namespace face

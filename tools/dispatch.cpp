@@ -1,0 +1,80 @@
+// The `offramp` command: reads the command line, and leaves the rest to the subcommand that it names.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+
+#include "lib/configuration/names.hpp"
+#include "tools/command.hpp"
+#include "tools/words.hpp"
+
+namespace offramp::tool {
+namespace {
+
+std::string lower_first(std::string text) {
+  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] - 'A' + 'a');
+  return text;
+}
+
+int refuse(const std::string& problem) {
+  complain(problem);
+  return kUsage;
+}
+
+/// What stands behind the subcommand's options: behind --, or from the first word on that is none of them.
+int execute(CommandLine& line, const CLI::App& used, std::vector<std::string> behind_dashes) {
+  if (const std::string problem = unknown_option(used); !problem.empty()) return refuse(problem);
+  std::vector<std::string> rest = used.remaining();
+  const CommandDescription& command = line.used_description();
+  if (!command.runs_program) {
+    rest.insert(rest.end(), behind_dashes.begin(), behind_dashes.end());
+    if (!rest.empty()) return refuse(fmt::format("unexpected argument {}", in_quotes(rest.front())));
+    return line.execute({});
+  }
+  const std::string help = fmt::format("; see offramp {} --help", command.name);
+  if (!rest.empty() && !behind_dashes.empty())
+    return refuse(fmt::format("unexpected argument {}{}", in_quotes(rest.front()), help));
+  std::vector<std::string> program = behind_dashes.empty() ? std::move(rest) : std::move(behind_dashes);
+  return program.empty() ? refuse("there is no program to run" + help) : line.execute(std::move(program));
+}
+
+int dispatch(std::vector<std::string> words) {
+  CommandLine line;
+  CLI::App& app = line.app();
+  ask_for_help(words);
+  if (const std::string problem = unknown_subcommand(app, words); !problem.empty()) return refuse(problem);
+  tidy_options(app, words);
+  // CLI11 must not look at the program's own options.
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  std::vector<std::string> behind_dashes(dashes == words.end() ? dashes : dashes + 1, words.end());
+  words.erase(dashes, words.end());
+  const std::string help = "offramp " + (words[0].starts_with('-') ? "" : words[0] + " ") + "--help";
+  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  try {
+    app.parse(words);
+  } catch (const CLI::Success& e) {
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {
+    return refuse(fmt::format("{}; see {}", lower_first(e.what()), help));
+  }
+  return execute(line, *app.get_subcommands().front(), std::move(behind_dashes));
+}
+
+}  // namespace
+
+int run_command_line(const std::vector<std::string>& words) {
+  try {
+    const int code = dispatch(words);
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+    complain(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+    return kNotWritten;
+  } catch (const std::exception& e) {
+    complain(e.what());
+    return kBroken;
+  }
+}
+
+}  // namespace offramp::tool
