@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
+#include <optional>
 
 #include "lib/configuration/mpi_family.hpp"
 #include "lib/configuration/names.hpp"
@@ -47,6 +48,27 @@ void add(std::vector<std::string>& words, std::initializer_list<std::string> mor
   words.insert(words.end(), more);
 }
 
+constexpr std::string_view kNextProgram = ":";
+
+/// How many words an option of a launcher takes behind it, where that is known; nothing: it is not.
+std::optional<std::size_t> values_of(std::string_view option) {
+  for (const std::string_view one :
+       {"-n",           "-np",   "--n",    "--np",  "-c",       "-x",        "-wdir",
+        "--wdir",       "-wd",   "-H",     "-host", "--host",   "-hostfile", "--hostfile",
+        "-machinefile", "-path", "--path", "-f",    "--map-by", "--bind-to", "--rank-by"}) {
+    if (option == one) return 1;
+  }
+  for (const std::string_view one : {"-env", "-genv", "-mca", "--mca"}) {
+    if (option == one) return 2;
+  }
+  if (option == "--oversubscribe" || option.find('=') != std::string_view::npos) return 0;
+  return std::nullopt;
+}
+
+bool is_rank_count(std::string_view option) {
+  return option == "-n" || option == "-np" || option == "--n" || option == "--np" || option == "-c";
+}
+
 }  // namespace
 
 Result<Launcher> find_launcher(const std::string& wanted, std::string_view family) {
@@ -74,17 +96,38 @@ Result<Launcher> find_launcher(const std::string& wanted, std::string_view famil
                   name_of_mpi_family(family)));
 }
 
+std::vector<FurtherProgram> further_programs(const std::vector<std::string>& command) {
+  std::vector<FurtherProgram> programs;
+  for (auto at = std::find(command.begin(), command.end(), kNextProgram); at != command.end();
+       at = std::find(at, command.end(), kNextProgram)) {
+    FurtherProgram& program = programs.emplace_back();
+    for (++at; at != command.end() && *at != kNextProgram;) {
+      if (!at->starts_with('-')) {
+        program.name = *at;
+        break;
+      }
+      const std::optional<std::size_t> values = values_of(*at);
+      if (!values || *values >= static_cast<std::size_t>(command.end() - at)) break;
+      if (is_rank_count(*at)) program.ranks = std::atoi((at + 1)->c_str());
+      at += static_cast<std::ptrdiff_t>(1 + *values);
+    }
+  }
+  return programs;
+}
+
 LaunchedCommand launch_line(const Launcher& launcher, int ranks, bool too_many, const Variables& variables,
                             const std::vector<std::string>& more, const std::vector<std::string>& command) {
   LaunchedCommand line;
   std::vector<std::string>& words = line.words;
+  std::vector<std::string> of_each;  // what each program behind a colon needs again
   words = {launcher.path};
   if (ranks > 0) add(words, {"-n", fmt::format("{}", ranks)});
   switch (launcher.kind) {
     case Kind::kOpenMpi:
       line.environment = mpirun_environment();
       if (too_many) add(words, {"--oversubscribe"});
-      for (const auto& [name, value] : variables) add(words, {"-x", fmt::format("{}={}", name, value)});
+      for (const auto& [name, value] : variables) add(of_each, {"-x", fmt::format("{}={}", name, value)});
+      words.insert(words.end(), of_each.begin(), of_each.end());
       break;
     case Kind::kHydra:
       for (const auto& [name, value] : variables) add(words, {"-genv", name, value});
@@ -104,11 +147,15 @@ LaunchedCommand launch_line(const Launcher& launcher, int ranks, bool too_many, 
                        [](const std::string& word) { return word.starts_with("--mpi"); }))
         add(words, {launcher.family == "mpich" ? "--mpi=pmi2" : "--mpi=pmix"});
       add(words, {exported});
+      add(of_each, {exported});
       break;
     }
   }
   words.insert(words.end(), more.begin(), more.end());
-  words.insert(words.end(), command.begin(), command.end());
+  for (const std::string& word : command) {
+    words.push_back(word);
+    if (word == kNextProgram) words.insert(words.end(), of_each.begin(), of_each.end());
+  }
   return line;
 }
 

@@ -22,9 +22,16 @@ struct Launcher {
 /// none, srun. The error says what was looked for.
 Result<Launcher> find_launcher(const std::string& wanted, std::string_view family);
 
+/// A program behind a colon in a command: `./a : -n 2 ./b` (MPMD).
+struct FurtherProgram {
+  std::string name;  // empty: it stands behind an option that is not known here
+  int ranks = 0;     // 0: the command does not say
+};
+std::vector<FurtherProgram> further_programs(const std::vector<std::string>& command);
+
 /// The command line that starts `ranks` (0: the launcher decides) of a command with these variables. `more`
-/// are the user's own arguments for the launcher; too_many: more ranks than cores, and it may need to be
-/// told.
+/// are the user's own arguments for the launcher. Each program of the command gets the variables; too_many:
+/// more ranks than cores, and it may need to be told.
 struct LaunchedCommand {
   Variables environment;  // for the launcher itself
   std::vector<std::string> words;

@@ -276,12 +276,14 @@ std::string_view kind_text(EventKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-std::string flags_text(std::uint8_t flags) {
+std::string flags_text(const Event& event) {
   constexpr std::array<std::string_view, 8> kNames = {
       "blocking", "continues", "synchronous", "buffered", "in place", "not commutative", "any", "some"};
   std::string text;
   for (std::size_t bit = 0; bit < kNames.size(); ++bit) {
-    if ((flags >> bit & 1U) != 0) text += fmt::format(" {}", kNames[bit]);
+    if ((event.flags >> bit & 1U) == 0) continue;
+    const bool is_persistent = event.kind == EventKind::kCommunicator && 1U << bit == recording::kPersistent;
+    text += fmt::format(" {}", is_persistent ? "persistent" : kNames[bit]);
   }
   return text;
 }
@@ -294,7 +296,7 @@ std::string event_text(recording::Reader& reader, const Event& event) {
   if (event.kind == EventKind::kSend) text += fmt::format(" {}", to_string(event.element));
   text += fmt::format(" comm {} peer {} tag {} bytes {} extra {}", event.communicator, event.peer, event.tag,
                       event.bytes, event.extra);
-  text += flags_text(event.flags);
+  text += flags_text(event);
   if (event.list != 0) text += fmt::format(" [{}]", values_text(reader.list(event.list)));
   if (event.second_list != 0) text += fmt::format(" [{}]", values_text(reader.list(event.second_list)));
   if (is_wildcard(event)) {

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "lib/base/output_file.hpp"
+#include "lib/configuration/mpi_family.hpp"
 #include "lib/configuration/names.hpp"
 #include "lib/report/outputs.hpp"
 #include "lib/report/words.hpp"
@@ -115,7 +116,9 @@ LaunchedCommand make_plan(const RunOptions& options, const Launcher& launcher, c
   if (std::getenv("UCX_MEM_EVENTS") == nullptr) variables.emplace_back("UCX_MEM_EVENTS", "n");
   if (std::getenv("UCX_ERROR_SIGNALS") == nullptr) variables.emplace_back("UCX_ERROR_SIGNALS", "");
   variables.insert(variables.end(), configured.begin(), configured.end());
-  const bool too_many = options.ranks > core_count() && !slots_are_given(options.mpirun_arguments);
+  int ranks = options.ranks;
+  for (const FurtherProgram& program : further_programs(options.command)) ranks += program.ranks;
+  const bool too_many = ranks > core_count() && !slots_are_given(options.mpirun_arguments);
   return launch_line(launcher, options.ranks, too_many, variables, options.mpirun_arguments, options.command);
 }
 
@@ -291,6 +294,22 @@ int check_command(const std::string& name, MpiUse& use) {
   return kDone;
 }
 
+/// All programs of the command have to be there, and use the MPI library of the first.
+int check_commands(const std::vector<std::string>& command, MpiUse& use) {
+  if (const int problem = check_command(command.front(), use); problem != kDone) return problem;
+  for (const FurtherProgram& program : further_programs(command)) {
+    if (program.name.empty()) continue;
+    MpiUse other;
+    if (const int problem = check_command(program.name, other); problem != kDone) return problem;
+    if (use.family.empty() || other.family.empty() || use.family == other.family) continue;
+    complain(fmt::format("cannot run {} and {} in one job: one uses {}, the other {}",
+                         in_quotes(command.front()), in_quotes(program.name), name_of_mpi_family(use.family),
+                         name_of_mpi_family(other.family)));
+    return kNotExecutable;
+  }
+  return kDone;
+}
+
 }  // namespace
 
 int run(const RunOptions& options) {
@@ -329,7 +348,7 @@ int run(const RunOptions& options) {
   if (const std::string sources = settings_read(*configuration); !sources.empty() && configuration->summary)
     complain(sources);
   MpiUse use;
-  if (const int problem = check_command(options.command.front(), use); problem != kDone) return problem;
+  if (const int problem = check_commands(options.command, use); problem != kDone) return problem;
   const std::string family = use.family.empty() ? std::string(kMpiFamily) : use.family;
   const auto launcher = find_launcher(options.mpirun, family);
   if (!launcher) {

@@ -80,7 +80,8 @@ Task<Completion> DpuBackend::by_itself(const Operation& operation, Team& team, C
 /// That of all ranks is filled when the service starts: their communicator is the one whose context has no
 /// number beside the mark of collectives.
 bool DpuBackend::fills_a_cache(const Team& team) const {
-  const bool has_number = team.context() != 0 && !std::has_single_bit(team.context());
+  const std::uint64_t context = team.setup_context();
+  const bool has_number = context != 0 && !std::has_single_bit(context);
   return driver_.platform.setup != Setup::kNone && has_number;
 }
 

@@ -126,7 +126,7 @@ void CollectiveTiming::begin(Exchange& exchange, const Operation& operation, Tea
   request.root = operation.root;
   request.sizes = own;
   request.sequence = sequence_++;
-  request.populates = fills_a_cache && begun_.insert(team.context()).second;
+  request.populates = fills_a_cache && begun_.insert(team.setup_context()).second;
   request.members.reserve(static_cast<std::size_t>(team.size()));
   request.members.push_back({team.world_rank(0), posted, process_free});
   for (int from = 1; from < team.size(); ++from) {

@@ -218,8 +218,9 @@ void WorldCollectives::join(Part& part, const Operation& operation, const Team& 
   Shared& own = shared({context, number}, operation, team, devices, buffers);
   own.join(part, team.rank(), buffers);
   if (!fills_a_cache) return own.submit(team.rank(), posted);
-  const auto [filling, first] = filling_.try_emplace(context);
-  if (first) filling->second = std::make_unique<Filling>(*this, context, devices, members_of(team));
+  const std::uint64_t filled = team.setup_context();
+  const auto [filling, first] = filling_.try_emplace(filled);
+  if (first) filling->second = std::make_unique<Filling>(*this, filled, devices, members_of(team));
   if (filling->second == nullptr) return own.submit(team.rank(), posted);
   filling->second->submit(own, team.rank(), posted);
 }

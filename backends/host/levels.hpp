@@ -50,6 +50,7 @@ class SubTeam final : public Team {
 
   [[nodiscard]] int world_rank(int rank) const override { return parent_.world_rank(parent_rank(rank)); }
   [[nodiscard]] std::uint64_t context() const override { return parent_.context(); }
+  [[nodiscard]] std::uint64_t setup_context() const override { return parent_.setup_context(); }
   /// May be memory that an operation before the last enter() had.
   MutableBytes scratch(std::size_t bytes) override;
 

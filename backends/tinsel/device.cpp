@@ -221,9 +221,10 @@ void Device::capture_multicast(int source, const RootPlan& plan, std::uint64_t b
 }
 
 Communicator& Device::communicator(const Team& team) {
-  if (recent_.second != nullptr && recent_.first == team.context()) return *recent_.second;
-  Communicator& communicator = communicators_[team.context()];
-  recent_ = {team.context(), &communicator};
+  const std::uint64_t context = team.setup_context();
+  if (recent_.second != nullptr && recent_.first == context) return *recent_.second;
+  Communicator& communicator = communicators_[context];
+  recent_ = {context, &communicator};
   if (!communicator.places.empty()) return communicator;
   communicator.is_world = team.size() == configuration_.ranks;
   for (int r = 0; r < team.size(); ++r) {

@@ -47,6 +47,7 @@ class Collective::Run final : public Team, public detail::Pooled {
 
   [[nodiscard]] int world_rank(int rank) const override { return parent_.context_.world_rank(rank); }
   [[nodiscard]] std::uint64_t context() const override { return parent_.context_.id(); }
+  [[nodiscard]] std::uint64_t setup_context() const override { return parent_.context_.setup_id; }
 
   void observe() {
     if (clock_ == nullptr) return;

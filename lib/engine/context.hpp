@@ -44,7 +44,7 @@ using Members = std::shared_ptr<const std::vector<int>>;
 
 class Context {
  public:
-  explicit Context(std::uint64_t id) : id_(id) {}
+  explicit Context(std::uint64_t id) : setup_id(id), id_(id) {}
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
   ~Context();
@@ -56,6 +56,7 @@ class Context {
   [[nodiscard]] std::uint64_t id() const { return id_; }
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return world_ != nullptr ? static_cast<int>(world_->size()) : 0; }
+  [[nodiscard]] const Members& members() const { return world_; }
   [[nodiscard]] int world_rank(int rank) const { return (*world_)[static_cast<std::size_t>(rank)]; }
   /// The peer's state, made at first use (the caller has checked the bound).
   ContextPeer& peer(int rank) { return peers_[rank]; }
@@ -91,6 +92,7 @@ class Context {
   bool closed = false;                  // the communicator was freed
   std::uint32_t collective_number = 0;  // of the next collective operation; equal on all members
   std::uint32_t recorded = 0;           // which communicator it is in the recording of this rank
+  std::uint64_t setup_id;               // see Team::setup_context()
 
  private:
   std::uint64_t id_;

@@ -24,7 +24,8 @@ enum class EventKind : std::uint8_t {
   kClaim,         // the same, and the message is taken (MPI_Mprobe): begins a request, as a receive
   kCancel,        // takes a receive back; it is waited for (or freed) all the same: extra
   kFree,          // the program does not want to know of a request any more: extra
-  kCommunicator,  // the next communicator of this rank, or place where clocks meet: list (members), extra
+  kCommunicator,  // the next communicator of this rank, persistent collective, or place where clocks meet:
+                  // list (members), extra
   kMeet,          // the clocks of a communicator's members go to the latest one
   kExchange,      // this rank tells some its clock and hears those of others: tag (subject), lists
   kPhase,         // MPI_Pcontrol: tag (level), list (name, a character each; empty: none)
@@ -39,6 +40,8 @@ enum EventFlag : std::uint8_t {
                      // kCollective, kMeet or kExchange begins one
   kContinues = 2,    // part of the same call as the event before
   kSynchronous = 4,  // of a send
+  kPersistent = 4,   // of a kCommunicator: a persistent collective (MPI_Bcast_init and so on), whose starts
+                     // are collectives on it; the event's communicator is the one that it was made on
   kBuffered = 8,     // of a send: the program never waits for it; no request
   kInPlace = 16,     // of a collective: one buffer is both
   kNotCommutative = 32,

@@ -28,7 +28,9 @@ struct OpenRequest {
   bool is_expected = false;  // the recorded program learned of it
 };
 
-/// A table with room for twice as many. Numbers that follow each other lie side by side.
+/// A hash table with room for twice as many. Programs begin requests in long runs and end them from the
+/// front: numbers that follow each other lie side by side in groups of four, and the groups lie anywhere, so
+/// that no run of slots grows with the requests that are open.
 class OpenRequests {
  public:
   [[nodiscard]] std::size_t size() const { return size_; }
@@ -46,7 +48,7 @@ class OpenRequests {
   /// Null: it is not open. Valid until one is added or taken.
   [[nodiscard]] OpenRequest* find(std::uint64_t number) {
     if (size_ == 0) return nullptr;
-    for (std::size_t at = number & mask();; at = (at + 1) & mask()) {
+    for (std::size_t at = home_of(number);; at = (at + 1) & mask()) {
       if (slots_[at].number == number) return &slots_[at];
       if (slots_[at].number == OpenRequest::kNone) return nullptr;
     }
@@ -60,7 +62,7 @@ class OpenRequests {
     auto hole = static_cast<std::size_t>(&open - slots_.data());
     for (std::size_t at = (hole + 1) & mask(); slots_[at].number != OpenRequest::kNone;
          at = (at + 1) & mask()) {
-      const std::size_t home = slots_[at].number & mask();
+      const std::size_t home = home_of(slots_[at].number);
       if (((at - home) & mask()) < ((at - hole) & mask())) continue;
       std::swap(slots_[hole], slots_[at]);
       hole = at;
@@ -73,8 +75,13 @@ class OpenRequests {
 
  private:
   [[nodiscard]] std::size_t mask() const { return slots_.size() - 1; }
+  [[nodiscard]] std::size_t home_of(std::uint64_t number) const {
+    constexpr std::uint64_t kGroup = 4;
+    const std::uint64_t group = (number / kGroup * 0x9E3779B97F4A7C15U) >> 32U;
+    return (group * kGroup + number % kGroup) & mask();
+  }
   [[nodiscard]] std::size_t free_for(std::uint64_t number) const {
-    std::size_t at = number & mask();
+    std::size_t at = home_of(number);
     while (slots_[at].number != OpenRequest::kNone) at = (at + 1) & mask();
     return at;
   }

@@ -150,11 +150,18 @@ void ReplayThread::make_communicator() {
     }
   }
   if (place_in(members->first, rank_.rank()) == members->first.size()) return refuse_members();
+  if (has(recording::kPersistent) && event_.communicator >= own_.communicators.size()) {
+    refuse(fmt::format("there is no communicator {}", event_.communicator));
+    return;
+  }
   const std::uint32_t number = run_.number_of(*members, event_.extra);
   const std::uint64_t id = std::uint64_t{own_.made[number]++} << 32 | number;
   const std::size_t place = order_ != nullptr ? stream().dealt().made : own_.communicators.size();
   if (place >= own_.communicators.size()) own_.communicators.resize(place + 1);
-  own_.communicators[place].communicator = rank_.communicator(members->first, id);
+  std::optional<Communicator> parent;
+  if (has(recording::kPersistent)) parent = own_.communicators[event_.communicator].communicator;
+  own_.communicators[place].communicator =
+      rank_.communicator(members->first, id, parent ? &*parent : nullptr);
 }
 
 void ReplayThread::phase() {

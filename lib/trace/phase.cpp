@@ -305,6 +305,13 @@ class PhaseReader final : public Reader {
   bool is_kept_communicator(Event& event) {
     const bool is_kept = within_ || communicators_->is_kept(rank_, made_);
     ++made_;
+    if ((event.flags & recording::kPersistent) != 0) {
+      const std::uint32_t parent =
+          event.communicator < numbers_.size() ? numbers_[event.communicator] : recording::kWorld;
+      const bool has_parent = parent != recording::kWorld || event.communicator == recording::kWorld;
+      if (!has_parent) event.flags &= static_cast<std::uint8_t>(~recording::kPersistent);
+      event.communicator = parent;
+    }
     numbers_.push_back(is_kept ? kept_++ : 0);
     if (within_) return true;
     is_before_ = true;

@@ -280,7 +280,11 @@ class RankHandle {
   Task<Communicator> duplicate(const Communicator& communicator);
   /// The communicator of these world ranks, one of which is this rank: all that name the same id are in it.
   /// Takes no modelled time and does not wait. Once for each id on each member.
-  Communicator communicator(std::span<const int> members, std::uint64_t id);
+  Communicator communicator(std::span<const int> members, std::uint64_t id) {
+    return communicator(members, id, nullptr);
+  }
+  /// The same for a persistent collective, which uses what the hardware has set up for `parent`.
+  Communicator communicator(std::span<const int> members, std::uint64_t id, const Communicator* parent);
 
   /// Another thread of this rank begins, at this one's clock. Threads compute beside each other, and share
   /// the rank's devices and messages: so that they come to those in the order of time, each lets the world

@@ -297,7 +297,8 @@ class Core final : private NetworkWorld {
   void meet(const Communicator& communicator, std::uint32_t number, Meeting& meeting);
 
   /// The group that all ranks name by this id.
-  [[nodiscard]] Communicator join(std::span<const int> members, std::uint64_t id, int rank);
+  [[nodiscard]] Communicator join(std::span<const int> members, std::uint64_t id, int rank,
+                                  const Communicator* parent);
 
   void done(Operation& operation, Time at);
   /// The program asks for it no more.

@@ -41,11 +41,13 @@ void Core::note_meeting(std::span<Meeting* const> members, Time latest) const {
   }
 }
 
-Communicator Core::join(std::span<const int> members, std::uint64_t id, int rank) {
+Communicator Core::join(std::span<const int> members, std::uint64_t id, int rank,
+                        const Communicator* parent) {
   std::shared_ptr<const Communicator::Group>& named = named_[id];
   if (named == nullptr) {
     auto group = std::make_shared<Communicator::Group>();
     group->context = 2 * ++contexts_;
+    group->setup = parent != nullptr ? parent->group_->setup : group->context;
     group->size = static_cast<int>(members.size());
     group->members.assign(members.begin(), members.end());
     named = std::move(group);
@@ -60,7 +62,7 @@ Communicator Core::join(std::span<const int> members, std::uint64_t id, int rank
 
 void Core::make_communicator(std::span<Meeting* const> members) {
   auto group = std::make_shared<Communicator::Group>();
-  group->context = 2 * ++contexts_;
+  group->context = group->setup = 2 * ++contexts_;
   group->size = static_cast<int>(members.size());
   for (const Meeting* member : members) group->members.push_back(member->rank->number());
   for (std::size_t i = 0; i < members.size(); ++i) {

@@ -648,8 +648,9 @@ RankRequest RankHandle::exchange(const Communicator& communicator, std::uint32_t
   return request;
 }
 
-Communicator RankHandle::communicator(std::span<const int> members, std::uint64_t id) {
-  return thread_.core().join(members, id, thread_.rank().number());
+Communicator RankHandle::communicator(std::span<const int> members, std::uint64_t id,
+                                      const Communicator* parent) {
+  return thread_.core().join(members, id, thread_.rank().number(), parent);
 }
 
 Task<Communicator> RankHandle::duplicate(const Communicator& communicator) {

@@ -15,6 +15,7 @@ namespace offramp {
 
 struct Communicator::Group {
   std::uint64_t context = 0;  // of its messages; that of its collectives is one higher
+  std::uint64_t setup = 0;    // see Team::setup_context(), which is one higher
   int size = 0;
   std::vector<int> members;  // world ranks; empty: rank i is world rank i
 };

@@ -33,6 +33,7 @@ class Collective final : public Operation, public Team {
 
   [[nodiscard]] int world_rank(int rank) const override { return Communicator::world_of(*group_, rank); }
   [[nodiscard]] std::uint64_t context() const override { return group_->context + 1; }
+  [[nodiscard]] std::uint64_t setup_context() const override { return group_->setup + 1; }
   TeamHardware* hardware() override { return core().devices(backend_); }
   MutableBytes scratch(std::size_t size) override { return no_memory_.take(size); }
 

@@ -73,6 +73,20 @@ class Run(CliTest):
         for given in ("--host a:4", "--map-by :OVERSUBSCRIBE"):
             self.assertNotIn("--oversubscribe", self.dry_run("-n", "100000", "--mpirun-args", given, "--", "/bin/true"))
 
+    def test_gives_the_settings_to_each_program_of_a_job(self):
+        line = self.dry_run("-n", "1", "--backend", "zrlmpi", "--", "/bin/true", "a", ":", "-n", "2", "/bin/true", ":", "/bin/true")
+        first, *others = line.split(" : ")
+        self.assertTrue(first.endswith(" /bin/true a"), line)
+        self.assertEqual(len(others), 2)
+        for program in [first, *others]:
+            self.assertIn(f"-x LD_PRELOAD={LIBRARY} ", program)
+            self.assertIn("-x OFFRAMP_BACKEND=zrlmpi ", program)
+        self.assertTrue(others[0].endswith(" -n 2 /bin/true"), line)
+        self.assertIn("--oversubscribe", self.dry_run("-n", "1", "--", "/bin/true", ":", "-n", "100000", "/bin/true"))
+
+    def test_looks_for_each_program_of_a_job(self):
+        self.assertIn("no_such_program", self.refused("run", "-n", "1", "--", "/bin/true", ":", "-n", "1", "no_such_program", code=127))
+
     def test_keeps_what_the_user_set_for_ucx(self):
         line = self.dry_run("--", "/bin/true", UCX_MEM_EVENTS="y", UCX_ERROR_SIGNALS="SIGSEGV")
         self.assertNotIn("UCX_", line)

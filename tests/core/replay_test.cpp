@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <random>
 #include <set>
 #include <string>
@@ -821,6 +822,27 @@ TEST(AnOpenRequest, IsFoundUntilItIsTaken) {
   std::vector<std::uint64_t> left;
   for (const OpenRequest& one : requests.take_all()) left.push_back(one.number);
   EXPECT_TRUE(std::equal(left.begin(), left.end(), open.begin(), open.end()));
+}
+
+// The limits are a hundred times what it takes, and a hundredth of what it would take with a table whose
+// removals pass over all that is open.
+TEST(OpenRequests, AreFoundInConstantTime) {
+  constexpr std::uint64_t kRequests = 400'000;
+  const auto seconds_since = [](std::clock_t begin) {
+    return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  };
+  OpenRequests requests;
+  const std::clock_t begin = std::clock();
+  for (std::uint64_t number = 0; number < kRequests; ++number) requests.add(number);
+  for (std::uint64_t number = 0; number < kRequests; ++number)
+    ASSERT_EQ(requests.take(*requests.find(number)).number, number);
+  EXPECT_LT(seconds_since(begin), 5) << "a wait for all, the oldest first";
+
+  const std::clock_t beside = std::clock();
+  for (std::uint64_t number = 0; number < kRequests / 2; ++number) requests.add(number);
+  for (std::uint64_t number = kRequests / 2; number < 5 * kRequests; ++number)
+    ASSERT_EQ(requests.take(requests.add(number)).number, number);
+  EXPECT_LT(seconds_since(beside), 5) << "many come and go beside many that stay";
 }
 
 // --- recordings that make no sense ---

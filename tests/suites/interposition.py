@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tempfile
 
-from launch import base_environment, mpi_of, mpirun, run as launch
+from launch import base_environment, mpi_of, mpirun, run as launch, starts_several_programs
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = os.path.join(ROOT, "tests/mpi/fixed_pattern.c")
@@ -99,6 +99,27 @@ def test_bystanders(arguments, tally):
                      base_environment(), 60)
     tally.record("interposition/offramp run from the build folder", offline.ok and PROOF in offline.output,
                  offline.output, offline.seconds)
+
+
+def test_some_ranks_without(arguments, tally):
+    """Jobs of several programs of which some have no Offramp, by hand; with offramp run all have it."""
+    label = "interposition/ranks without Offramp are named"
+    if not starts_several_programs():
+        tally.skip(label, "mpirun starts one program only")
+        return
+    mpi = mpi_of(arguments.build)
+    program = os.path.join(arguments.build, "tests/mpi/fixed_pattern")
+    settings = {"LD_PRELOAD": os.path.join(arguments.build, "lib/libofframp.so"), "OFFRAMP_BACKEND": "host"}
+    with_offramp = [word for name, value in settings.items()
+                    for word in (["-env", name, value] if mpi.family == "mpich" else ["-x", f"{name}={value}"])]
+    for first, second, expected in ((with_offramp, [], "rank 1 has no Offramp; rank 0 has Offramp"),
+                                    ([], with_offramp, "rank 0 has no Offramp; rank 1 has Offramp")):
+        result = launch([*mpi.start(1), *first, program, ":", "-n", "1", *second, program], base_environment(), 60)
+        ok = not result.ok and "still running" not in result.output and result.output.count("offramp: ") == 1
+        tally.record(label, ok and expected in result.output, result.output, result.seconds)
+    offramp = os.path.join(arguments.build, "bin/offramp")
+    result = launch([offramp, "run", "-n", "1", "--backend", "host", "--", program, ":", "-n", "1", program], base_environment(), 60)
+    tally.record("interposition/offramp run with several programs", result.ok and PROOF in result.output, result.output, result.seconds)
 
 
 def said(result):

@@ -15,6 +15,7 @@ COUNTED = {
                      "MPI_Ialltoallv_c": "carried", "MPI_Reduce_scatter_c": "carried", "MPI_Neighbor_alltoallv_c": "native"},
     "partitioned": {"MPI_Psend_init": "native", "MPI_Precv_init": "native", "MPI_Pready": "native", "MPI_Parrived": "native"},
     "persistent_collectives": {"MPI_Bcast_init": "carried", "MPI_Alltoallw_init": "carried", "MPI_Neighbor_allgather_init": "native"},
+    "persistent_order": {"MPI_Allreduce_init_c": "carried"},
     "sessions_alone": {"MPI_Send": "carried", "MPI_Allreduce": "carried"},
     "sessions_before_world": {"MPI_Send": "carried", "MPI_Allreduce": "carried"},
     "sessions_after_world": {"MPI_Send": "carried", "MPI_Allreduce": "carried"},
@@ -22,7 +23,7 @@ COUNTED = {
 }
 # A recording of each, by MPICH alone and while Offramp carries, is replayed.
 RECORDED = ["sendrecv", "persistent", "icollectives", "communicators", "windows_beside", "large_counts", "sessions_alone", "intercomm_threads",
-            "group_threads", "persistent_buffered"]
+            "group_threads", "persistent_buffered", "persistent_order"]
 
 
 CASES_COUNTED = [name for name in COUNTED if not name.startswith("sessions_")]

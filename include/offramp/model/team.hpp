@@ -67,6 +67,10 @@ class Team {
   [[nodiscard]] virtual int world_rank(int rank) const { return rank; }
   /// The communicator: the same on all members, and never used again in a run. See Backend::forget().
   [[nodiscard]] virtual std::uint64_t context() const { return 0; }
+  /// The context under which the hardware keeps what it sets up for the communicator. It differs from
+  /// context() for a persistent collective: its messages have a context of their own, and it uses the set-up
+  /// of the communicator that it was made on.
+  [[nodiscard]] virtual std::uint64_t setup_context() const { return context(); }
   /// Null in a run without a live clock: only data moves. Then the clock and the stamps of tokens mean
   /// nothing, no message waits for its receiver, and an algorithm leaves out what serves only the time:
   /// credits, windows, segments, registers. What it combines, and in which order, stays the same. All members

@@ -17,18 +17,33 @@ Outcome run(Call& call, CollectiveCall& collective) {
 
 namespace {
 
-/// Types that a request of the library's own needs as long as it is there: Open MPI 4.1 does not keep them.
-struct KeptTypes {
-  explicit KeptTypes(std::vector<MPI_Datatype> all) : types(std::move(all)) {
+/// What a request of the library's own needs as long as it is there: its types, which Open MPI 4.1 does not
+/// keep, and its place in the recording.
+struct KeptByRequest {
+  KeptByRequest(std::vector<MPI_Datatype> all, MpiCommunicator where) : types(std::move(all)), place(where) {
     for (MPI_Datatype type : types) offramp_native_type_retain(type);
   }
-  ~KeptTypes() {
+  ~KeptByRequest() {
     for (MPI_Datatype type : types) offramp_native_type_release(type);
+    if (Session::current != nullptr) Session::current->marshal().communicators.close_persistent(place);
   }
-  KeptTypes(const KeptTypes&) = delete;
-  KeptTypes& operator=(const KeptTypes&) = delete;
+  KeptByRequest(const KeptByRequest&) = delete;
+  KeptByRequest& operator=(const KeptByRequest&) = delete;
   std::vector<MPI_Datatype> types;
+  MpiCommunicator place;
 };
+
+/// In the order of the `_init` calls, which is alike on all members.
+MpiCommunicator open_persistent(Call& call, MPI_Comm comm) {
+  Communicators& communicators = call.session.marshal().communicators;
+  MpiCommunicator& parent = *communicators.find(comm);
+  MpiCommunicator place = communicators.open_persistent(parent);
+  if (call.recorder() != nullptr) {
+    place.recorded = call.recorder()->persistent(call.function(), *place.collective, parent.recorded);
+    place.collective->recorded = place.recorded;
+  }
+  return place;
+}
 
 }  // namespace
 
@@ -56,7 +71,8 @@ int make_persistent(Call& call, MPI_Comm comm, MPI_Request* handle, MPI_Op op,
   if (!call.session.carries()) {
     const int code = call.leave_to_library(library);
     if (code != MPI_SUCCESS) return code;
-    auto kept = std::make_shared<KeptTypes>(std::move(types));
+    auto kept = std::make_shared<KeptByRequest>(std::move(types), open_persistent(call, comm));
+    built->communicator = kept->place.recorded;
     track(call.session, comm, *handle, 0).add_more().repeat = [built, kept = std::move(kept)] {
       return record_start(*Session::current, *built);
     };
@@ -66,6 +82,7 @@ int make_persistent(Call& call, MPI_Comm comm, MPI_Request* handle, MPI_Op op,
   for (MPI_Datatype type : types) offramp_native_type_retain(type);
   request.repeat->types = std::move(types);
   request.repeat->build = std::move(build);
+  request.repeat->communicator = open_persistent(call, comm);
   *handle = request.handle;
   return MPI_SUCCESS;
 }

@@ -15,6 +15,7 @@
 #include "lib/mpi/api/tools_interface.hpp"
 #include "lib/mpi/runtime/program.hpp"
 #include "lib/mpi/runtime/request.hpp"
+#include "lib/mpi/runtime/same_offramp.hpp"
 #include "lib/mpi/runtime/startup.hpp"
 #include "lib/mpi/runtime/untimely_end.hpp"
 #include "lib/mpi/runtime/write_reports.hpp"
@@ -189,6 +190,7 @@ namespace face {
 
 int Init(int* argc, char*** argv) {
   refuse_opened_mpi();
+  announce_offramp();
   meet_before_init(MPI_THREAD_SINGLE);
   const int code = native.Init(argc, argv);
   if (code != MPI_SUCCESS) return code;
@@ -200,6 +202,7 @@ int Init(int* argc, char*** argv) {
 
 int Init_thread(int* argc, char*** argv, int required, int* provided) {
   refuse_opened_mpi();
+  announce_offramp();
   meet_before_init(required);
   const int code = native.Init_thread(argc, argv, required, provided);
   if (code == MPI_SUCCESS) begin_world(*provided);
@@ -223,6 +226,7 @@ int Finalize() {
 #ifdef OFFRAMP_HAS_Session_init
 int Session_init(MPI_Info info, MPI_Errhandler errors, MPI_Session* made) {
   refuse_opened_mpi();
+  announce_offramp();
   const int code = native.Session_init(info, errors, made);
   if (code != MPI_SUCCESS) return code;
   const std::scoped_lock guard(ways.mutex);

@@ -1,38 +1,20 @@
 #include "lib/mpi/marshal/buffers.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "lib/native/native.h"
 
 namespace offramp {
-namespace {
-
-std::byte* element(void* buffer, std::size_t index, const TypeInfo& type) {
-  return static_cast<std::byte*>(buffer) + static_cast<MPI_Aint>(index) * type.extent;
-}
-
-}  // namespace
-
 void pack_elements(const void* from, std::int64_t count, const TypeInfo& type, std::byte* to) {
   if (type.size == 0 || count == 0) return;
   offramp_native_pack(from, static_cast<std::size_t>(count), type.type, to, type.bytes(count));
 }
 
 void unpack_elements(const std::byte* from, std::size_t bytes, void* to, const TypeInfo& type) {
-  if (type.size == 0) return;
-  const std::size_t count = bytes / type.size;
-  if (count > 0) offramp_native_unpack(from, count * type.size, to, count, type.type);
-  from += count * type.size;
-  const std::size_t rest = bytes % type.size;
-  if (rest == 0) return;
-  // An element that is only partly there: what is missing comes from the user buffer itself.
-  const auto whole = std::make_unique_for_overwrite<std::byte[]>(type.size);
-  void* const last = element(to, count, type);
-  pack_elements(last, 1, type, whole.get());
-  std::memcpy(whole.get(), from, rest);
-  offramp_native_unpack(whole.get(), type.size, last, 1, type.type);
+  if (type.size == 0 || bytes == 0) return;
+  const std::size_t count = (bytes + type.size - 1) / type.size;
+  offramp_native_unpack(from, bytes, to, count, type.type);
 }
 
 Bytes SendBuffer::copy(const void* buffer, std::int64_t count, const TypeInfo& type) {

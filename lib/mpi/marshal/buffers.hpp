@@ -12,7 +12,8 @@ namespace offramp {
 
 /// Packs `count` elements at `from` (a user buffer) to `to`, which has room for type.bytes(count).
 void pack_elements(const void* from, std::int64_t count, const TypeInfo& type, std::byte* to);
-/// Unpacks `bytes` bytes, which may end inside an element; what they do not reach stays as it was.
+/// Unpacks `bytes` bytes, which may end inside an element. Memory that they do not reach is neither read nor
+/// written: it may belong to another thread, or not be there at all.
 void unpack_elements(const std::byte* from, std::size_t bytes, void* to, const TypeInfo& type);
 
 class SendBuffer {

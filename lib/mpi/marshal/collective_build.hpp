@@ -52,6 +52,21 @@ class CheckedTypes {
   MarshalContext& context_;
 };
 
+/// While there is one, the builders build on the place of a persistent collective, whatever communicator the
+/// arguments name: the program may have freed that since.
+class BuildOn {
+ public:
+  BuildOn(MarshalContext& context, MpiCommunicator& place) : context_(context) {
+    context_.persistent = &place;
+  }
+  ~BuildOn() { context_.persistent = nullptr; }
+  BuildOn(const BuildOn&) = delete;
+  BuildOn& operator=(const BuildOn&) = delete;
+
+ private:
+  MarshalContext& context_;
+};
+
 BuiltCall build_bcast(MarshalContext& context, void* buffer, std::int64_t count, MPI_Datatype type, int root,
                       MPI_Comm comm);
 BuiltCall build_reduce(MarshalContext& context, const void* sendbuf, void* recvbuf, std::int64_t count,

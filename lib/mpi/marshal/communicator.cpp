@@ -110,6 +110,17 @@ std::uint64_t Communicators::id_of_part(std::uint64_t derived, int leader) {
   return derive(derived, static_cast<std::uint64_t>(leader));
 }
 
+MpiCommunicator Communicators::open_persistent(MpiCommunicator& parent) {
+  MpiCommunicator place;
+  place.handle = parent.handle;
+  place.rank = parent.rank;
+  place.size = parent.size;
+  const std::uint64_t id = next_derived_id(parent) | kCollectiveContext;
+  place.collective = &engine_.open_context(id, parent.rank, parent.collective->members());
+  place.collective->setup_id = parent.collective->id();
+  return place;
+}
+
 MpiCommunicator* Communicators::look_up(MPI_Comm comm, Slot& slot) {
   const auto found = known_.find(comm);
   if (found == known_.end()) return nullptr;

@@ -57,6 +57,11 @@ class Communicators {
   /// Of an intercommunicator, the world ranks of both groups; false: it is none, or some are strangers.
   [[nodiscard]] static bool are_ranks_of_world(MPI_Comm comm, std::vector<int>& local,
                                                std::vector<int>& remote);
+  /// A place for one persistent collective, made in the order of the `_init` calls. Its starts match those of
+  /// the same collective on the other members, in whatever order a rank starts several. It has no context for
+  /// messages between ranks, and outlives its communicator.
+  [[nodiscard]] MpiCommunicator open_persistent(MpiCommunicator& parent);
+  void close_persistent(const MpiCommunicator& place) { engine_.close_context(*place.collective); }
   /// The communicator is about to be freed: keeps its name if a report will need it.
   void keep_name(const MpiCommunicator& communicator);
   /// The name that the MPI library knows of the communicator with this context; empty: not known.

@@ -430,11 +430,20 @@ std::uint32_t ProgramRecorder::list_of(std::span<const int> values) {
 }
 
 std::uint32_t ProgramRecorder::communicator(Function function, const Context& members, std::uint64_t id) {
+  return new_communicator(event(EventKind::kCommunicator, function, 0), members, id);
+}
+
+std::uint32_t ProgramRecorder::persistent(Function function, const Context& place, std::uint32_t parent) {
+  Event made = event(EventKind::kCommunicator, function, recording::kPersistent);
+  made.communicator = parent;
+  return new_communicator(made, place, place.id());
+}
+
+std::uint32_t ProgramRecorder::new_communicator(Event made, const Context& members, std::uint64_t id) {
   if (watch_.hidden > 0) return 0;  // nothing on it is recorded
   scratch_.resize(static_cast<std::size_t>(members.size()));
   for (int rank = 0; rank < members.size(); ++rank)
     scratch_[static_cast<std::size_t>(rank)] = static_cast<std::uint64_t>(members.world_rank(rank));
-  Event made = event(EventKind::kCommunicator, function, 0);
   made.list = recorder_.list(scratch_);
   made.extra = id;
   add(made);

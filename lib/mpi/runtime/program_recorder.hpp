@@ -205,6 +205,9 @@ class ProgramRecorder {
   std::uint32_t communicator(Function function, const Context& made) {
     return communicator(function, made, made.id());
   }
+  /// A persistent collective, whose starts are collectives on the number that this returns. parent: that of
+  /// its communicator.
+  std::uint32_t persistent(Function function, const Context& place, std::uint32_t parent);
   /// The clocks of all members meet. Returns a request unless it blocks.
   std::uint32_t meet(Function function, std::uint32_t communicator, bool blocking);
   /// This rank tells its clock and hears those of others. The same.
@@ -219,6 +222,7 @@ class ProgramRecorder {
   static std::span<const char* const> call_names();
 
  private:
+  std::uint32_t new_communicator(Event made, const Context& members, std::uint64_t id);
   static constinit inline thread_local CallWatch watch_{};
   static constinit inline thread_local std::uint32_t thread_ = 0;  // counted from 1; 0: not seen yet
 

@@ -10,7 +10,7 @@
 #include <new>
 #include <utility>
 
-#include "lib/mpi/marshal/collective_call.hpp"
+#include "lib/mpi/marshal/collective_build.hpp"
 #include "lib/mpi/marshal/point.hpp"
 
 namespace offramp {
@@ -35,8 +35,11 @@ ExchangeRequest& as_exchange(Request& request) {
 }
 
 void let_go(Request::Repeat& repeat) {
-  if (repeat.communicator.context != nullptr)
+  if (repeat.communicator.context != nullptr) {
     Session::current->engine().release(*repeat.communicator.context);
+  } else {
+    Session::current->marshal().communicators.close_persistent(repeat.communicator);
+  }
   if (repeat.type.type != MPI_DATATYPE_NULL) offramp_native_type_release(repeat.type.type);
   for (MPI_Datatype type : repeat.types) offramp_native_type_release(type);
 }
@@ -377,8 +380,9 @@ int start_send(Session& session, SendRequest& request, const Point& point) {
 }
 
 int start_collective_again(CollectiveRequest& request) {
+  const BuildOn place(Session::current->marshal(), request.repeat->communicator);
   std::unique_ptr<CollectiveCall> collective = request.repeat->build();
-  if (collective == nullptr) return MPI_ERR_COMM;  // freed since
+  if (collective == nullptr) return MPI_ERR_OTHER;  // the arguments are not what they were
   request.recorded = record_start(*Session::current, *collective);
   offramp_native_request_activate(request.handle);
   start_collective(request, std::move(collective));

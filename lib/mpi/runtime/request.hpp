@@ -25,7 +25,8 @@ struct Request {
   struct Repeat {
     Point point{};
     TypeInfo type;                                           // the request may outlive the handle of its type
-    MpiCommunicator communicator;                            // and of its communicator
+    MpiCommunicator communicator;                            // and of its communicator; of a collective,
+                                                             // its own place (open_persistent())
     std::function<std::unique_ptr<CollectiveCall>()> build;  // of a collective
     std::vector<MPI_Datatype> types;                         // that it keeps
   };

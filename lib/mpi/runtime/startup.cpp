@@ -17,6 +17,7 @@
 #include "lib/live_clock/estimated_clock.hpp"
 #include "lib/mpi/runtime/open_fabric.hpp"
 #include "lib/mpi/runtime/program.hpp"
+#include "lib/mpi/runtime/same_offramp.hpp"
 #include "lib/mpi/runtime/write_recording.hpp"
 #include "lib/native/native.h"
 #include "lib/native/pmpi.hpp"
@@ -113,6 +114,7 @@ std::unique_ptr<Session> make_session(bool threads) {
     say_once(fmt::format("{}; the program runs without Offramp", reason));
     return nullptr;
   }
+  end_job_unless_all_have_offramp();
 
   static Registry& registry = immortal(Registry{built_in_backends()});
   Result<Configuration> configuration = load_configuration(Surroundings::of_process(), registry);

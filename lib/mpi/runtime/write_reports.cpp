@@ -70,17 +70,49 @@ class Stopwatch {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
+/// Says while a long simulation goes on how far it is: after 3 s, and then whenever twice as much time has
+/// passed. The program itself has nothing to show any more.
+class PatienceLines {
+ public:
+  explicit PatienceLines(std::uint64_t events) : events_(events) {}
+
+  void see(const std::string& backend, const ReplayProgress& progress) {
+    if (watch_.passed() < next_) return;
+    next_ *= 2;
+    (void)std::fprintf(stderr,
+                       "offramp: the program is over; what it takes over %s is being simulated: %s of %s "
+                       "events\n",
+                       backend.c_str(), count_text(progress.events).c_str(), count_text(events_).c_str());
+  }
+
+ private:
+  static constexpr double kFirst = 3e9;  // ns
+  std::uint64_t events_;
+  Stopwatch watch_;
+  double next_ = kFirst;
+};
+
 /// The run as worlds see it.
 class Settlement {
  public:
   Settlement(const Session& session, Recorded& recorded)
-      : session_(session), recorded_(recorded), whole_runs_(*session.registry().find("host")) {}
+      : session_(session),
+        recorded_(recorded),
+        whole_runs_(*session.registry().find("host")),
+        patience_(events_of(recorded)) {}
 
   /// Over each backend, the one that carried it first.
   std::vector<Settled> all();
   [[nodiscard]] const std::optional<ProgramTimes>& program() const { return whole_runs_.program(); }
 
  private:
+  static std::uint64_t events_of(const Recorded& recorded) {
+    std::uint64_t events = 0;
+    if (!recorded.recording) return events;
+    for (int rank = 0; rank < (*recorded.recording).description().ranks; ++rank)
+      events += (*recorded.recording).read(rank)->events().value_or(0);
+    return events;
+  }
   /// clock_reads: as in ReplayOptions.
   Settled over(const std::string& backend, ReplayObserver* observer, ClockReads* clock_reads = nullptr);
   /// The backend that carried the run, and what its simulation records.
@@ -89,6 +121,7 @@ class Settlement {
   const Session& session_;
   Recorded& recorded_;
   WholeRuns whole_runs_;
+  PatienceLines patience_;
 };
 
 Settled Settlement::over(const std::string& backend, ReplayObserver* observer, ClockReads* clock_reads) {
@@ -100,6 +133,10 @@ Settled Settlement::over(const std::string& backend, ReplayObserver* observer, C
   options.certificate = configuration.certificate;
   options.observer = observer;
   options.clock_reads = clock_reads;
+  options.progress = [this, &backend](const ReplayProgress& progress) {
+    if (session_.configuration().summary) patience_.see(backend, progress);
+    return true;
+  };
   const auto setting = world_setting(configuration, session_.registry(), *session_.registry().find(backend),
                                      session_.engine().ranks());
   if (!setting) return {backend, {}, setting.error()};
