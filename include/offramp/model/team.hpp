@@ -20,9 +20,9 @@ class WorldDevices;
 /// computed: see Team::hardware().
 class TeamHardware {
  public:
-  /// What the device of a world rank reaches. Outside a world only the team's own rank may be asked for.
+  /// What the device of a world rank reaches. Outside of a world only the team's own rank may be asked for.
   [[nodiscard]] virtual Resources resources(int world_rank) = 0;
-  /// Null on a live clock, for which no rank knows the others' devices.
+  /// Null outside of a world.
   [[nodiscard]] virtual WorldDevices* devices() { return nullptr; }
 
  protected:
@@ -67,10 +67,10 @@ class Team {
   [[nodiscard]] virtual int world_rank(int rank) const { return rank; }
   /// The communicator: the same on all members, and never used again in a run. See Backend::forget().
   [[nodiscard]] virtual std::uint64_t context() const { return 0; }
-  /// Null in a run without a live clock: only data moves. Then the clock and the stamps of tokens mean
-  /// nothing, no message waits for its receiver, and an algorithm leaves out what serves only the time:
-  /// credits, windows, segments, registers. What it combines, and in which order, stays the same. All members
-  /// have hardware, or none has.
+  /// Null in a run: only data moves. Then the clock and the stamps of tokens mean nothing, a token is a
+  /// message like any other, no message waits for its receiver, and an algorithm leaves out what serves only
+  /// the time: credits, windows, segments, registers. What it combines, and in which order, stays the same.
+  /// All members have hardware, or none has.
   [[nodiscard]] virtual TeamHardware* hardware() { return nullptr; }
   /// The devices of all members; null without a world.
   [[nodiscard]] WorldDevices* devices() {
