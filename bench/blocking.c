@@ -1,8 +1,6 @@
 // The loop of the blocking collectives. Each iteration is a barrier, then one timed call, so that ranks enter
-// the call together and the barrier costs nothing in either column. The row shows the mean over the ranks of
+// the call together and the barrier is not timed. The row shows the mean over the ranks of
 // each rank's mean; -f adds the fastest and the slowest rank.
-
-#define _GNU_SOURCE  // clock_gettime and RTLD_DEFAULT, in stopwatch.h
 
 #include "collective.h"
 #include "stopwatch.h"
@@ -14,7 +12,7 @@ static long measure(const buffers* memory, const collective* what, const bench_s
   share_out(memory, size->count);
   for (int i = 0; i < size->warmup + size->iterations; ++i) {
     if (i == size->warmup) {
-      *watch = make_stopwatch(watch->clock);
+      *watch = make_stopwatch();
     }
     if (validate) {
       what->prepare(memory, size->count, i);
@@ -32,33 +30,22 @@ static long measure(const buffers* memory, const collective* what, const bench_s
 
 static void print_collective(const bench_options* options, const bench_size* size, const stopwatch* watch,
                              bool passed) {
-  const over_ranks wall = reduce_over_ranks((double)watch->wall.total / 1e3 / (double)watch->laps);
-  const over_ranks model = reduce_over_ranks((double)watch->model.total / 1e6 / (double)watch->laps);
-  const bool known = reduce_over_ranks(clock_runs(watch)).most > 0;
+  const over_ranks mean = reduce_over_ranks(watch->total * 1e6 / (double)watch->laps);
   if (options->rank != 0) {
     return;
   }
   print_size(options, size);
-  print_value(options, wall.sum / options->ranks);
-  print_modelled(options, known, model.sum / options->ranks);
+  print_value(options, mean.sum / options->ranks);
   if (options->full) {
-    print_value(options, wall.least);
-    print_value(options, wall.most);
-    print_modelled(options, known, model.least);
-    print_modelled(options, known, model.most);
+    print_value(options, mean.least);
+    print_value(options, mean.most);
   }
   end_row(options, size, passed);
 }
 
 static void print_collective_header(const bench_options* options) {
-  static const char* const brief[] = {"Avg Latency (us)", "Modelled (us)", NULL};
-  static const char* const full[] = {"Avg Latency (us)",
-                                     "Modelled (us)",
-                                     "Min Latency (us)",
-                                     "Max Latency (us)",
-                                     "Min Modelled (us)",
-                                     "Max Modelled (us)",
-                                     NULL};
+  static const char* const brief[] = {"Avg Latency (us)", NULL};
+  static const char* const full[] = {"Avg Latency (us)", "Min Latency (us)", "Max Latency (us)", NULL};
   print_title(options);
   print_header(options, options->full ? full : brief);
 }
@@ -66,7 +53,7 @@ static void print_collective_header(const bench_options* options) {
 int run_collective(int argc, char** argv, const bench_info* info, const collective* what) {
   const bench_options options = bench_start(&argc, &argv, info);
   buffers memory = allocate_buffers(&options, what);
-  stopwatch watch = make_stopwatch(find_modelled_clock());
+  stopwatch watch = make_stopwatch();
   int status = EXIT_SUCCESS;
   bench_size size;
   print_collective_header(&options);

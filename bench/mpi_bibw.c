@@ -1,7 +1,5 @@
 // Bandwidth of two ranks that send to each other at the same time; the sum of both directions.
 
-#define _GNU_SOURCE  // clock_gettime and RTLD_DEFAULT, in stopwatch.h
-
 #include "window.h"
 
 int main(int argc, char** argv) {

@@ -1,7 +1,5 @@
 // Bandwidth from rank 0 to rank 1: a window of MPI_Isend, answered once by the receiver.
 
-#define _GNU_SOURCE  // clock_gettime and RTLD_DEFAULT, in stopwatch.h
-
 #include "window.h"
 
 int main(int argc, char** argv) {

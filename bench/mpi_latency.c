@@ -1,7 +1,5 @@
 // Half the round trip of MPI_Send and MPI_Recv between two ranks.
 
-#define _GNU_SOURCE  // clock_gettime and RTLD_DEFAULT, in stopwatch.h
-
 #include "pingpong.h"
 
 int main(int argc, char** argv) {

@@ -1,7 +1,5 @@
 // Bandwidth and message rate of several pairs of ranks at once, summed over the pairs.
 
-#define _GNU_SOURCE  // clock_gettime and RTLD_DEFAULT, in stopwatch.h
-
 #include "window.h"
 
 int main(int argc, char** argv) {

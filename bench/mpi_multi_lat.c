@@ -1,7 +1,5 @@
 // Half the round trip of several pairs of ranks at once; the mean of the pairs.
 
-#define _GNU_SOURCE  // clock_gettime and RTLD_DEFAULT, in stopwatch.h
-
 #include "pingpong.h"
 
 int main(int argc, char** argv) {

@@ -74,9 +74,8 @@ static void print_help(const bench_options* options, const char* program) {
          info->collective ? "over the ranks" : "over the iterations, each timed by itself");
   printf("  --digits N     digits behind the decimal point (default 2)\n");
   printf("  -h             this text\n\n");
-  printf(info->has_tests
-             ? "Times are those of MPI_Wtime: modelled ones with OFFRAMP_CLOCK=model.\n"
-             : "The modelled column is the host clock of libofframp.so; it shows - where there is none.\n");
+  printf("Times are those of MPI_Wtime.%s\n",
+         info->has_tests ? "" : " With offramp run --clock settled they are modelled ones.");
 }
 
 // `text` must be all digits: strtoull alone would take "-1" and "12k".

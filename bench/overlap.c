@@ -4,9 +4,9 @@
 //
 //   overlap = 100 - 100 * (overall - (compute - test)) / pure
 //
-// All times are MPI_Wtime's, and the computation spins on it: so natively they are wall time, and with
-// clock = "model" modelled time, where each MPI_Wtime moves the clock on. Two clocks side by side, as in the
-// other benchmarks, would make no sense here: a computation is as long as it should be on one clock only.
+// All times are MPI_Wtime's, and the computation spins on it, so they are the machine's. A world has the
+// overlap of a program that computes for a given time; this one computes for as long as an earlier
+// measurement took.
 
 #include "collective.h"
 #include "table.h"

@@ -75,7 +75,7 @@ static inline long measure_round_trips(const pingpong_side* side, const bench_si
   long wrong = 0;
   MPI_Barrier(MPI_COMM_WORLD);
   round_trips(side, size->count, size->warmup);
-  *watch = make_stopwatch(watch->clock);
+  *watch = make_stopwatch();
   if (!side->options->validate && !side->options->full) {
     start_lap(watch);
     round_trips(side, size->count, size->iterations);
@@ -94,52 +94,41 @@ static inline long measure_round_trips(const pingpong_side* side, const bench_si
   return wrong;
 }
 
-// A lap is a round trip in units of which there are `units_per_us` in a microsecond; latency is half of it.
-static inline pingpong_times combine_pairs(const pingpong_side* side, const lap_times* laps,
-                                           double units_per_us, int iterations) {
-  double total = side->first ? (double)laps->total : 0;
-  double least = side->first ? (double)laps->least : (double)INT64_MAX;
-  double most = side->first ? (double)laps->most : 0;
+// In microseconds. A lap is a round trip; latency is half of it.
+static inline pingpong_times combine_pairs(const pingpong_side* side, const stopwatch* watch,
+                                           int iterations) {
+  double total = side->first ? watch->total : 0;
+  double least = side->first ? watch->least : (double)INT64_MAX;
+  double most = side->first ? watch->most : 0;
   pingpong_times times = {0};
   MPI_Reduce(&total, &times.mean, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
   MPI_Reduce(&least, &times.least, 1, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
   MPI_Reduce(&most, &times.most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-  times.mean /= 2 * units_per_us * iterations * side->pairs;
-  times.least /= 2 * units_per_us;
-  times.most /= 2 * units_per_us;
+  times.mean *= 1e6 / (2.0 * iterations * side->pairs);
+  times.least *= 1e6 / 2;
+  times.most *= 1e6 / 2;
   return times;
 }
 
 static inline void print_latency(const pingpong_side* side, const bench_size* size, const stopwatch* watch,
                                  bool passed) {
   const bench_options* options = side->options;
-  const pingpong_times wall = combine_pairs(side, &watch->wall, 1e3, size->iterations);
-  const pingpong_times model = combine_pairs(side, &watch->model, 1e6, size->iterations);
-  const bool known = clock_runs(watch);
+  const pingpong_times times = combine_pairs(side, watch, size->iterations);
   if (options->rank != 0) {
     return;
   }
   print_size(options, size);
-  print_value(options, wall.mean);
-  print_modelled(options, known, model.mean);
+  print_value(options, times.mean);
   if (options->full) {
-    print_value(options, wall.least);
-    print_value(options, wall.most);
-    print_modelled(options, known, model.least);
-    print_modelled(options, known, model.most);
+    print_value(options, times.least);
+    print_value(options, times.most);
   }
   end_row(options, size, passed);
 }
 
 static inline void print_latency_header(const pingpong_side* side) {
-  static const char* const brief[] = {"Latency (us)", "Modelled (us)", NULL};
-  static const char* const full[] = {"Latency (us)",
-                                     "Modelled (us)",
-                                     "Min Latency (us)",
-                                     "Max Latency (us)",
-                                     "Min Modelled (us)",
-                                     "Max Modelled (us)",
-                                     NULL};
+  static const char* const brief[] = {"Latency (us)", NULL};
+  static const char* const full[] = {"Latency (us)", "Min Latency (us)", "Max Latency (us)", NULL};
   const bench_options* options = side->options;
   print_title(options);
   if (options->rank == 0 && options->info->has_pairs) {
@@ -150,7 +139,7 @@ static inline void print_latency_header(const pingpong_side* side) {
 
 static inline int run_pingpong(const bench_options* options) {
   pingpong_side side = make_pingpong(options);
-  stopwatch watch = make_stopwatch(find_modelled_clock());
+  stopwatch watch = make_stopwatch();
   int status = EXIT_SUCCESS;
   bench_size size;
   print_latency_header(&side);

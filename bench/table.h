@@ -1,6 +1,5 @@
 // The output, in the layout of OSU: lines that start with #, then a size in 10 columns and values in 20 each.
-// The wall value always comes second and the modelled one third, so that a reader needs no other flag.
-// Only rank 0 prints.
+// The value comes second, so that a reader needs no other flag. Only rank 0 prints.
 
 #ifndef OFFRAMP_BENCH_TABLE_H
 #define OFFRAMP_BENCH_TABLE_H
@@ -21,7 +20,7 @@ static inline void print_title(const bench_options* options) {
   }
 }
 
-// `names` ends with NULL; the columns of -f and -c follow the wall and the modelled one.
+// `names` ends with NULL; the columns of -f and -c follow.
 static inline void print_header(const bench_options* options, const char* const* names) {
   if (options->rank != 0) {
     return;
@@ -50,14 +49,6 @@ static inline void print_size(const bench_options* options, const bench_size* si
 
 static inline void print_value(const bench_options* options, double value) {
   printf("%*.*f", value_width, options->digits, value);
-}
-
-static inline void print_modelled(const bench_options* options, bool known, double value) {
-  if (known) {
-    print_value(options, value);
-  } else {
-    printf("%*s", value_width, "-");
-  }
 }
 
 static inline void end_row(const bench_options* options, const bench_size* size, bool passed) {

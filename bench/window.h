@@ -137,7 +137,7 @@ static inline long measure_windows(const window_side* side, const bench_size* si
   long wrong = 0;
   windows(side, size->count, size->warmup);
   MPI_Barrier(MPI_COMM_WORLD);
-  *watch = make_stopwatch(watch->clock);
+  *watch = make_stopwatch();
   for (int i = 0; i < size->iterations; i += windows_per_lap) {
     if (side->options->validate) {
       wrong += checked_lap(side, size, i, watch);
@@ -150,18 +150,15 @@ static inline long measure_windows(const window_side* side, const bench_size* si
   return wrong;
 }
 
-static inline window_times combine_senders(const window_side* side, const lap_times* laps,
-                                           double units_per_second) {
-  double total = side->sender ? (double)laps->total : 0;
-  double least = side->sender ? (double)laps->least : (double)INT64_MAX;
-  double most = side->sender ? (double)laps->most : 0;
+static inline window_times combine_senders(const window_side* side, const stopwatch* watch) {
+  double total = side->sender ? watch->total : 0;
+  double least = side->sender ? watch->least : (double)INT64_MAX;
+  double most = side->sender ? watch->most : 0;
   window_times times = {0};
   MPI_Reduce(&total, &times.mean_seconds, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
   MPI_Reduce(&least, &times.least_seconds, 1, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
   MPI_Reduce(&most, &times.most_seconds, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-  times.mean_seconds /= units_per_second * side->pairs;
-  times.least_seconds /= units_per_second;
-  times.most_seconds /= units_per_second;
+  times.mean_seconds /= side->pairs;
   return times;
 }
 
@@ -180,53 +177,43 @@ static inline double bandwidth(const bench_size* size, double messages_per_secon
   return (double)size->bytes * messages_per_second / 1e6;
 }
 
-static inline void print_extremes(const window_side* side, const bench_size* size, const window_times* wall,
-                                  const window_times* model, bool known) {
+static inline void print_extremes(const window_side* side, const bench_size* size,
+                                  const window_times* times) {
   const bench_options* options = side->options;
   const double messages = messages_per_window(side);
-  print_value(options, bandwidth(size, messages / wall->most_seconds));
-  print_value(options, bandwidth(size, messages / wall->least_seconds));
-  print_modelled(options, known, bandwidth(size, messages / model->most_seconds));
-  print_modelled(options, known, bandwidth(size, messages / model->least_seconds));
+  print_value(options, bandwidth(size, messages / times->most_seconds));
+  print_value(options, bandwidth(size, messages / times->least_seconds));
 }
 
 static inline void print_windows(const window_side* side, const bench_size* size, const stopwatch* watch,
                                  bool passed) {
   const bench_options* options = side->options;
-  const window_times wall = combine_senders(side, &watch->wall, 1e9);
-  const window_times model = combine_senders(side, &watch->model, 1e12);
-  const bool known = clock_runs(watch) && model.least_seconds > 0;
+  const window_times times = combine_senders(side, watch);
   if (options->rank != 0) {
     return;
   }
-  const double wall_rate = message_rate(side, size, &wall);
-  const double model_rate = message_rate(side, size, &model);
+  const double rate = message_rate(side, size, &times);
   print_size(options, size);
-  print_value(options, bandwidth(size, wall_rate));
-  print_modelled(options, known, bandwidth(size, model_rate));
+  print_value(options, bandwidth(size, rate));
   if (options->info->has_pairs) {
-    print_value(options, wall_rate);
-    print_modelled(options, known, model_rate);
+    print_value(options, rate);
   }
   if (options->full) {
-    print_extremes(side, size, &wall, &model, known);
+    print_extremes(side, size, &times);
   }
   end_row(options, size, passed);
 }
 
 static inline void print_window_header(const window_side* side) {
   const bench_options* options = side->options;
-  const char* names[9] = {options->info->has_pairs ? "MB/s" : "Bandwidth (MB/s)", "Modelled (MB/s)"};
-  int next = 2;
+  const char* names[5] = {options->info->has_pairs ? "MB/s" : "Bandwidth (MB/s)"};
+  int next = 1;
   if (options->info->has_pairs) {
     names[next++] = "Messages/s";
-    names[next++] = "Modelled (msg/s)";
   }
   if (options->full) {  // of one window of one pair
     names[next++] = "Min (MB/s)";
     names[next++] = "Max (MB/s)";
-    names[next++] = "Min Mod. (MB/s)";
-    names[next++] = "Max Mod. (MB/s)";
   }
   print_title(options);
   if (options->rank == 0 && options->info->has_pairs) {
@@ -237,7 +224,7 @@ static inline void print_window_header(const window_side* side) {
 
 static inline int run_windows(const bench_options* options, bool two_way) {
   window_side side = make_side(options, two_way);
-  stopwatch watch = make_stopwatch(find_modelled_clock());
+  stopwatch watch = make_stopwatch();
   int status = EXIT_SUCCESS;
   bench_size size;
   print_window_header(&side);

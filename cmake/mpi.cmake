@@ -91,7 +91,7 @@ function(offramp_add_interposer target family generated includes libraries)
   offramp_room(lib/native OBJECTS FAMILY ${family} LINKS ${target}_mpi fmt::fmt
                SOURCES ${native} lib/native/table.cpp lib/native/type_recipe.cpp lib/native/world_comm.cpp)
   offramp_room(lib/mpi/marshal OBJECTS FAMILY ${family} LINKS ${target}_mpi lib/native lib/engine lib/recording)
-  offramp_room(lib/mpi/runtime OBJECTS FAMILY ${family} LINKS ${target}_mpi lib/mpi/marshal lib/report lib/live_clock
+  offramp_room(lib/mpi/runtime OBJECTS FAMILY ${family} LINKS ${target}_mpi lib/mpi/marshal lib/report
                COLD_SOURCES open_fabric startup untimely_end write_recording write_reports)
   offramp_room(lib/mpi/api OBJECTS FAMILY ${family} LINKS ${target}_mpi lib/mpi/runtime)
   add_library(${target} SHARED ${entries})

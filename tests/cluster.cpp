@@ -9,7 +9,6 @@
 
 #include "lib/configuration/registry.hpp"
 #include "offramp/kernel/random.hpp"
-#include "tests/timed_engine.hpp"
 
 namespace offramp {
 namespace {
@@ -36,10 +35,7 @@ class ClusterRank::SendRequest final : public ClusterRequest {
     rank.engine().send(record_, arguments);
   }
   [[nodiscard]] bool done() const override { return record_.done; }
-  Received observe() override {
-    rank_.engine().observe(record_);
-    return {record_.outcome, 0, 0, 0};
-  }
+  Received observe() override { return {record_.outcome, 0, 0, 0}; }
 
  private:
   ClusterRank& rank_;
@@ -59,7 +55,7 @@ class ClusterRank::ReceiveRequest final : public ClusterRequest {
   [[nodiscard]] bool done() const override { return record_.done; }
   Received observe() override {
     rank_.engine().observe(record_);
-    const Envelope& e = record_.header.envelope;
+    const Envelope& e = record_.envelope;
     return {record_.outcome, e.source, e.tag, record_.received};
   }
   bool cancel() override { return rank_.engine().cancel(record_); }
@@ -123,13 +119,6 @@ Context& ClusterRank::world() {
 }
 Context& ClusterRank::collective_world() {
   return *cluster_.collective_worlds_[static_cast<std::size_t>(rank_)];
-}
-Time ClusterRank::clock() {
-  return cluster_.clock(rank_);
-}
-
-void ClusterRank::compute(Time duration) {
-  if (ModelClock* const clock = engine().clock()) clock->now += duration;
 }
 
 Task<Outcome> ClusterRank::send(int to, Bytes data, int tag, ElementType element) {
@@ -282,8 +271,7 @@ Cluster::Cluster(int ranks, const BackendDescription& backend, const Settings& s
       options.members.empty() ? world : std::make_shared<const std::vector<int>>(options.members);
   for (int rank = 0; rank < ranks; ++rank) {
     std::unique_ptr<Lane> lane = make_lane(backend, settings, rank);
-    engines_.push_back(options.timed ? timed_engine(hub_.at(rank), std::move(lane))
-                                     : std::make_unique<Engine>(hub_.at(rank), std::move(lane)));
+    engines_.push_back(std::make_unique<Engine>(hub_.at(rank), std::move(lane)));
     worlds_.push_back(&engines_.back()->open_context(0, rank, world));
     const auto place = std::find(members->begin(), members->end(), rank) - members->begin();
     collective_worlds_.push_back(
@@ -300,17 +288,20 @@ Cluster::~Cluster() = default;
 std::unique_ptr<Lane> Cluster::make_lane(const BackendDescription& backend, const Settings& settings,
                                          int rank) const {
   const BackendDescription& host = host_description();
+  const FaultRates faults = options_.faults.timeless();
   std::vector<Lane::Member> members;
   const auto add = [&](const BackendDescription& description, Settings values) {
     auto kept = std::make_unique<Settings>(std::move(values));
     std::unique_ptr<Backend> made =
-        description.create({rank, ranks(), *kept, options_.faults, nullptr, nullptr, options_.machine});
+        description.create({rank, ranks(), *kept, faults, nullptr, nullptr, options_.machine});
     members.emplace_back(std::string(description.name), std::move(made), std::move(kept));
   };
   add(host, backend.name == host.name ? settings : Settings::defaults(host.parameters));
   if (backend.name != host.name) add(backend, settings);
   const auto primary = static_cast<std::uint8_t>(members.size() - 1);
-  return std::make_unique<Lane>(std::move(members), primary, std::vector<RouteRule>(), 1);
+  auto lane = std::make_unique<Lane>(std::move(members), primary, std::vector<RouteRule>(), 1);
+  lane->faulty = faults.any();
+  return lane;
 }
 
 std::string Cluster::run(const Program& program) {
@@ -361,25 +352,9 @@ std::string Cluster::deadlock() {
   std::string text;
   for (const auto& handle : handles_) {
     if (handle->program_.done()) continue;
-    const std::string where =
-        options_.timed ? fmt::format(" (host clock {} ps)", handle->clock().count()) : std::string();
-    text += fmt::format("rank {} of {} waits{}:\n{}", handle->rank(), ranks(), where,
-                        handle->engine().describe());
+    text += fmt::format("rank {} of {} waits:\n{}", handle->rank(), ranks(), handle->engine().describe());
   }
   return text;
-}
-
-std::vector<Time> Cluster::clocks() {
-  std::vector<Time> clocks;
-  clocks.reserve(static_cast<std::size_t>(ranks()));
-  for (int rank = 0; rank < ranks(); ++rank) clocks.push_back(clock(rank));
-  return clocks;
-}
-
-WireCounters Cluster::wire() {
-  WireCounters sum;
-  for (auto& engine : engines_) sum += engine->lane().wire();
-  return sum;
 }
 
 }  // namespace offramp

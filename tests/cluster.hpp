@@ -1,10 +1,9 @@
-// A cluster: many ranks in one process over the memory fabric, with data and, unless an option says
-// otherwise, the live clock, for tests.
+// A cluster: many ranks in one process over the memory fabric, for tests of what a run does with data.
+// Programs whose times matter run in a world: see tests/timed_cluster.hpp.
 //
-// Each rank has an engine of its own, as under mpirun, and runs a program: a coroutine that
-// communicates through its ClusterRank. The handle makes the same calls of the engine, in the same order, as
-// the MPI face makes for the function of that name (operations are issued in program order and observed when
-// the program learns of their completion), so the modelled times are those of the same program under mpirun.
+// Each rank has an engine of its own, as under mpirun, and runs a program: a coroutine that communicates
+// through its ClusterRank. The handle makes the same calls of the engine, in the same order, as the MPI face
+// makes for the function of that name.
 #pragma once
 
 #include <coroutine>
@@ -24,9 +23,8 @@ class Cluster;
 
 struct ClusterOptions {
   std::uint64_t shuffle_seed = 0;  // not 0: messages and ranks get their turns in an order drawn from it
-  std::size_t eager_limit = 8192;  // of the memory fabric; no influence on modelled time
+  std::size_t eager_limit = 8192;  // of the memory fabric
   FaultRates faults;               // of the modelled wires
-  bool timed = true;               // there is a live clock
   MachineLayout machine = {};      // which ranks share a node
   std::vector<int> members = {};   // of the communicator of collectives, in its order; empty: as in the world
 };
@@ -64,10 +62,6 @@ class ClusterRank {
   /// The world's contexts: of its messages, and of its collectives.
   [[nodiscard]] Context& world();
   [[nodiscard]] Context& collective_world();
-  /// The host clock: this rank's position in modelled time.
-  [[nodiscard]] Time clock();
-  /// The program computes for a while.
-  void compute(Time duration);
 
   Task<Outcome> send(int to, Bytes data, int tag = 0, ElementType element = ElementType::kByte);
   Task<Outcome> ssend(int to, Bytes data, int tag = 0, ElementType element = ElementType::kByte);
@@ -134,16 +128,11 @@ class Cluster {
   Cluster& operator=(const Cluster&) = delete;
 
   /// Runs the program on every rank until all have ended. Returns an empty text, or what each rank that has
-  /// not ended waits for when none of them can go on (the cluster is of no more use then, but for its
-  /// clocks).
+  /// not ended waits for when none of them can go on (the cluster is of no more use then).
   [[nodiscard]] std::string run(const Program& program);
 
   [[nodiscard]] int ranks() const { return hub_.ranks(); }
   [[nodiscard]] Engine& engine(int rank) { return *engines_[static_cast<std::size_t>(rank)]; }
-  [[nodiscard]] Time clock(int rank) { return engine(rank).clock()->now; }
-  /// Of all ranks.
-  [[nodiscard]] std::vector<Time> clocks();
-  [[nodiscard]] WireCounters wire();
 
  private:
   friend class ClusterRank;

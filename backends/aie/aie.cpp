@@ -161,14 +161,14 @@ class AieBackend final : public Backend {
       const aie::DeviceWork in = aie::host_work(setup_.host, true, load.window, load.windows);
       const auto port = device_.serve(sender, in, passage, at);
       if (!port) return false;
-      wait = port->begin - at;  // in a live run; in a world the call waited for it
+      wait = port->begin - at;
       late = port->end - (at + in.alone());
     }
     const Arbiter::Grant core = sender.occupy(aie::kCore, at, load.core);
     wait = later(wait, core.begin - at);
     late = later(late, core.end - deadline);
     const bool neighbours = std::abs(transfer.source - transfer.destination) == 1;
-    if (!neighbours && !sender.is_live()) {  // in a live run, only the rank's own messages are known
+    if (!neighbours) {
       late = later(late, links_.carry(aie::snake_tile(setup_.array, transfer.source),
                                       aie::snake_tile(setup_.array, transfer.destination), at + wait,
                                       load.stream, deadline));

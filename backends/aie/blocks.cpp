@@ -37,7 +37,7 @@ Task<void> packed_gather(Part& part, std::size_t largest, std::size_t block, Mut
   const bool with_host = part.setup().host_data;
   const Chunks own{block, edge_window(block, largest)};
   // Together the ranks take as long as the root's port, which is what they wait for.
-  Input* const source = with_host ? &part.from_host(own.window, own.count(), 1) : nullptr;
+  Input* const source = with_host ? &part.from_host(own.window, own.count()) : nullptr;
   call.segments.push_back({source, block, own.window});
   for (const int child : part.tree().children(part.node())) {
     const MutableBytes run = subtree_of(part, held, child, block);
@@ -52,7 +52,7 @@ Task<void> packed_gather(Part& part, std::size_t largest, std::size_t block, Mut
         &part.output(part.rank_of_node(part.tree().parent(part.node())),
                      part.plan().connections[at(part.node() - 1)], whole.window, chunks_of(held, whole));
   } else if (with_host) {
-    call.output = &part.to_host(whole.window, 1);
+    call.output = &part.to_host(whole.window);
   }
   part.begin_kernel();
   co_await pack_kernel(part.core(), call);
@@ -87,11 +87,11 @@ Task<void> header_gather(Part& part, std::size_t largest, std::size_t block, Mut
   call.window = own.window;
   call.own = own;
   call.copies = part.setup().copies;
-  co_await part.move_in(block, part.size());
+  co_await part.move_in(block);
   part.begin_kernel();
   co_await header_gather_kernel(part.core(), call);
   co_await part.end_kernel();
-  if (part.is_top()) co_await part.move_out(held.size(), 1);
+  if (part.is_top()) co_await part.move_out(held.size());
 }
 
 }  // namespace
@@ -131,10 +131,10 @@ Task<Outcome> scatter(const Model& model, const Need& need, Team& team, Collecti
     call.input = &part.input(parent, whole.count(), chunks_of(held, whole));
   } else {
     to_relative_order(team, buffers.send, held, root, block);
-    if (with_host && !in_tile) call.input = &part.from_host(whole.window, whole.count(), 1);
+    if (with_host && !in_tile) call.input = &part.from_host(whole.window, whole.count());
   }
   const std::size_t own = edge_window(block, largest);
-  call.shares.push_back({with_host ? &part.to_host(own, 1) : nullptr, block, own});
+  call.shares.push_back({with_host ? &part.to_host(own) : nullptr, block, own});
   for (const int child : part.tree().children(part.node())) {
     const MutableBytes run = subtree_of(part, held, child, block);
     const Chunks chunks{run.size(), edge_window(run.size(), largest)};

@@ -98,19 +98,19 @@ Task<Outcome> reduce_tree(const Model& model, const Operation& operation, const 
                                part.plan().connections[at(part.node() - 1)], chunks.window,
                                chunks_of(data.result(), chunks));
   } else if (streamed) {
-    call.output = &part.to_host(chunks.window, 1);
+    call.output = &part.to_host(chunks.window);
   } else {
     call.output = &open;
   }
   if (streamed) {
-    call.local = &part.from_host(chunks.window, chunks.count(), part.size());
+    call.local = &part.from_host(chunks.window, chunks.count());
   } else if (host_data) {
-    co_await part.move_in(bytes, part.size());
+    co_await part.move_in(bytes);
   }
   part.begin_kernel();
   co_await reduce_kernel(part.core(), call);
   co_await part.end_kernel();
-  if (part.is_top() && !streamed && deliver && host_data) co_await part.move_out(bytes, 1);
+  if (part.is_top() && !streamed && deliver && host_data) co_await part.move_out(bytes);
   if (part.is_top()) team.copy(data.result(), result);
   co_return part.outcome();
 }
@@ -124,11 +124,11 @@ Task<Outcome> multicast(const Model& model, const Need& need, Team& team, int ro
   const bool with_host = model.setup.host_data && !buffer.empty();
   CopyCall call{nullptr, nullptr, chunks, model.setup.copies};
   if (part.is_top()) {
-    if (with_host && !in_tile) call.input = &part.from_host(chunks.window, chunks.count(), 1);
+    if (with_host && !in_tile) call.input = &part.from_host(chunks.window, chunks.count());
     call.output = &part.multicast(*need.multicast, chunks.window, chunks_of(buffer, chunks));
   } else {
     call.input = &part.input(part.rank_of(0), chunks.count(), chunks_of(buffer, chunks));
-    if (with_host) call.output = &part.to_host(chunks.window, part.size() - 1);
+    if (with_host) call.output = &part.to_host(chunks.window);
   }
   part.begin_kernel();
   co_await copy_kernel(part.core(), call);
@@ -188,11 +188,11 @@ Task<Outcome> butterfly(const Model& model, const Operation& operation, const Ne
     data.emplace_back(team, chunks, sum, incoming, partner < team.rank());
     call.data.push_back(&data.back());
   }
-  co_await part.move_in(chunks.bytes, team.size());
+  co_await part.move_in(chunks.bytes);
   part.begin_kernel();
   co_await butterfly_kernel(part.core(), call);
   co_await part.end_kernel();
-  co_await part.move_out(chunks.bytes, team.size());
+  co_await part.move_out(chunks.bytes);
   team.copy(sum, buffers.receive);
   co_return part.outcome();
 }

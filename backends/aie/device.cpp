@@ -45,15 +45,11 @@ Arbiter::Grant serve(const Resources& resources, const DeviceWork& work, Time at
   return resources.occupy(work.own, at, end - begin, work.bytes);
 }
 
-void DeviceJob::start(const DeviceWork& work, Time at, int alike) {
+void DeviceJob::start(const DeviceWork& work, Time at) {
   work_ = work;
   asked_ = at;
   ended_ = false;
-  if (WorldDevices* const world = team_.devices()) return world->schedule(at, *this, 0);
-  work_.shared_time = work_.shared_time * alike;
-  work_.bytes *= static_cast<std::uint64_t>(alike);
-  end_ = serve(team_.hardware()->resources(team_.world_rank(team_.rank())), work_, at).end;
-  ended_ = true;
+  team_.devices()->schedule(at, *this, 0);
 }
 
 std::optional<Arbiter::Grant> Device::serve_in_turn(const Resources& resources, const DeviceWork& work,
@@ -81,7 +77,6 @@ std::optional<Arbiter::Grant> Device::serve_in_turn(const Resources& resources, 
 /// What is not first where the resource gets free asks again behind that moment, when the first one has it.
 std::optional<Arbiter::Grant> Device::serve(const Resources& resources, const DeviceWork& work,
                                             Passage& passage, Time now) {
-  if (resources.is_live()) return aie::serve(resources, work, now);
   const auto grant = serve_in_turn(resources, work, {nullptr, &passage}, now, now);
   if (!grant) passage.again = later(resources[work.own].timeline.free_at(), now + Time::ps(1));
   return grant;
@@ -97,7 +92,7 @@ void DeviceJob::step(Time now, std::uint32_t /*number*/) {
   if (waiter_ != nullptr) std::exchange(waiter_, nullptr).resume();
 }
 
-/// What it has spent before lies before what it computes now: on a core of its own nothing is in the way.
+/// Deferred time is charged first: on a core of its own nothing is in the way.
 bool TeamCore::begin(Time clock, Time duration) {
   const Time before = std::exchange(spent, {});
   least_ = clock + duration;

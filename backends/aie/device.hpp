@@ -73,9 +73,8 @@ class Device {
   std::unordered_map<const Resource*, std::deque<Waiting>> waiting_;  // in the order in which they came
 };
 
-/// Work of one rank for a collective. In a world it waits for its turn among all that use the same resources;
-/// in a live run these are the rank's own, and the shared one is busy for as long as `alike` ranks take that
-/// do the same at once. The object stays where it is from start() until it has ended.
+/// Work of one rank for a collective. It waits for its turn among all that use the same resources. The object
+/// stays where it is from start() until it has ended.
 class DeviceJob final : public WorldDevices::Work {
  public:
   DeviceJob(Device& device, Team& team) : device_(device), team_(team) {}
@@ -83,7 +82,7 @@ class DeviceJob final : public WorldDevices::Work {
   DeviceJob& operator=(const DeviceJob&) = delete;
 
   /// at: not before what the algorithm has awaited last.
-  void start(const DeviceWork& work, Time at, int alike = 1);
+  void start(const DeviceWork& work, Time at);
   [[nodiscard]] bool ended() const { return ended_; }
   /// waiter: goes on when it has ended.
   void wait(std::coroutine_handle<> waiter) { waiter_ = waiter; }
@@ -102,12 +101,12 @@ class DeviceJob final : public WorldDevices::Work {
   std::coroutine_handle<> waiter_;
 };
 
-/// A rank's port, for windows of a collective. alike: ranks that do the same at once.
+/// A rank's port, for windows of a collective.
 class TeamHostPort final : public HostPort {
  public:
-  TeamHostPort(Device& device, Team& team, const DeviceWork& work, int alike)
-      : work_(work), alike_(alike), jobs_{{{device, team}, {device, team}}} {}
-  void start(std::size_t buffer, Time at) override { jobs_[buffer].start(work_, at, alike_); }
+  TeamHostPort(Device& device, Team& team, const DeviceWork& work)
+      : work_(work), jobs_{{{device, team}, {device, team}}} {}
+  void start(std::size_t buffer, Time at) override { jobs_[buffer].start(work_, at); }
 
  protected:
   [[nodiscard]] bool ended(std::size_t buffer) const override { return jobs_[buffer].ended(); }
@@ -116,7 +115,6 @@ class TeamHostPort final : public HostPort {
 
  private:
   DeviceWork work_;
-  int alike_;
   std::array<DeviceJob, 2> jobs_;
 };
 

@@ -77,19 +77,19 @@ class Part {
                           std::move(slices));
     return outputs_.back();
   }
-  /// Own data out of the host's memory. alike: ranks that do so at once.
-  Input& from_host(std::size_t window, std::size_t windows, int alike) {
-    HostPort& port = host_port(true, window, alike);
+  /// Own data out of the host's memory.
+  Input& from_host(std::size_t window, std::size_t windows) {
+    HostPort& port = host_port(true, window);
     sources_.emplace_back(team_.clock, port, setup().host, window, windows);
     return sources_.back();
   }
-  HostSink& to_host(std::size_t window, int alike) {
-    sinks_.emplace_back(team_.clock, host_port(false, window, alike), setup().host);
+  HostSink& to_host(std::size_t window) {
+    sinks_.emplace_back(team_.clock, host_port(false, window), setup().host);
     return sinks_.back();
   }
   /// All at once, between a tile's memory and the host's.
-  Task<void> move_in(std::size_t bytes, int alike) { return move(true, bytes, alike); }
-  Task<void> move_out(std::size_t bytes, int alike) { return move(false, bytes, alike); }
+  Task<void> move_in(std::size_t bytes) { return move(true, bytes); }
+  Task<void> move_out(std::size_t bytes) { return move(false, bytes); }
 
   void begin_kernel() {
     if (is_top()) team_.clock += model_.skew;
@@ -105,13 +105,13 @@ class Part {
   }
 
  private:
-  HostPort& host_port(bool in, std::size_t window, int alike) {
-    ports_.emplace_back(model_.device, team_, host_work(setup().host, in, window, 1), alike);
+  HostPort& host_port(bool in, std::size_t window) {
+    ports_.emplace_back(model_.device, team_, host_work(setup().host, in, window, 1));
     return ports_.back();
   }
-  Task<void> move(bool in, std::size_t bytes, int alike) {
+  Task<void> move(bool in, std::size_t bytes) {
     if (!setup().host_data || bytes == 0) co_return;
-    TeamHostPort port(model_.device, team_, host_work(setup().host, in, bytes, 1), alike);
+    TeamHostPort port(model_.device, team_, host_work(setup().host, in, bytes, 1));
     port.start(0, team_.clock);
     const Time end = co_await port.end(0);
     team_.clock = later(team_.clock, end + setup().host.latency);

@@ -25,6 +25,7 @@ class CcloBackend final : public Backend {
   [[nodiscard]] bool waits_for_receiver(const Transfer& transfer) const override {
     return is_write(transfer) ? transfer.bytes > kBuffered : waits_for_buffers(transfer);
   }
+  [[nodiscard]] MessageFate fate(const Transfer& transfer) override;
   [[nodiscard]] std::span<const ResourceDescription> resources() const override { return kEngineResources; }
   void issue(const Transfer& transfer, Passage& passage) override;
   void depart(const Transfer& transfer, Passage& passage, const Resources& sender) override;
@@ -45,7 +46,7 @@ class CcloBackend final : public Backend {
 
   [[nodiscard]] WireCounters wire() const override { return wire_; }
 
-  [[nodiscard]] std::string_view failure(const Stamp& stamp) const override;
+  [[nodiscard]] std::string_view failure(std::uint8_t reason) const override;
 
  private:
   static constexpr std::uint64_t kCollectivePackets = std::uint64_t{1} << 63;

@@ -82,10 +82,9 @@ std::string_view CcloBackend::objection_to_call(const Operation& operation) cons
                : "the arithmetic unit has SUM and MAX of fp32, fp64, int32 and int64 only";
 }
 
-std::string_view CcloBackend::failure(const Stamp& stamp) const {
-  const std::uint64_t code = stamp.detail & kErrorMask;
-  return code < static_cast<std::uint64_t>(Error::kNumber) ? to_string(static_cast<Error>(code))
-                                                           : to_string(Error::kReceiveTimeout);
+std::string_view CcloBackend::failure(std::uint8_t reason) const {
+  const bool known = reason != 0 && reason < static_cast<std::uint8_t>(Error::kNumber);
+  return to_string(known ? static_cast<Error>(reason) : Error::kReceiveTimeout);
 }
 
 namespace {

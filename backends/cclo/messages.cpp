@@ -180,6 +180,12 @@ Fate CcloBackend::fate_of(const Transfer& transfer, Time epoch) const {
   return {faults_, transfer.source, transfer.destination, std::uint64_t{transfer.number} << 34, epoch};
 }
 
+MessageFate CcloBackend::fate(const Transfer& transfer) {
+  const Error error = is_write(transfer) ? with_faults(transfer, {}).error
+                                         : plans_.eager(transfer.bytes, fate_of(transfer, {})).error;
+  return {error != Error::kNone, static_cast<std::uint8_t>(error)};
+}
+
 MessageRunner::Rendezvous CcloBackend::with_faults(const Transfer& transfer, const Passage& passage) {
   return plans_.runner().rendezvous(transfer.bytes, fate_of(transfer, passage.begin));
 }

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "backends/dpu/parameters.hpp"
-#include "backends/dpu/timing.hpp"
 #include "backends/dpu/world_collectives.hpp"
 #include "simulators/dpu/message.hpp"
 #include "simulators/dpu/population.hpp"
@@ -21,7 +20,9 @@ class DpuBackend final : public Backend {
   [[nodiscard]] bool waits_for_receiver(const Transfer& transfer) const override {
     return static_cast<std::int64_t>(transfer.bytes) > driver_.eager_limit;
   }
-  [[nodiscard]] bool needs_clock() const override { return driver_.platform.failure.kind != Failure::kNone; }
+  [[nodiscard]] MessageFate fate(const Transfer& transfer) override {
+    return {repair_of_message(transfer, {}).gave_up};
+  }
   [[nodiscard]] std::span<const ResourceDescription> resources() const override {
     return node_.descriptions();
   }
@@ -48,7 +49,7 @@ class DpuBackend final : public Backend {
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override;
   void forget(std::uint64_t context) override;
   [[nodiscard]] WireCounters wire() const override;
-  [[nodiscard]] std::string_view failure(const Stamp&) const override {
+  [[nodiscard]] std::string_view failure(std::uint8_t) const override {
     return "a notification was lost more often than the transport repeats it";
   }
 
@@ -66,8 +67,6 @@ class DpuBackend final : public Backend {
 
   /// What takes modelled time, and the data beside it.
   Task<Outcome> serve(const Operation& operation, Team& team, CollectiveBuffers buffers);
-  /// On a live clock, or under a failure, the first rank of the communicator finds out what all of them take.
-  Task<Completion> by_itself(const Operation& operation, Team& team, CollectiveBuffers buffers, Time posted);
   /// Each message has as many numbers in the fault script as it may have attempts.
   [[nodiscard]] Repair repair_of_message(const Transfer& transfer, Time at);
   /// A message goes over PCIe to the service process, and over the network or the DPU's loopback.
@@ -78,7 +77,6 @@ class DpuBackend final : public Backend {
   DriverSpec driver_;
   NodeResources node_;
   MessagePath path_;
-  CollectiveTiming timing_;
   WorldCollectives shared_;
   std::optional<Start> start_;  // once it is asked for
   int ranks_;

@@ -1,6 +1,6 @@
-// Collectives: the host hands over its part, and learns when the service processes are done with it. In a
-// world they work in world_collectives.cpp, on a live clock in timing.cpp; simulators/model/dataflow.cpp
-// moves the bytes. The algorithms of the service processes are in simulators/dpu/plan.cpp and barrier.cpp.
+// Collectives: the host hands over its part, and learns when the service processes are done with it. They
+// work in world_collectives.cpp; simulators/model/dataflow.cpp moves the bytes of a run. The algorithms of
+// the service processes are in simulators/dpu/plan.cpp and barrier.cpp.
 #include <bit>
 
 #include "backends/dpu/backend.hpp"
@@ -36,15 +36,9 @@ Task<Outcome> DpuBackend::serve(const Operation& operation, Team& team, Collecti
     team.clock = team.host_free;
     co_return co_await carry(operation, team, buffers);
   }
-  Completion completion;
-  // Under a failure all arrivals decide what it changes: then an operation has the devices to itself.
-  if (team.devices() != nullptr && platform.failure.kind == Failure::kNone) {
-    WorldCollectives::Part part;
-    shared_.join(part, operation, team, *team.devices(), buffers, posted, fills_a_cache(team));
-    completion = co_await part;
-  } else {
-    completion = co_await by_itself(operation, team, buffers, posted);
-  }
+  WorldCollectives::Part part;
+  shared_.join(part, operation, team, *team.devices(), buffers, posted, fills_a_cache(team));
+  const Completion completion = co_await part;
   team.clock = later(team.host_free, completion.done);
   team.host_begin = team.host_free;
   team.host_work = completion.host_work;
@@ -54,27 +48,6 @@ Task<Outcome> DpuBackend::serve(const Operation& operation, Team& team, Collecti
   span("service process", "collective", later(posted, completion.populated), completion.done, team.operation,
        rank);
   co_return completion.outcome;
-}
-
-Task<Completion> DpuBackend::by_itself(const Operation& operation, Team& team, CollectiveBuffers buffers,
-                                       Time posted) {
-  const std::size_t process =
-      node_.process(placement_of(driver_.platform).global_id(team.world_rank(team.rank())));
-  // In a world this is the operation's own: see collective().
-  TeamHardware* const own = team.devices() == nullptr ? team.hardware() : nullptr;
-  const auto unit = [&]() -> Arbiter& {
-    return own->resources(team.world_rank(team.rank()))[process].timeline;
-  };
-  CollectiveTiming::Exchange exchange;
-  timing_.begin(exchange, operation, team, buffers, posted, own != nullptr ? unit().free_at() : Time(),
-                fills_a_cache(team));
-  Outcome outcome = Outcome::kOk;
-  // A barrier has no bytes: the exchange itself is one.
-  if (operation.kind != OperationKind::kBarrier) outcome = co_await carry(operation, team, buffers);
-  Completion completion = co_await timing_.end(exchange, team);
-  if (outcome != Outcome::kOk) completion.outcome = outcome;
-  if (own != nullptr) unit().merge(completion.process_free);
-  co_return completion;
 }
 
 /// That of all ranks is filled when the service starts: their communicator is the one whose context has no
@@ -87,7 +60,6 @@ bool DpuBackend::fills_a_cache(const Team& team) const {
 
 void DpuBackend::forget(std::uint64_t context) {
   shared_.forget(context);
-  timing_.forget(context);
 }
 
 }  // namespace offramp::dpu

@@ -37,7 +37,6 @@ DpuBackend::DpuBackend(const BackendContext& context)
     : driver_(driver_of(context.settings, context.faults, context.ranks, context.machine)),
       node_(driver_.platform),
       path_(driver_.platform, node_, driver_.emit),
-      timing_(driver_.platform),
       shared_(driver_.platform),
       ranks_(context.ranks),
       spans_(context.spans) {}
@@ -69,7 +68,6 @@ void DpuBackend::record_setup(const Ready& ready, Time issued, std::uint64_t ope
 
 WireCounters DpuBackend::wire() const {
   WireCounters wire = wire_;
-  wire += timing_.wire();
   wire += shared_.wire();
   return wire;
 }

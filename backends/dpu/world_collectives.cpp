@@ -1,8 +1,9 @@
 // Two kinds of work in progress: Shared, a collective of all its ranks, and Filling, the endpoint cache of
 // a communicator that its first collectives wait for. Both schedule their machine's steps with the world
 // (Steps) and end themselves when all ranks have been told and no step is left, which is why step() touches
-// nothing behind its last line. The ranks' parts of one collective find each other by the communicator's
-// context and how many collectives each has begun on it.
+// nothing behind its last line. Alone is a collective under a failure: it runs once all have joined. The
+// ranks' parts of one collective find each other by the communicator's context and how many collectives each
+// has begun on it.
 #include "backends/dpu/world_collectives.hpp"
 
 #include <algorithm>
@@ -139,6 +140,57 @@ class WorldCollectives::Shared final : public Steps, public Offload::Observer {
   std::unique_ptr<Offload> offload_;
 };
 
+class WorldCollectives::Alone final : public WorldDevices::Work {
+ public:
+  Alone(WorldCollectives& parent, const Name& name, WorldDevices& devices, CollectiveRequest request)
+      : parent_(parent),
+        name_(name),
+        devices_(devices),
+        request_(std::move(request)),
+        parts_(request_.members.size()),
+        sizes_(request_.members.size()) {}
+
+  void join(Part& part, int rank, const CollectiveBuffers& buffers, Time posted) {
+    const auto place = static_cast<std::size_t>(rank);
+    parts_[place] = &part;
+    request_.members[place].posted = posted;
+    if (sources_tell_sizes(request_.kind)) sizes_[place] = own_sizes(request_.kind, buffers);
+    if (++joined_ == parts_.size()) run();
+  }
+
+  void step(Time /*at*/, std::uint32_t rank) override {
+    Part& part = *parts_[rank];
+    const MemberResult& member = result_.members[rank];
+    part.completion_.outcome = result_.failed ? Outcome::kFault : Outcome::kOk;
+    part.completion_.done = member.done;
+    part.completion_.host_work = member.host_work;
+    part.ready_ = true;
+    const bool is_last = ++finished_ == parts_.size();
+    if (part.waiter_ != nullptr) std::exchange(part.waiter_, nullptr).resume();
+    if (is_last) parent_.alone_.erase(name_);  // ends this object
+  }
+
+ private:
+  void run() {
+    for (const std::vector<std::int64_t>& own : sizes_)
+      request_.sizes.insert(request_.sizes.end(), own.begin(), own.end());
+    result_ = run_collective(parent_.spec_, request_);
+    parent_.wire_ += result_.wire;
+    for (std::uint32_t rank = 0; rank < parts_.size(); ++rank)
+      devices_.schedule(result_.members[rank].done, *this, rank);
+  }
+
+  WorldCollectives& parent_;
+  const Name name_;
+  WorldDevices& devices_;
+  CollectiveRequest request_;
+  std::vector<Part*> parts_;
+  std::vector<std::vector<std::int64_t>> sizes_;
+  std::size_t joined_ = 0;
+  std::size_t finished_ = 0;
+  CollectiveResult result_;
+};
+
 /// The endpoint cache of a communicator, until all ranks have it. Ranks begin with it at their first
 /// collective; these and later ones wait for it.
 class WorldCollectives::Filling final : public Steps, public Population::Observer {
@@ -195,10 +247,11 @@ WorldCollectives::WorldCollectives(const PlatformSpec& spec)
     : spec_(spec), notifications_(spec.posted_sends) {}
 WorldCollectives::~WorldCollectives() = default;
 
-WorldCollectives::Shared& WorldCollectives::shared(const Name& name, const Operation& operation,
-                                                   const Team& team, WorldDevices& devices,
-                                                   const CollectiveBuffers& buffers) {
-  std::unique_ptr<Shared>& entry = running_[name];
+template <typename Work>
+Work& WorldCollectives::work_on(std::map<Name, std::unique_ptr<Work>>& works, const Name& name,
+                                const Operation& operation, const Team& team, WorldDevices& devices,
+                                const CollectiveBuffers& buffers) {
+  std::unique_ptr<Work>& entry = works[name];
   if (entry != nullptr) return *entry;
   CollectiveRequest request;
   request.kind = operation.kind;
@@ -207,7 +260,7 @@ WorldCollectives::Shared& WorldCollectives::shared(const Name& name, const Opera
   request.sizes = known_sizes(operation.kind, buffers);
   request.sequence = sequence_++;
   request.members = members_of(team);
-  entry = std::make_unique<Shared>(*this, name, devices, std::move(request));
+  entry = std::make_unique<Work>(*this, name, devices, std::move(request));
   return *entry;
 }
 
@@ -215,7 +268,10 @@ void WorldCollectives::join(Part& part, const Operation& operation, const Team& 
                             const CollectiveBuffers& buffers, Time posted, bool fills_a_cache) {
   const std::uint64_t context = team.context();
   const std::uint32_t number = begun_[{context, team.rank()}]++;
-  Shared& own = shared({context, number}, operation, team, devices, buffers);
+  const Name name{context, number};
+  if (spec_.failure.kind != Failure::kNone)
+    return work_on(alone_, name, operation, team, devices, buffers).join(part, team.rank(), buffers, posted);
+  Shared& own = work_on(running_, name, operation, team, devices, buffers);
   own.join(part, team.rank(), buffers);
   if (!fills_a_cache) return own.submit(team.rank(), posted);
   const std::uint64_t filled = team.setup_context();

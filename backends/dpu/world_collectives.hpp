@@ -1,6 +1,7 @@
 // Collectives in a world: service processes work on them with the resources that messages and other
 // collectives use, in the order of modelled time. Ranks join when they issue their part; the work begins with
-// the first of them.
+// the first of them. Where a service process fails, what that changes follows from all arrivals: then the
+// operation has the devices to itself.
 #pragma once
 
 #include <coroutine>
@@ -17,9 +18,8 @@ namespace offramp::dpu {
 /// What a rank learns about its operation.
 struct Completion {
   Outcome outcome = Outcome::kOk;
-  Time populated;  // in a world: the endpoint cache of the communicator, where that was waited for
+  Time populated;  // the endpoint cache of the communicator, where that was waited for
   Time done;
-  Time process_free;
   Time host_work;
 };
 
@@ -60,15 +60,19 @@ class WorldCollectives {
  private:
   class Steps;
   class Shared;
+  class Alone;
   class Filling;
   using Name = std::pair<std::uint64_t, std::uint32_t>;  // communicator, number of the collective on it
 
-  Shared& shared(const Name& name, const Operation& operation, const Team& team, WorldDevices& devices,
-                 const CollectiveBuffers& buffers);
+  /// Of the kind (Shared, Alone) that `works` has. Made when the first rank joins.
+  template <typename Work>
+  Work& work_on(std::map<Name, std::unique_ptr<Work>>& works, const Name& name, const Operation& operation,
+                const Team& team, WorldDevices& devices, const CollectiveBuffers& buffers);
 
   const PlatformSpec& spec_;
   std::map<std::pair<std::uint64_t, int>, std::uint32_t> begun_;  // by communicator and rank
   std::map<Name, std::unique_ptr<Shared>> running_;
+  std::map<Name, std::unique_ptr<Alone>> alone_;               // where a service process fails
   std::map<std::uint64_t, std::unique_ptr<Filling>> filling_;  // by communicator; null: populated
   Notifications notifications_;
   std::uint64_t sequence_ = 0;

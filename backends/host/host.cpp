@@ -173,6 +173,9 @@ class HostBackend final : public Backend {
 
   [[nodiscard]] Time post_receive_cost() const override { return post_; }
 
+  [[nodiscard]] MessageFate fate(const Transfer& transfer) override {
+    return {!is_on_one_node(transfer) && repair_of_message(transfer, {}).gave_up};
+  }
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
     if (team.hardware() == nullptr && moves_little(operation, team.size()))
       return move_data(operation, team, buffers);
@@ -181,7 +184,7 @@ class HostBackend final : public Backend {
 
   [[nodiscard]] WireCounters wire() const override { return wire_; }
 
-  [[nodiscard]] std::string_view failure(const Stamp&) const override {
+  [[nodiscard]] std::string_view failure(std::uint8_t) const override {
     return "a packet was lost more often than the transport repeats it";
   }
 
@@ -270,6 +273,12 @@ class HostBackend final : public Backend {
   /// The transport puts the packets in order again, so that the repair of one holds up all behind it. Returns
   /// by how much.
   Time repair(const Transfer& transfer, Passage& passage, Time leaves) {
+    const Repair repair = repair_of_message(transfer, leaves);
+    passage.failed = passage.failed || repair.gave_up;
+    return repair.time;
+  }
+
+  Repair repair_of_message(const Transfer& transfer, Time leaves) {
     const std::uint64_t link = Link::id(static_cast<std::uint64_t>(transfer.source),
                                         static_cast<std::uint64_t>(transfer.destination));
     const std::uint64_t first = std::uint64_t{transfer.number} << 32;
@@ -280,8 +289,7 @@ class HostBackend final : public Backend {
       all.time += one.time;
       all.gave_up = one.gave_up;
     }
-    passage.failed = passage.failed || all.gave_up;
-    return all.time;
+    return all;
   }
 
   void count_packets(const Transfer& transfer) {

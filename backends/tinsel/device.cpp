@@ -330,11 +330,6 @@ const IdleTimes& Device::idle_detection() {
 }
 
 Time Device::work(Team& team, Time at, Time duration) {
-  if (team.devices() == nullptr)
-    return team.hardware()
-        ->resources(team.world_rank(team.rank()))[SharedUnits::kThreads]
-        .timeline.acquire(at, duration)
-        .end;
   if (threads_.empty()) threads_.resize(static_cast<std::size_t>(configuration_.ranks));
   return threads_[static_cast<std::size_t>(team.world_rank(team.rank()))].acquire(at, duration).end;
 }

@@ -68,7 +68,7 @@ void Multicasts::take_sender(Stream& stream, const Load& load, Time at, const Re
   sends.fragments *= copies;
   sends.flits *= copies;
   stream.worst = shared_.send(sender, stream.plan->root, sends, at, at + sent);
-  if (!sender.is_live()) stream.worst.add(stream.plan->credits.acquire(at, sent), at, sent);
+  stream.worst.add(stream.plan->credits.acquire(at, sent), at, sent);
 }
 
 /// One copy over each link of the tree; on each board the fetcher on which it comes in goes through the key's

@@ -22,10 +22,6 @@ namespace offramp {
 namespace tinsel {
 namespace {
 
-/// Set in the context of a run's collectives: how far they are depends on the run, so their messages do not
-/// count as on their way.
-constexpr std::uint64_t kCollectiveContext = std::uint64_t{1} << 63;
-
 class TinselBackend final : public Backend {
  public:
   explicit TinselBackend(const BackendContext& context)
@@ -50,6 +46,11 @@ class TinselBackend final : public Backend {
 
   [[nodiscard]] bool waits_for_receiver(const Transfer& transfer) const override {
     return transfer.bytes > configuration_.eager_limit;
+  }
+
+  [[nodiscard]] MessageFate fate(const Transfer& transfer) override {
+    const bool asks = transfer.synchronous || waits_for_receiver(transfer);
+    return {(asks && !trip_of(transfer, 0, {}).ok) || !trip_of(transfer, transfer.bytes, {}).ok};
   }
 
   void issue(const Transfer& transfer, Passage& passage) override {
@@ -130,7 +131,7 @@ class TinselBackend final : public Backend {
   [[nodiscard]] WireCounters wire() const override { return device_.wire(); }
   void forget(std::uint64_t context) override { device_.forget(context); }
 
-  [[nodiscard]] std::string_view failure(const Stamp&) const override {
+  [[nodiscard]] std::string_view failure(std::uint8_t) const override {
     return "an inter-board link gave up";
   }
 
@@ -162,15 +163,11 @@ class TinselBackend final : public Backend {
     const Time last = begin + later(trip.first, trip.last);
     SharedUnits::Delay delay =
         shared_.send(sender, configuration_.place(transfer.source), load, begin, begin + trip.sent);
-    // Credits come back from other ranks, and the operations of a live run do not ask in the order of time.
-    const bool shares_windows = !sender.is_live();
-    if (shares_windows)
-      delay.add(device_.wait_for_credits(transfer.source, transfer.destination, load.fragments, begin));
+    delay.add(device_.wait_for_credits(transfer.source, transfer.destination, load.fragments, begin));
     const Time held = delay.last;
     delay.add(shared_.unicast(sender, configuration_.place(transfer.source),
                               configuration_.place(transfer.destination), load, begin, first, last));
-    if (shares_windows)
-      device_.spend_credits(transfer.source, transfer.destination, load.fragments, begin, delay.last);
+    device_.spend_credits(transfer.source, transfer.destination, load.fragments, begin, delay.last);
     // What is within the window does not wait for credits on its way.
     const Time sent = begin + trip.sent + (load.fits_window ? held : delay.last);
     return {sent, first + delay.first, later(last + delay.last, first + delay.first), trip.ok, trip.wire};
@@ -197,7 +194,7 @@ class TinselBackend final : public Backend {
   }
 
   void count_in_flight(const Transfer& transfer, int rank, int change) {
-    if ((transfer.context & kCollectiveContext) != 0 || transfer.source == transfer.destination) return;
+    if (transfer.source == transfer.destination) return;
     in_flight_[static_cast<std::size_t>(rank)] += change;
   }
 

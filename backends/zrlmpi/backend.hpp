@@ -24,6 +24,9 @@ class ZrlmpiBackend final : public Backend {
   [[nodiscard]] bool waits_for_receiver(const Transfer& transfer) const override {
     return transfer.bytes > eager_limit_;
   }
+  [[nodiscard]] MessageFate fate(const Transfer& transfer) override {
+    return {!run(request_for(transfer)).ok};
+  }
   [[nodiscard]] std::span<const ResourceDescription> resources() const override { return kResources; }
   void issue(const Transfer& transfer, Passage& passage) override;
   void depart(const Transfer& transfer, Passage& passage, const Resources&) override;

@@ -91,9 +91,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   const Work work{static_cast<std::size_t>(std::atoll(argv[3])), count};
-  ClusterOptions options;
-  options.timed = false;
-  Cluster cluster(ranks, *backend, options);
+  Cluster cluster(ranks, *backend);
   const std::string stuck = cluster.run([=](ClusterRank& rank) { return run(rank, work); });
   if (!stuck.empty()) {
     std::cerr << stuck;

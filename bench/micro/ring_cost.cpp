@@ -33,11 +33,8 @@ class Way {
  public:
   explicit Way(Page& page) : writer_(page.memory()), reader_(page.memory()) {}
   void send(Bytes payload) {
-    ++header_.envelope.sequence;
-    header_.stamp.first += Time::ns(100);
-    header_.stamp.last += Time::ns(100);
-    ++header_.envelope.number;
-    while (!writer_.write(header_.encoded(false), payload, 0)) continue;
+    ++envelope_.sequence;
+    while (!writer_.write(envelope_.encoded(), payload, 0)) continue;
   }
   void receive(MutableBytes into) {
     RingReader::Message message;
@@ -47,7 +44,7 @@ class Way {
   }
 
  private:
-  Header header_;
+  Envelope envelope_;
   RingWriter writer_;
   RingReader reader_;
 };

@@ -18,9 +18,8 @@ const char* offramp_version(void);
 /* The name of the backend that carries this run; "off" when none does. Valid until MPI_Finalize. */
 const char* offramp_backend(void);
 
-/* The calling rank's live clock: an estimate of its position in modelled time, in picoseconds. -1 when no
- * backend is on, or when the run has no live clock: set live_clock = true (OFFRAMP_LIVE_CLOCK). With
- * clock = "model" and with faults there is one anyhow. */
+/* Always -1: a run knows no modelled time, which is computed at MPI_Finalize. Programs that read MPI_Wtime
+ * get modelled time in it with clock = "settled". */
 int64_t offramp_modelled_time_ps(void);
 
 #ifdef __cplusplus

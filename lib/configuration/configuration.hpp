@@ -22,11 +22,10 @@
 
 namespace offramp {
 
-/// What MPI_Wtime returns: the machine's time, the estimate of modelled time while the program runs, or what
-/// a world has computed of an earlier run of the program.
-enum class Clock : std::uint8_t { kWall, kModel, kSettled };
+/// What MPI_Wtime returns: the machine's time, or what a world has computed of an earlier run of the program.
+enum class Clock : std::uint8_t { kWall, kSettled };
 constexpr std::string_view to_string(Clock clock) {
-  return clock == Clock::kModel ? "model" : clock == Clock::kSettled ? "settled" : "wall";
+  return clock == Clock::kSettled ? "settled" : "wall";
 }
 
 /// What the program did between questions that found nothing (recording::Gaps): it computed, it waited, or
@@ -98,7 +97,6 @@ struct Configuration {
   std::string backend = "host";       // a name in the registry, or "off"
   std::vector<std::string> compared;  // for which the run is settled too; see settled_backends()
   Clock clock = Clock::kWall;
-  bool live_clock = false;  // for offramp_modelled_time_ps() and MPI_T; see needs_live_clock()
   Compute compute;
   Reductions reductions = Reductions::kHardware;
   std::vector<Route> routes;

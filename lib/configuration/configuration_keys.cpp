@@ -132,10 +132,9 @@ bool set_flag(bool& where, const RawValue& value) {
 }
 
 bool set_clock(Clock& where, const RawValue& value) {
-  for (const Clock clock : {Clock::kWall, Clock::kModel, Clock::kSettled}) {
-    if (value.text == to_string(clock)) return where = clock, true;
-  }
-  return false;
+  const bool settled = value.text == "settled" || value.text == "model";
+  where = settled ? Clock::kSettled : Clock::kWall;
+  return settled || value.text == "wall";
 }
 
 bool set_compute(Compute& where, const RawValue& value) {
@@ -247,9 +246,9 @@ constexpr Row kRows[] = {
       "other hardware over which the run is simulated at its end; the host is always among them"},
      [](Target& t, const RawValue& v) { return set_compared(t.all.compared, v, t.registry); },
      [](const Configuration& c) { return fmt::format("{}", fmt::join(c.settled_backends(), ",")); }},
-    {{"clock", "OFFRAMP_CLOCK", "wall", true, "wall, model, settled",
-      "what MPI_Wtime returns: the machine's time, an estimate of modelled time, or modelled time as an "
-      "earlier run of the program has it"},
+    {{"clock", "OFFRAMP_CLOCK", "wall", true, "wall, settled, model",
+      "what MPI_Wtime returns: the machine's time, or modelled time as an earlier run of the program has it; "
+      "model is another name for settled"},
      [](Target& t, const RawValue& v) { return set_clock(t.all.clock, v); },
      text_of<&Configuration::clock>},
     {{"times", "OFFRAMP_TIMES", "", true, kAPath,
@@ -258,11 +257,6 @@ constexpr Row kRows[] = {
      [](Target& t, const RawValue& v) { return set_text(t.all.times, v); },
      // Every rank reads its part.
      [](const Configuration& c) { return plain(c.times.empty()); }},
-    {{"live_clock", "OFFRAMP_LIVE_CLOCK", "false", false, "true, false",
-      "estimate modelled time while the program runs, for offramp_modelled_time_ps() and MPI_T; slows it "
-      "down. On by itself with clock = model and with faults"},
-     [](Target& t, const RawValue& v) { return set_flag(t.all.live_clock, v); },
-     text_of<&Configuration::live_clock>},
     {{"compute", "OFFRAMP_COMPUTE", "none", true, "none, measured, a factor above 0",
       "how CPU time between MPI calls moves the modelled clock"},
      [](Target& t, const RawValue& v) { return set_compute(t.all.compute, v); },

@@ -1,14 +1,10 @@
 // A collective is a Team in a coroutine of the backend's (class Run) on this engine's messages. It may end
-// while start() is still in begin(): ended() and started_ see to it that complete() runs once, after
-// begin() has all that it needs. Meetings of other calls are the same thing with an algorithm of their own.
-// What a fault in one message means for the others is the algorithm's to say: it goes on, so that no peer
-// waits for ever, and failed_ travels with what it sends.
+// while start() still runs: ended() and started_ see to it that complete() runs once, when start() has all
+// that it needs. A message that fails does not end the algorithm, so that no peer waits for ever; failed_
+// travels with what the rank sends after it.
 #include "lib/engine/collective.hpp"
 
 #include <utility>
-
-#include "offramp/kernel/operation_id.hpp"
-#include "simulators/model/meeting.hpp"
 
 namespace offramp {
 class Collective::Run final : public Team, public detail::Pooled {
@@ -19,20 +15,12 @@ class Collective::Run final : public Team, public detail::Pooled {
         lane_(parent.engine_.lane()),
         backend_(backend),
         tag_(tag),
-        reducer_(reducer),
-        clock_(parent.engine_.clock()),
-        fork_(clock_ != nullptr ? clock_->fork(backend) : nullptr) {
-    if (clock_ != nullptr) clock = clock_->now;
-  }
+        reducer_(reducer) {}
 
   void start(const Operation& question, const CollectiveBuffers& buffers) {
     kind_ = question.kind;
     faults_ = parent_.engine_.faults();
-    start(lane_.backend(backend_).collective(question, *this, buffers));
-    if (clock_ != nullptr) clock_->reach(host_free);
-  }
-  void start(Task<Outcome> task) {
-    task_ = std::move(task);
+    task_ = lane_.backend(backend_).collective(question, *this, buffers);
     task_.start([](void* self) { static_cast<Run*>(self)->parent_.ended(); }, this);
   }
 
@@ -49,17 +37,6 @@ class Collective::Run final : public Team, public detail::Pooled {
   [[nodiscard]] std::uint64_t context() const override { return parent_.context_.id(); }
   [[nodiscard]] std::uint64_t setup_context() const override { return parent_.context_.setup_id; }
 
-  void observe() {
-    if (clock_ == nullptr) return;
-    const Time delay = fork_->join();
-    const Time begin = later(clock_->now, host_begin);
-    const Time work = host_time(begin);
-    clock_->reach(clock + delay);
-    if (work > Time()) clock_->reach(begin + work);
-  }
-
-  TeamHardware* hardware() override { return fork_.get(); }
-
   MutableBytes scratch(std::size_t bytes) override { return {scratch_.take(bytes), bytes}; }
 
  protected:
@@ -67,23 +44,21 @@ class Collective::Run final : public Team, public detail::Pooled {
     if (reducer_ != nullptr) reducer_->combine(in, inout);
   }
 
-  Handle start_send(int peer, Bytes data, const Stamp* stamp) override {
+  Handle start_send(int peer, Bytes data, const Stamp* /*stamp*/) override {
     TeamMessage* message = parent_.engine_.team_messages().take();
     message->sending = true;
     message->send.owner = message;
     message->send.on_complete = [](SendRecord& r) { static_cast<TeamMessage*>(r.owner)->resume(); };
-    const SendArguments arguments{parent_.context_,   peer,        tag_,   data,
-                                  ElementType::kByte, synchronous, signals};
-    parent_.engine_.send(message->send, arguments, position(), stamp);
+    parent_.engine_.send(message->send, {parent_.context_, peer, tag_, data}, {backend_, failed_});
     return message;
   }
 
-  Handle start_receive(int peer, MutableBytes data, bool token) override {
+  Handle start_receive(int peer, MutableBytes data, bool /*token*/) override {
     TeamMessage* message = parent_.engine_.team_messages().take();
     message->sending = false;
     message->receive.owner = message;
     message->receive.on_complete = [](ReceiveRecord& r) { static_cast<TeamMessage*>(r.owner)->resume(); };
-    parent_.engine_.receive(message->receive, parent_.context_, peer, tag_, data, position(), token);
+    parent_.engine_.receive(message->receive, parent_.context_, peer, tag_, data);
     return message;
   }
 
@@ -96,37 +71,22 @@ class Collective::Run final : public Team, public detail::Pooled {
   Outcome finish(Handle handle) override {
     auto* message = static_cast<TeamMessage*>(handle);
     const Outcome outcome = message->sending ? message->send.outcome : message->receive.outcome;
-    message->sending ? parent_.engine_.observe(message->send, position())
-                     : parent_.engine_.observe(message->receive, position());
     failed_ = failed_ || outcome == Outcome::kFault;
     parent_.engine_.team_messages().give_back(message);
     return outcome;
   }
 
-  Arrival take(Handle handle) override {
-    auto* message = static_cast<TeamMessage*>(handle);
-    Arrival arrival;
-    arrival.outcome = message->sending ? message->send.outcome : message->receive.outcome;
-    if (clock_ != nullptr)
-      arrival.stamp = message->sending ? message->send.header.stamp : message->receive.header.stamp;
-    failed_ = failed_ || arrival.outcome == Outcome::kFault || arrival.stamp.failed();
-    parent_.engine_.team_messages().give_back(message);
-    return arrival;
-  }
+  Arrival take(Handle handle) override { return {finish(handle), {}}; }
 
  private:
-  TeamPosition position() { return {{backend_, &clock, fork_.get()}, failed_}; }
-
   Collective& parent_;
   Lane& lane_;
   std::uint8_t backend_;
   int tag_;
   Reducer* reducer_;
-  ModelClock* clock_;
-  std::unique_ptr<ModelClock::Fork> fork_;
   OperationKind kind_ = OperationKind::kBarrier;
   std::uint64_t faults_ = 0;  // of the engine, when this began
-  bool failed_ = false;       // a message has: the algorithm goes on, and whoever it sends to gets to know
+  bool failed_ = false;       // a message failed: later sends say so
   Task<Outcome> task_;
   detail::PooledMemory scratch_;
 };
@@ -134,55 +94,31 @@ class Collective::Run final : public Team, public detail::Pooled {
 Collective::Collective(Engine& engine, Context& context) : engine_(engine), context_(context) {}
 Collective::~Collective() = default;
 
-/// begin(tag) makes the run and starts it.
-template <typename Begin>
-void Collective::begin(std::uint32_t number, Begin begin) {
-  Engine::retain(context_);
-  begin(collective_tag(number));
-  started_ = true;
-  if (ended_) complete();
-}
-
 void Collective::start(const Operation& operation, const CollectiveBuffers& buffers, Reducer* reducer) {
   has_result_ = reducer != nullptr || !reduces(operation.kind);
   if (engine_.certificate() != nullptr) certify(operation, buffers);
-  begin(context_.collective_number++, [&](int tag) {
-    Lane& lane = engine_.lane();
-    const Lane::Choice choice = lane.choose(operation);
-    CallCounter& counter = lane.counters.calls[engine_.function()];
-    lane.count(counter, choice);
-    counter.bytes += operation.bytes;
-    for (const Bytes block : buffers.send_blocks) counter.bytes += block.size();
-    if (!has_result_ && !is_timed()) return ended();
+  Engine::retain(context_);
+  const int tag = collective_tag(context_.collective_number++);
+  Lane& lane = engine_.lane();
+  const Lane::Choice choice = lane.choose(operation);
+  CallCounter& counter = lane.counters.calls[engine_.function()];
+  lane.count(counter, choice);
+  counter.bytes += operation.bytes;
+  for (const Bytes block : buffers.send_blocks) counter.bytes += block.size();
+  if (has_result_) {
     run_ = std::make_unique<Run>(*this, choice.backend, tag, reducer);
     run_->start(operation, buffers);
-  });
-}
-
-void Collective::meet() {
-  begin(context_.collective_number++, [this](int tag) {
-    if (!is_timed()) return ended();
-    run_ = std::make_unique<Run>(*this, Lane::kHost, tag, nullptr);
-    run_->start(meet_everyone(*run_));
-  });
-}
-
-void Collective::meet(std::vector<int> to, std::vector<int> from) {
-  meet(context_.collective_number++, std::move(to), std::move(from));
-}
-
-void Collective::meet(std::uint32_t subject, std::vector<int> to, std::vector<int> from) {
-  begin(subject, [&](int tag) {
-    if (!is_timed()) return ended();
-    run_ = std::make_unique<Run>(*this, Lane::kHost, tag, nullptr);
-    run_->start(meet_neighbours(*run_, to, from));
-  });
+  } else {
+    ended();
+  }
+  started_ = true;
+  if (ended_) complete();
 }
 
 void Collective::ended() {
   if (run_ != nullptr) outcome_ = run_->outcome();
   ended_ = true;
-  if (started_) complete();  // otherwise it has not returned to begin(), which completes it
+  if (started_) complete();  // otherwise start() does
 }
 
 void Collective::complete() {
@@ -193,7 +129,6 @@ void Collective::complete() {
 
 void Collective::observe() {
   if (std::exchange(observed_, true)) return;
-  if (run_ != nullptr) run_->observe();
   if (engine_.certificate() != nullptr) engine_.certificate()->note_data(digest_);
 }
 

@@ -54,9 +54,7 @@ void Context::withdraw(ReceiveRecord& receive) {
 }
 
 UnexpectedMessage* Context::find_unexpected(int source, int tag) {
-  const auto wanted = [tag](const UnexpectedMessage& m) {
-    return tag == kAnyTag || m.header.envelope.tag == tag;
-  };
+  const auto wanted = [tag](const UnexpectedMessage& m) { return tag == kAnyTag || m.envelope.tag == tag; };
   if (index_.in_use() && tag != kAnyTag) return find_indexed(source, tag);
   if (source == kAnySource) {
     for (UnexpectedMessage* m = arrivals_.front(); m != nullptr; m = m->by_arrival.next) {
@@ -76,7 +74,7 @@ UnexpectedMessage* Context::find_indexed(int source, int tag) {
   peers_.for_each([&](ContextPeer& peer) {
     const UnexpectedMessage* some = peer.unexpected.front();
     if (some == nullptr) return;
-    UnexpectedMessage* found = index_.find(some->header.envelope.source, tag);
+    UnexpectedMessage* found = index_.find(some->envelope.source, tag);
     if (found != nullptr && (first == nullptr || found->arrival < first->arrival)) first = found;
   });
   return first;
@@ -84,7 +82,7 @@ UnexpectedMessage* Context::find_indexed(int source, int tag) {
 
 void Context::add_unexpected(std::unique_ptr<UnexpectedMessage> message) {
   UnexpectedMessage& owned = *message.release();  // NOLINT: the queues own it; take_unexpected gives it back
-  peer(owned.header.envelope.source).unexpected.push_back(owned);
+  peer(owned.envelope.source).unexpected.push_back(owned);
   arrivals_.push_back(owned);
   owned.arrival = arrived_++;
   ++unexpected_count_;
@@ -97,7 +95,7 @@ void Context::add_unexpected(std::unique_ptr<UnexpectedMessage> message) {
 
 std::unique_ptr<UnexpectedMessage> Context::remove_unexpected(UnexpectedMessage& message) {
   if (index_.in_use()) index_.remove(message);
-  peer(message.header.envelope.source).unexpected.remove(message);
+  peer(message.envelope.source).unexpected.remove(message);
   arrivals_.remove(message);
   if (--unexpected_count_ == 0 && index_.in_use()) index_.clear();
   return std::unique_ptr<UnexpectedMessage>(&message);
@@ -118,12 +116,12 @@ std::vector<std::unique_ptr<UnexpectedMessage>> Context::remove_strangers() {
   index_.clear();  // these need not be the oldest of their kind; the next arrival makes a new one
   for (UnexpectedMessage* m = arrivals_.front(); m != nullptr;) {
     UnexpectedMessage& message = *std::exchange(m, m->by_arrival.next);
-    if (!is_member(message.header.envelope)) removed.push_back(remove_unexpected(message));
+    if (!is_member(message.envelope)) removed.push_back(remove_unexpected(message));
   }
   peers_.for_each([&](ContextPeer& peer) {
     for (auto next = peer.early.begin(); next != peer.early.end();) {
       const auto early = next++;
-      if (is_member(early->second->header.envelope)) continue;
+      if (is_member(early->second->envelope)) continue;
       removed.push_back(std::move(early->second));
       peer.early.erase(early);
     }

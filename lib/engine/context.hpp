@@ -18,9 +18,8 @@ namespace offramp {
 
 using PostedQueue = IntrusiveList<ReceiveRecord, &ReceiveRecord::link>;
 
-/// What routes and backends said to the program's last message to a peer, in a run without a live clock:
-/// programs repeat their messages, and the same question has the same answer. A decline is asked for again,
-/// and counted.
+/// What routes and backends said to the program's last message to a peer, because programs repeat their
+/// messages, and the same question has the same answer. A decline is asked for again, and counted.
 struct SendAnswer {
   std::size_t bytes = 0;
   int tag = -1;  // of none yet

@@ -77,7 +77,7 @@ struct OperationTimes {
 
 struct Counters {
   std::vector<CallCounter> calls;  // by function number, which the MPI face defines
-  OperationTimes times;            // none on a live clock
+  OperationTimes times;            // of a replay
   std::map<std::pair<OperationKind, std::string>, std::uint64_t> declines;
   std::array<std::uint64_t, static_cast<std::size_t>(Dependence::kCount)> dependences{};
   std::uint64_t given_up = 0;  // messages and collectives whose faults the protocol could not repair

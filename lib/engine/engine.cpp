@@ -30,14 +30,14 @@ constexpr std::size_t kMostUnattached = 1 << 16;
 
 }  // namespace
 
-Engine::Engine(Fabric& fabric, std::unique_ptr<Lane> lane, std::unique_ptr<ModelClock> clock)
+Engine::Engine(Fabric& fabric, std::unique_ptr<Lane> lane)
     : fabric_(fabric),
       rank_(fabric.rank()),
       ranks_(fabric.ranks()),
       lane_(std::move(lane)),
-      clock_(std::move(clock)),
+      numbers_(lane_->faulty ? lane_->members().size() : 0),
       window_(fabric.ranks()) {
-  static_assert(sizeof(Header) <= Fabric::kMaxHeader);
+  static_assert(sizeof(Envelope) <= Fabric::kMaxHeader);
 }
 
 Engine::~Engine() {
@@ -121,7 +121,7 @@ void Engine::abandon(std::unique_ptr<UnexpectedMessage> message) {
   record.function = function_;
   record.site = site_;
   record.received = 0;
-  record.header.envelope.source = source;
+  record.envelope.source = source;
   ++context.pending;
 }
 
@@ -133,24 +133,15 @@ void Engine::post(ReceiveRecord& record) {
 
 void Engine::receive(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer) {
   prepare(record, context, source, tag, buffer);
-  if (clock_ != nullptr) record.posted = clock_->post(clock_->own_position(lane_->primary_index()));
-  post(record);
-}
-
-void Engine::receive(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer,
-                     const TeamPosition& team, bool token) {
-  prepare(record, context, source, tag, buffer);
-  if (clock_ != nullptr) record.posted = token ? *team.time : clock_->post(team);
   post(record);
 }
 
 void Engine::receive_claimed(ReceiveRecord& record, std::unique_ptr<UnexpectedMessage> message,
                              MutableBytes buffer) {
-  const Envelope& e = message->header.envelope;
+  const Envelope& e = message->envelope;
   prepare(record, *message->context, e.source, e.tag, buffer);
   record.claimed = true;
   --message->context->pending;  // that of the claim
-  if (clock_ != nullptr) record.posted = clock_->now;
   take_message(record, std::move(message));
 }
 
@@ -163,9 +154,9 @@ bool Engine::cancel(ReceiveRecord& record) {
 }
 
 namespace {
-/// What its sender asked the routes about.
+/// The operation as the sender routed it.
 Operation operation_in(const ReceiveRecord& record) {
-  const Envelope& e = record.header.envelope;
+  const Envelope& e = record.envelope;
   Operation operation;
   operation.element = e.element;
   operation.bytes = e.bytes;
@@ -177,8 +168,7 @@ Operation operation_in(const ReceiveRecord& record) {
 void Engine::observe(ReceiveRecord& record) {
   if (std::exchange(record.observed, true) || record.outcome == Outcome::kCancelled) return;
   Lane& lane = *lane_;
-  const std::uint8_t backend = record.header.envelope.backend;
-  if (clock_ != nullptr) settle(record, clock_->own_position(backend));
+  const std::uint8_t backend = record.envelope.backend;
   const bool declined = backend == Lane::kHost && lane.route_of(operation_in(record)) != Lane::kHost;
   CallCounter& counter = lane.counters.calls[record.function];
   lane.count(counter, {backend, declined});
@@ -186,40 +176,22 @@ void Engine::observe(ReceiveRecord& record) {
   if (certificate_ != nullptr) certificate_->note_data(record.digest);
 }
 
-void Engine::observe(ReceiveRecord& record, const TeamPosition& team) {
-  if (std::exchange(record.observed, true) || record.outcome == Outcome::kCancelled) return;
-  if (clock_ != nullptr) settle(record, team);
-}
-
-void Engine::settle(const ReceiveRecord& record, const ModelClock::Position& at) {
-  clock_->received(transfer_of(record.header, rank()), record.header.stamp, record.posted, at);
-}
-
-[[gnu::always_inline]] inline void Engine::match(ReceiveRecord& record, const Header& header) {
-  record.header = header;
-  record.received = std::min<std::size_t>(header.envelope.bytes, record.buffer.size());
-  if (header.envelope.bytes > record.buffer.size()) record.outcome = Outcome::kTruncated;
-  if (header.failed()) record.outcome = Outcome::kFault;
+[[gnu::always_inline]] inline void Engine::match(ReceiveRecord& record, const Envelope& e) {
+  record.envelope = e;
+  record.received = std::min<std::size_t>(e.bytes, record.buffer.size());
+  if (e.bytes > record.buffer.size()) record.outcome = Outcome::kTruncated;
+  if (e.failed()) record.outcome = Outcome::kFault;
   if (record.source == kAnySource && record.context->size() > 2)
     count_arrival_order_dependence(Dependence::kUnnamedSource,
                                    {record.site, record.context->id(), record.function});
-  if ((header.envelope.flags & kWantsReply) != 0) send_reply(record);
+  if ((e.flags & kWantsReply) != 0) send_reply(record);
 }
 
 void Engine::send_reply(ReceiveRecord& record) {
-  Notice& reply = notice_for(record.header, EnvelopeKind::kReply);
-  if (Header& at = reply.header; clock_ != nullptr && at.handshake()) {
-    at.stamp =
-        clock_->match(at.envelope.backend, transfer_of(record.header, rank()), at.stamp, record.posted);
-    if (at.stamp.failed()) {
-      ++lane_->counters.given_up;
-      record.outcome = Outcome::kFault;
-    }
-  }
-  dispatch(reply, static_cast<int>(record.header.envelope.source_world));
+  dispatch(notice_for(record.envelope, EnvelopeKind::kReply), static_cast<int>(record.envelope.source_world));
 }
 
-Notice& Engine::notice_for(const Header& header, EnvelopeKind kind) {
+Notice& Engine::notice_for(const Envelope& e, EnvelopeKind kind) {
   if (free_notices_.empty()) {
     notices_.push_back(std::make_unique<Notice>());
     free_notices_.push_back(notices_.back().get());
@@ -227,9 +199,9 @@ Notice& Engine::notice_for(const Header& header, EnvelopeKind kind) {
   Notice& notice = *free_notices_.back();
   free_notices_.pop_back();
   notice.engine = this;
-  notice.header = header;
-  notice.header.envelope.kind = kind;
-  notice.header.envelope.source_world = static_cast<std::uint32_t>(rank());
+  notice.envelope = e;
+  notice.envelope.kind = kind;
+  notice.envelope.source_world = static_cast<std::uint32_t>(rank());
   return notice;
 }
 
@@ -238,7 +210,7 @@ void Engine::dispatch(Notice& notice, int to) {
     auto& self = static_cast<Notice&>(waiter);
     self.engine->free_notices_.push_back(&self);
   };
-  if (fabric_.send(to, notice.header.encoded(clock_ != nullptr), {}, notice) != Fabric::State::kPending)
+  if (fabric_.send(to, notice.envelope.encoded(), {}, notice) != Fabric::State::kPending)
     free_notices_.push_back(&notice);
 }
 
@@ -255,7 +227,7 @@ void Engine::fail(ReceiveRecord& record) {
 }
 
 void Engine::take_remote(ReceiveRecord& record, void* remote) {
-  const std::size_t bytes = record.header.envelope.bytes;
+  const std::size_t bytes = record.envelope.bytes;
   std::byte* into = record.buffer.data();
   if (bytes > record.buffer.size()) {
     record.landing = std::make_unique<std::byte[]>(bytes);
@@ -271,7 +243,7 @@ void Engine::take_remote(ReceiveRecord& record, void* remote) {
 }
 
 void Engine::take_message(ReceiveRecord& record, std::unique_ptr<UnexpectedMessage> message) {
-  match(record, message->header);
+  match(record, message->envelope);
   if (message->fetching) {
     message->receiver = &record;
     (void)message.release();  // comes back when the fetch ends
@@ -294,14 +266,13 @@ void Engine::take_message(ReceiveRecord& record, std::unique_ptr<UnexpectedMessa
 // --- arrivals ---
 
 void Engine::deliver(const Fabric::Inbound& inbound) {
-  const std::optional<Header> header =
-      decode(inbound.header, inbound.size,
-             {static_cast<std::uint32_t>(ranks()), lane_->members().size(), clock_ != nullptr});
-  if (!header) return reject(inbound);
-  const Envelope& e = header->envelope;
+  const std::optional<Envelope> envelope =
+      decode(inbound.header, inbound.size, {static_cast<std::uint32_t>(ranks()), lane_->members().size()});
+  if (!envelope) return reject(inbound);
+  const Envelope& e = *envelope;
   if (e.kind != EnvelopeKind::kMessage) {
     if (inbound.remote != nullptr) fabric_.drop(inbound.remote);  // a payload of nothing, but somebody's
-    return e.kind == EnvelopeKind::kReply ? on_reply(*header) : on_window(*header);
+    return e.kind == EnvelopeKind::kReply ? on_reply(e) : on_window(e);
   }
 
   // Nothing that stays at its sender is empty; from here on a payload there is as long as its envelope says.
@@ -309,7 +280,7 @@ void Engine::deliver(const Fabric::Inbound& inbound) {
 
   Context* known = find_context(e.context);
   if (known == nullptr && retired_.contains(e.context))
-    return discard(*header, inbound);  // sent, never received, freed
+    return discard(e, inbound);  // sent, never received, freed
   if (known != nullptr ? known->attached() && !known->is_member(e) : unattached_ == kMostUnattached)
     return reject(inbound);
   if (known == nullptr) ++unattached_;
@@ -321,17 +292,17 @@ void Engine::deliver(const Fabric::Inbound& inbound) {
   if (ahead < 0 || ahead > kFarthestAhead || (ahead > 0 && peer.early.contains(e.sequence))) {
     reject(inbound);
   } else if (ahead > 0) {
-    peer.early.emplace(e.sequence, hold(context, *header, inbound));
+    peer.early.emplace(e.sequence, hold(context, e, inbound));
   } else {
     ++peer.receive_sequence;
-    accept(context, peer, *header, inbound);
+    accept(context, peer, e, inbound);
     if (!peer.early.empty()) accept_early(context, peer);
   }
   release(context);
 }
 
-void Engine::discard(const Header& header, const Fabric::Inbound& inbound) {
-  leave_window(header);
+void Engine::discard(const Envelope& e, const Fabric::Inbound& inbound) {
+  leave_window(e);
   if (inbound.remote != nullptr) fabric_.drop(inbound.remote);
 }
 
@@ -340,12 +311,12 @@ void Engine::reject(const Fabric::Inbound& inbound) {
   if (inbound.remote != nullptr) fabric_.drop(inbound.remote);
 }
 
-[[gnu::always_inline]] inline void Engine::accept(Context& context, ContextPeer& peer, const Header& header,
+[[gnu::always_inline]] inline void Engine::accept(Context& context, ContextPeer& peer, const Envelope& e,
                                                   const Fabric::Inbound& inbound) {
-  ReceiveRecord* record = context.take_posted(peer, header.envelope);
-  if (record == nullptr) return context.add_unexpected(hold(context, header, inbound));
-  leave_window(header);
-  match(*record, header);
+  ReceiveRecord* record = context.take_posted(peer, e);
+  if (record == nullptr) return context.add_unexpected(hold(context, e, inbound));
+  leave_window(e);
+  match(*record, e);
   if (inbound.remote != nullptr) return take_remote(*record, inbound.remote);
   take_data(*record, inbound.size > 0 ? inbound.data : nullptr);
 }
@@ -357,7 +328,7 @@ void Engine::accept_early(Context& context, ContextPeer& peer) {
     std::unique_ptr<UnexpectedMessage> message = std::move(next->second);
     peer.early.erase(next);
     ++peer.receive_sequence;
-    if (ReceiveRecord* record = context.take_posted(peer, message->header.envelope)) {
+    if (ReceiveRecord* record = context.take_posted(peer, message->envelope)) {
       take_message(*record, std::move(message));
     } else {
       context.add_unexpected(std::move(message));
@@ -365,15 +336,14 @@ void Engine::accept_early(Context& context, ContextPeer& peer) {
   }
 }
 
-std::unique_ptr<UnexpectedMessage> Engine::hold(Context& context, const Header& header,
+std::unique_ptr<UnexpectedMessage> Engine::hold(Context& context, const Envelope& e,
                                                 const Fabric::Inbound& inbound) {
-  const bool fetched =
-      inbound.remote != nullptr && inbound.size <= kBounceLimit && (header.envelope.flags & kStays) == 0;
+  const bool fetched = inbound.remote != nullptr && inbound.size <= kBounceLimit && (e.flags & kStays) == 0;
   const std::size_t room = inbound.remote == nullptr || fetched ? inbound.size : 0;
   std::unique_ptr<UnexpectedMessage> message = make_with_payload<UnexpectedMessage>(room);
   message->engine = this;
   message->context = &context;
-  message->header = header;
+  message->envelope = e;
   message->remote = inbound.remote;
   if (fetched) {
     fetch(*message);
@@ -385,7 +355,7 @@ std::unique_ptr<UnexpectedMessage> Engine::hold(Context& context, const Header& 
 }
 
 void Engine::fetch(UnexpectedMessage& message) {
-  payload_came(message, message.header.envelope.bytes);
+  payload_came(message, message.envelope.bytes);
   message.fetching = true;
   ++message.context->pending;
   message.notify = [](FabricWaiter& waiter, bool ok) {
@@ -400,7 +370,7 @@ void Engine::fetch(UnexpectedMessage& message) {
     engine.release(context);
   };
   void* remote = std::exchange(message.remote, nullptr);
-  const Fabric::State state = fabric_.pull(remote, {message.data, message.header.envelope.bytes}, message);
+  const Fabric::State state = fabric_.pull(remote, {message.data, message.envelope.bytes}, message);
   if (state != Fabric::State::kPending) message.notify(message, state == Fabric::State::kDone);
 }
 

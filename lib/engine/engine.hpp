@@ -1,10 +1,10 @@
-// The engine of one rank: point-to-point over the fabric, routed by the lane, matched by the contexts; with a
-// live clock also priced.
+// The engine of one rank: point-to-point over the fabric, routed by the lane, matched by the contexts.
 //
 // It knows nothing of MPI's handles. Calls come from one thread at a time (the MPI face holds a lock when the
 // program has several). Nothing blocks: whoever waits calls progress() until its record is done.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -14,11 +14,11 @@
 #include "lib/engine/certificate.hpp"
 #include "lib/engine/context.hpp"
 #include "lib/engine/lane.hpp"
-#include "lib/engine/model_clock.hpp"
 #include "lib/engine/payload_window.hpp"
 #include "lib/engine/recent_ids.hpp"
 #include "lib/engine/team_message.hpp"
 #include "lib/fabric/fabric.hpp"
+#include "simulators/model/rank_table.hpp"
 
 namespace offramp {
 
@@ -29,24 +29,22 @@ struct SendArguments {
   Bytes data;
   ElementType element = ElementType::kByte;
   bool synchronous = false;
-  bool signal = false;
 };
 
-/// Where the algorithm of a collective stands.
-struct TeamPosition : ModelClock::Position {
-  bool failed = false;  // what it sends descends from a message that failed, and says so
+/// How the algorithm of a collective sends.
+struct TeamSend {
+  std::uint8_t backend = 0;  // that carries the collective
+  bool failed = false;       // what it sends descends from a message that failed, and says so
 };
 
 class Engine final : public Fabric::Sink {
  public:
-  /// clock: null where data is only moved.
-  Engine(Fabric& fabric, std::unique_ptr<Lane> lane, std::unique_ptr<ModelClock> clock = nullptr);
+  Engine(Fabric& fabric, std::unique_ptr<Lane> lane);
   ~Engine() override;
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int ranks() const { return ranks_; }
   [[nodiscard]] Lane& lane() { return *lane_; }
-  [[nodiscard]] ModelClock* clock() { return clock_.get(); }
 
   /// Operations start on behalf of this function from now on, for the counters. site: the address in the
   /// program to which it returns.
@@ -76,26 +74,22 @@ class Engine final : public Fabric::Sink {
     if (--context.pending == 0 && context.closed) retire_context(context);
   }
 
-  // Operations of the program. A record is started once, completes once (on_complete), and is observed when
-  // the program learns of it. Completion may come before the call returns.
+  // Operations of the program. A record is started once and completes once (on_complete), maybe before the
+  // call returns. A receive is observed when the program learns of it.
   void send(SendRecord& record, const SendArguments& arguments);
   void receive(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer);
   void receive_claimed(ReceiveRecord& record, std::unique_ptr<UnexpectedMessage> message,
                        MutableBytes buffer);
   /// Takes a receive back; false when it is matched already. A cancelled receive completes with kCancelled.
   bool cancel(ReceiveRecord& record);
-  void observe(SendRecord& record);
   void observe(ReceiveRecord& record);
-  /// The send has succeeded and observing it would change nothing, now or later.
-  [[nodiscard]] bool is_over(const SendRecord& record) const;
-
-  // The same for the algorithm of a collective. A token is stamped by the algorithm itself; it costs no clock
-  // anything and is not observed.
-  void send(SendRecord& record, const SendArguments& arguments, const TeamPosition& team, const Stamp* token);
-  void receive(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer,
-               const TeamPosition& team, bool token);
-  void observe(SendRecord& record, const TeamPosition& team);
-  void observe(ReceiveRecord& record, const TeamPosition& team);
+  /// The send has succeeded.
+  [[nodiscard]] static bool is_over(const SendRecord& record) {
+    return record.done && record.outcome == Outcome::kOk;
+  }
+  /// A message of a collective's algorithm. It completes once its data is taken, and is not observed; neither
+  /// is one that the algorithm receives.
+  void send(SendRecord& record, const SendArguments& arguments, const TeamSend& team);
 
   /// A choice that depended on which message came first, or on when the program asked.
   void count_arrival_order_dependence(Dependence kind, const ArrivalPlace& place) {
@@ -152,11 +146,11 @@ class Engine final : public Fabric::Sink {
 
   ContextPeer& prepare(SendRecord& record, const SendArguments& arguments);
   void choose(SendRecord& record, SendAnswer& answer);
-  void depart(SendRecord& record, const ModelClock::Position& at);
+  void meet_fate(SendRecord& record);
   void launch(SendRecord& record);
   /// The destination has no window left for the payload.
   [[nodiscard]] bool stays(const SendRecord& record) {
-    const Envelope& e = record.header.envelope;
+    const Envelope& e = record.envelope;
     return needs_window(e, record.destination_world) && !window_.take(record.destination_world, e.bytes);
   }
   Fabric::State keep(SendRecord& record);
@@ -164,11 +158,11 @@ class Engine final : public Fabric::Sink {
   void prepare(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer);
   void post(ReceiveRecord& record);
 
-  void accept(Context& context, ContextPeer& peer, const Header& header, const Fabric::Inbound& inbound);
+  void accept(Context& context, ContextPeer& peer, const Envelope& e, const Fabric::Inbound& inbound);
   void accept_early(Context& context, ContextPeer& peer);
-  void discard(const Header& header, const Fabric::Inbound& inbound);
+  void discard(const Envelope& e, const Fabric::Inbound& inbound);
   void reject(const Fabric::Inbound& inbound);
-  std::unique_ptr<UnexpectedMessage> hold(Context& context, const Header& header,
+  std::unique_ptr<UnexpectedMessage> hold(Context& context, const Envelope& e,
                                           const Fabric::Inbound& inbound);
   void fetch(UnexpectedMessage& message);
   void payload_came(UnexpectedMessage& message, std::size_t bytes);
@@ -178,32 +172,28 @@ class Engine final : public Fabric::Sink {
     return e.bytes > PayloadWindow::kUncounted && e.bytes <= kBounceLimit && peer != rank() &&
            (e.flags & kStays) == 0;
   }
-  void leave_window(const Header& header) {
-    const auto source = static_cast<int>(header.envelope.source_world);
-    if (needs_window(header.envelope, source) && window_.release(source, header.envelope.bytes))
-      due_.push_back(source);
+  void leave_window(const Envelope& e) {
+    const auto source = static_cast<int>(e.source_world);
+    if (needs_window(e, source) && window_.release(source, e.bytes)) due_.push_back(source);
   }
   int give_back_windows();
-  void on_window(const Header& header);
-  void match(ReceiveRecord& record, const Header& header);
+  void on_window(const Envelope& e);
+  void match(ReceiveRecord& record, const Envelope& e);
   void take_data(ReceiveRecord& record, const std::byte* data);
   void fail(ReceiveRecord& record);
   void take_remote(ReceiveRecord& record, void* remote);
   void take_message(ReceiveRecord& record, std::unique_ptr<UnexpectedMessage> message);
-  Notice& notice_for(const Header& header, EnvelopeKind kind);
+  Notice& notice_for(const Envelope& e, EnvelopeKind kind);
   void dispatch(Notice& notice, int to);
   void send_reply(ReceiveRecord& record);
-  void on_reply(const Header& header);
-  void settle(const SendRecord& record, const ModelClock::Position& at);
-  void settle(const ReceiveRecord& record, const ModelClock::Position& at);
+  void on_reply(const Envelope& e);
   void complete(SendRecord& record);
   void complete(ReceiveRecord& record);
   void take_digest(ReceiveRecord& record) const;
   void note_fault(const SendRecord& record);
   void note_fault(const ReceiveRecord& record);
 
-  [[nodiscard]] static Transfer transfer_of(const Header& header, int destination_world) {
-    const Envelope& e = header.envelope;
+  [[nodiscard]] static Transfer transfer_of(const Envelope& e, int destination_world) {
     Transfer transfer;
     transfer.source = static_cast<int>(e.source_world);
     transfer.destination = destination_world;
@@ -212,8 +202,6 @@ class Engine final : public Fabric::Sink {
     transfer.tag = e.tag;
     transfer.context = e.context;
     transfer.synchronous = (e.flags & kSynchronous) != 0;
-    transfer.signal = (e.flags & kSignal) != 0;
-    transfer.number = e.number;
     return transfer;
   }
   std::uint64_t make_token(SendRecord& record);
@@ -224,7 +212,8 @@ class Engine final : public Fabric::Sink {
   int rank_;
   int ranks_;
   std::unique_ptr<Lane> lane_;
-  std::unique_ptr<ModelClock> clock_;
+  // Where wires have faults: how many messages went to each rank, by backend; of the program, of collectives.
+  std::vector<std::array<RankTable<std::uint32_t>, 2>> numbers_;
   std::uint16_t function_ = 0;
   const void* site_ = nullptr;
   MessagePool team_messages_;

@@ -12,39 +12,35 @@ void Engine::take_digest(ReceiveRecord& record) const {
   record.digest = there ? Certificate::digest(record.buffer.first(record.received)) : 0;
 }
 
-/// The one of the two that says so.
-static const Stamp& failed_stamp(const SendRecord& record) {
-  const Stamp& out = record.header.stamp;
-  return out.failed() ? out : record.reply;
+/// In the hardware's words, where a fault of its wires ended the message; otherwise what ended it here.
+static std::string_view failure_of(const Lane::Member& carrier, const Envelope& e,
+                                   std::string_view otherwise) {
+  return e.failed() ? carrier.backend->failure(static_cast<std::uint8_t>(e.reason)) : otherwise;
 }
 
 void Engine::note_fault(const SendRecord& record) {
-  const Lane::Member& carrier = lane_->members()[record.header.envelope.backend];
-  const Stamp& stamp = failed_stamp(record);
+  const Envelope& e = record.envelope;
+  const Lane::Member& carrier = lane_->members()[e.backend];
   ++faults_;
-  last_fault_ = fmt::format("offramp: rank {}: {} gave up sending {} bytes to rank {}: {}", rank(),
-                            carrier.name, record.header.envelope.bytes, record.destination_world,
-                            stamp.failed() ? carrier.backend->failure(stamp) : "the peer cannot be reached");
+  last_fault_ =
+      fmt::format("offramp: rank {}: {} gave up sending {} bytes to rank {}: {}", rank(), carrier.name,
+                  e.bytes, record.destination_world, failure_of(carrier, e, "the peer cannot be reached"));
 }
 
 void Engine::note_fault(const ReceiveRecord& record) {
-  const Envelope& e = record.header.envelope;
-  const Header& in = record.header;
+  const Envelope& e = record.envelope;
   const Lane::Member& carrier = lane_->members()[e.backend];
   ++faults_;
-  last_fault_ = fmt::format(
-      "offramp: rank {}: {} gave up receiving {} bytes from rank {}: {}", rank(), carrier.name, e.bytes,
-      e.source_world,
-      in.failed() || in.handshake() ? carrier.backend->failure(in.stamp) : "the payload was lost");
+  last_fault_ =
+      fmt::format("offramp: rank {}: {} gave up receiving {} bytes from rank {}: {}", rank(), carrier.name,
+                  e.bytes, e.source_world, failure_of(carrier, e, "the payload was lost"));
 }
 
 void Engine::note_fault(std::uint8_t backend, OperationKind kind) {
   const Lane::Member& carrier = lane_->members()[backend];
-  Stamp failed;
-  failed.detail = Stamp::kFailed;
   ++faults_;
   last_fault_ = fmt::format("offramp: rank {}: {} gave up a {}: {}", rank(), carrier.name, to_string(kind),
-                            carrier.backend->failure(failed));
+                            carrier.backend->failure(0));
 }
 
 }  // namespace offramp

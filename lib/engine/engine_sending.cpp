@@ -1,5 +1,5 @@
-// The engine's sends: out of the program's hands, past the live clock if there is one, onto the fabric; and
-// the replies.
+// The engine's sends: out of the program's hands, past the faults of the modelled wires if there are any,
+// onto the fabric; and the replies.
 #include <utility>
 
 #include "lib/engine/engine.hpp"
@@ -10,11 +10,6 @@ namespace {
 
 // Two words that were written a moment ago, one after the other, are copied one after the other: a copy of
 // both at once would have to wait until they have left the processor.
-void copy_words(const Stamp& from, Stamp& to) {
-  to.first = from.first;
-  to.last = from.last;
-  to.detail = from.detail;
-}
 Bytes copy_words(const Bytes& from) {
   return {from.data(), from.size()};
 }
@@ -25,7 +20,6 @@ Bytes copy_words(const Bytes& from) {
                                                            const SendArguments& arguments) {
   Context& context = arguments.context;
   record.done = false;
-  record.observed = false;
   record.transport_done = false;
   record.outcome = Outcome::kOk;
   record.engine = this;
@@ -34,7 +28,7 @@ Bytes copy_words(const Bytes& from) {
   record.destination = arguments.destination;
   record.destination_world = context.world_rank(arguments.destination);
   record.function = function_;
-  Envelope& e = record.header.envelope;
+  Envelope& e = record.envelope;
   e = Envelope{};
   e.element = arguments.element;
   ContextPeer& peer = context.peer(arguments.destination);
@@ -45,28 +39,31 @@ Bytes copy_words(const Bytes& from) {
   e.bytes = arguments.data.size();
   e.source_world = static_cast<std::uint32_t>(rank());
   if (arguments.synchronous) e.flags |= kWantsReply | kSynchronous;
-  if (arguments.signal) e.flags |= kSignal;
   ++context.pending;
   ++sends_;
   return peer;
 }
 
-/// On the live clock.
-void Engine::depart(SendRecord& record, const ModelClock::Position& at) {
-  record.header.envelope.number = clock_->next_number(at.backend, record.destination_world);
-  const ModelClock::Sent sent = clock_->send(transfer_of(record.header, record.destination_world), at);
-  copy_words(sent.stamp, record.header.stamp);
-  if (sent.waits) record.header.envelope.flags |= kWantsReply | kHandshake;
-  record.complete = sent.complete;
-  record.reply = {};
-  if (!sent.stamp.failed()) return;
+/// Wires have faults: asks what they do to the message. A fault that the protocol repairs costs modelled time
+/// only.
+void Engine::meet_fate(SendRecord& record) {
+  if (record.destination_world == rank()) return;
+  Envelope& e = record.envelope;
+  const bool of_collective = (e.context & kCollectiveContext) != 0;
+  std::uint32_t& number = numbers_[e.backend][of_collective ? 1 : 0][record.destination_world];
+  Transfer transfer = transfer_of(e, record.destination_world);
+  transfer.number = number++ + (of_collective ? kFirstOfCollectives : 0);
+  const MessageFate fate = lane_->backend(e.backend).fate(transfer);
+  if (!fate.failed) return;
   ++lane_->counters.given_up;
+  e.flags |= kFailed;
+  e.reason = fate.reason;
   record.outcome = Outcome::kFault;
 }
 
 [[gnu::always_inline]] inline void Engine::launch(SendRecord& record) {
-  record.reply_done = (record.header.envelope.flags & kWantsReply) == 0;
-  if (!record.reply_done) record.header.envelope.token = make_token(record);
+  record.reply_done = (record.envelope.flags & kWantsReply) == 0;
+  if (!record.reply_done) record.envelope.token = make_token(record);
   record.notify = [](FabricWaiter& waiter, bool ok) {
     auto& self = static_cast<SendRecord&>(waiter);
     self.transport_done = true;
@@ -75,8 +72,7 @@ void Engine::depart(SendRecord& record, const ModelClock::Position& at) {
   };
   const Fabric::State state =
       stays(record) ? keep(record)
-                    : fabric_.send(record.destination_world, record.header.encoded(clock_ != nullptr),
-                                   record.data, record);
+                    : fabric_.send(record.destination_world, record.envelope.encoded(), record.data, record);
   switch (state) {
     case Fabric::State::kPending:
       break;
@@ -93,12 +89,12 @@ void Engine::depart(SendRecord& record, const ModelClock::Position& at) {
 /// The peer is gone: no reply will come.
 void Engine::give_up(SendRecord& record) {
   record.outcome = Outcome::kFault;
-  if (!std::exchange(record.reply_done, true)) give_back_token(record.header.envelope.token);
+  if (!std::exchange(record.reply_done, true)) give_back_token(record.envelope.token);
 }
 
 /// Who carries a message, which is counted, and whether it waits for its receiver.
 void Engine::choose(SendRecord& record, SendAnswer& answer) {
-  Envelope& e = record.header.envelope;
+  Envelope& e = record.envelope;
   Operation operation;
   operation.element = e.element;
   operation.bytes = e.bytes;
@@ -107,8 +103,7 @@ void Engine::choose(SendRecord& record, SendAnswer& answer) {
   const Lane::Choice choice = lane.choose(operation);
   lane.count(lane.counters.calls[function_], choice);
   e.backend = choice.backend;
-  if (clock_ != nullptr) return;
-  Transfer transfer = transfer_of(record.header, record.destination_world);
+  Transfer transfer = transfer_of(e, record.destination_world);
   transfer.synchronous = false;  // the answer is for others, too
   const bool waits =
       record.destination_world != rank() && lane.backend(choice.backend).waits_for_receiver(transfer);
@@ -118,7 +113,7 @@ void Engine::choose(SendRecord& record, SendAnswer& answer) {
 
 void Engine::send(SendRecord& record, const SendArguments& arguments) {
   SendAnswer& answer = prepare(record, arguments).answer;
-  Envelope& e = record.header.envelope;
+  Envelope& e = record.envelope;
   if (answer.bytes == e.bytes && answer.tag == e.tag && answer.element == e.element) {
     lane_->count(lane_->counters.calls[function_], {answer.backend, false});
     e.backend = answer.backend;
@@ -127,51 +122,19 @@ void Engine::send(SendRecord& record, const SendArguments& arguments) {
     choose(record, answer);
   }
   lane_->counters.calls[function_].bytes += e.bytes;
-  if (clock_ != nullptr) depart(record, clock_->own_position(e.backend));
+  if (lane_->faulty) meet_fate(record);
   if (certificate_ != nullptr) certificate_->note_data(Certificate::digest(record.data));
   launch(record);
 }
 
-void Engine::send(SendRecord& record, const SendArguments& arguments, const TeamPosition& team,
-                  const Stamp* token) {
+void Engine::send(SendRecord& record, const SendArguments& arguments, const TeamSend& team) {
   prepare(record, arguments);
-  Envelope& e = record.header.envelope;
+  Envelope& e = record.envelope;
   e.backend = team.backend;
-  if (clock_ == nullptr) {
-    e.flags &= static_cast<std::uint8_t>(~kWantsReply);
-  } else if (token != nullptr) {
-    e.number = clock_->next_number(team.backend, record.destination_world);
-    record.header.stamp = *token;
-  } else {
-    depart(record, team);
-  }
-  if (team.failed) {
-    e.flags |= kFailed;
-    if (clock_ != nullptr) record.header.stamp.detail |= Stamp::kFailed;
-  }
+  e.flags &= static_cast<std::uint8_t>(~kWantsReply);
+  if (lane_->faulty) meet_fate(record);
+  if (team.failed) e.flags |= kFailed;
   launch(record);
-}
-
-void Engine::observe(SendRecord& record) {
-  if (!std::exchange(record.observed, true) && clock_ != nullptr)
-    settle(record, clock_->own_position(record.header.envelope.backend));
-}
-
-void Engine::observe(SendRecord& record, const TeamPosition& team) {
-  if (!std::exchange(record.observed, true) && clock_ != nullptr) settle(record, team);
-}
-
-bool Engine::is_over(const SendRecord& record) const {
-  if (!record.done || record.outcome != Outcome::kOk) return false;
-  return clock_ == nullptr || (!record.header.handshake() && record.complete <= clock_->now);
-}
-
-void Engine::settle(const SendRecord& record, const ModelClock::Position& at) {
-  const Header& out = record.header;
-  if (out.handshake() && record.outcome == Outcome::kOk && !record.reply.failed())
-    return clock_->sent(out.stamp, record.reply, at);
-  // Where the protocol gave up, the answer says when.
-  *at.time = later(*at.time, out.handshake() && record.reply.failed() ? record.reply.last : record.complete);
 }
 
 [[gnu::always_inline]] inline void Engine::complete(SendRecord& record) {
@@ -208,18 +171,15 @@ void Engine::give_back_token(std::uint64_t token) {
   free_tokens_.push_back(index);
 }
 
-void Engine::on_reply(const Header& header) {
-  const Envelope& e = header.envelope;
+void Engine::on_reply(const Envelope& e) {
   SendRecord* record = record_of_token(e.token);
-  const Envelope* sent = record != nullptr ? &record->header.envelope : nullptr;
+  const Envelope* sent = record != nullptr ? &record->envelope : nullptr;
   if (sent == nullptr || static_cast<int>(e.source_world) != record->destination_world ||
       e.context != sent->context || e.sequence != sent->sequence) {
     ++malformed_;
     return;
   }
   give_back_token(e.token);
-  record->reply = header.stamp;
-  if (header.failed()) record->outcome = Outcome::kFault;
   record->reply_done = true;
   if (record->transport_done) complete(*record);
 }

@@ -16,13 +16,12 @@ UnexpectedMessage::~UnexpectedMessage() {
 
 /// The payload stays here. A send that does not wait for its receive is complete all the same: a copy stays.
 Fabric::State Engine::keep(SendRecord& record) {
-  record.header.envelope.flags |= kStays;
+  record.envelope.flags |= kStays;
   if (!record.reply_done)
-    return fabric_.offer(record.destination_world, record.header.encoded(clock_ != nullptr), record.data,
-                         record);
+    return fabric_.offer(record.destination_world, record.envelope.encoded(), record.data, record);
   std::unique_ptr<KeptSend> kept = make_with_payload<KeptSend>(record.data.size());
   kept->engine = this;
-  kept->header = record.header;
+  kept->envelope = record.envelope;
   kept->bytes = record.data.size();
   kept->data = payload_behind(*kept);
   std::memcpy(kept->data, record.data.data(), kept->bytes);
@@ -33,8 +32,8 @@ Fabric::State Engine::keep(SendRecord& record) {
     --engine.kept_count_;
     engine.kept_bytes_ -= self->bytes;
   };
-  const Fabric::State state = fabric_.offer(record.destination_world, kept->header.encoded(clock_ != nullptr),
-                                            {kept->data, kept->bytes}, *kept);
+  const Fabric::State state =
+      fabric_.offer(record.destination_world, kept->envelope.encoded(), {kept->data, kept->bytes}, *kept);
   if (state != Fabric::State::kPending) return state;
   ++kept_count_;
   kept_bytes_ += kept->bytes;
@@ -42,9 +41,8 @@ Fabric::State Engine::keep(SendRecord& record) {
   return Fabric::State::kDone;
 }
 
-void Engine::on_window(const Header& header) {
-  const auto peer = static_cast<int>(header.envelope.source_world);
-  if (!window_.restore(peer, header.envelope.bytes)) ++malformed_;
+void Engine::on_window(const Envelope& e) {
+  if (!window_.restore(static_cast<int>(e.source_world), e.bytes)) ++malformed_;
 }
 
 // --- at the receiver ---
@@ -58,15 +56,15 @@ void Engine::payload_came(UnexpectedMessage& message, std::size_t bytes) {
 
 void Engine::payload_left(UnexpectedMessage& message) {
   unexpected_bytes_ -= message.held;
-  leave_window(message.header);
+  leave_window(message.envelope);
 }
 
 int Engine::give_back_windows() {
   const std::vector<int> due = std::exchange(due_, {});
   for (const int source : due) {
-    Header header;
-    header.envelope.bytes = window_.settle(source);
-    dispatch(notice_for(header, EnvelopeKind::kWindow), source);
+    Envelope envelope;
+    envelope.bytes = window_.settle(source);
+    dispatch(notice_for(envelope, EnvelopeKind::kWindow), source);
   }
   return static_cast<int>(due.size());
 }

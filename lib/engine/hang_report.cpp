@@ -43,7 +43,7 @@ void describe_unexpected(const ContextPeer& peer, std::string& text) {
   describe_each(
       peer.unexpected.front(), [](const UnexpectedMessage& m) { return m.by_source.next; },
       [](const UnexpectedMessage& m) {
-        const Envelope& e = m.header.envelope;
+        const Envelope& e = m.envelope;
         return fmt::format("    unexpected message: source {} tag {} {} bytes\n", e.source, e.tag, e.bytes);
       },
       "from this source", text);
@@ -60,7 +60,7 @@ std::string Engine::describe() const {
       static_cast<const SendRecord*>(in_flight_.front()),
       [](const SendRecord& send) { return send.link.next; },
       [](const SendRecord& send) {
-        const Envelope& e = send.header.envelope;
+        const Envelope& e = send.envelope;
         return fmt::format("    send in flight: to rank {} (world {}) tag {} {} bytes: {}\n",
                            send.destination, send.destination_world, e.tag, e.bytes, outcome_of(send));
       },

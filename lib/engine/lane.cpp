@@ -20,10 +20,4 @@ Lane::Choice Lane::ask(std::uint8_t chosen, const Operation& operation) {
   return {kHost, true};
 }
 
-WireCounters Lane::wire() const {
-  WireCounters sum;
-  for (const Member& member : members_) sum += member.backend->wire();
-  return sum;
-}
-
 }  // namespace offramp

@@ -30,6 +30,7 @@ class Lane {
        std::size_t functions);
 
   Counters counters;
+  bool faulty = false;  // wires have faults: a message has a fate
 
   [[nodiscard]] Backend& backend(std::uint8_t index) { return *members_[index].backend; }
   [[nodiscard]] const std::vector<Member>& members() const { return members_; }
@@ -62,8 +63,6 @@ class Lane {
   void forget(std::uint64_t context) {
     for (const Member& member : members_) member.backend->forget(context);
   }
-
-  [[nodiscard]] WireCounters wire() const;
 
  private:
   Choice ask(std::uint8_t chosen, const Operation& operation);

@@ -25,6 +25,7 @@ Result<std::unique_ptr<Lane>> make_lane(const LaneRequest& request) {
   for (const Route& route : configuration.routes) rules.push_back(route.rule(index_of(names, route.backend)));
   if (std::string problem = configuration.machine.problem(request.ranks); !problem.empty())
     return LaneResult::failure(std::move(problem));
+  const FaultRates faults = configuration.faults.timeless();
   std::vector<Lane::Member> members;
   for (const std::string& name : names) {
     const BackendDescription* const description = request.registry.find(name);
@@ -35,7 +36,7 @@ Result<std::unique_ptr<Lane>> make_lane(const LaneRequest& request) {
     const BackendContext context{request.rank,
                                  request.ranks,
                                  *kept,
-                                 configuration.faults,
+                                 faults,
                                  nullptr,
                                  nullptr,
                                  configuration.machine.layout(request.ranks)};
@@ -43,13 +44,9 @@ Result<std::unique_ptr<Lane>> make_lane(const LaneRequest& request) {
     if (backend == nullptr) return LaneResult::failure(fmt::format("backend {} could not be created", name));
     members.emplace_back(name, std::move(backend), std::move(kept));
   }
-  return std::make_unique<Lane>(std::move(members), primary, std::move(rules), request.functions);
-}
-
-bool needs_live_clock(const Configuration& configuration, const Lane& lane) {
-  return configuration.live_clock || configuration.clock == Clock::kModel || configuration.faults.any() ||
-         std::any_of(lane.members().begin(), lane.members().end(),
-                     [](const Lane::Member& member) { return member.backend->needs_clock(); });
+  auto lane = std::make_unique<Lane>(std::move(members), primary, std::move(rules), request.functions);
+  lane->faulty = faults.any();
+  return lane;
 }
 
 }  // namespace offramp

@@ -19,8 +19,4 @@ struct LaneRequest {
 /// The backend that carries the data, the host behind it, and whatever the routes name.
 Result<std::unique_ptr<Lane>> make_lane(const LaneRequest& request);
 
-/// Whether something in the run asks for modelled time while it goes on: the program, or faults that depend
-/// on it. All ranks come to the same answer.
-bool needs_live_clock(const Configuration& configuration, const Lane& lane);
-
 }  // namespace offramp

@@ -2,7 +2,7 @@
 //
 // A record belongs to its creator (a request object, a coroutine's team, or the stack of a blocking call) and
 // must stay where it is from start to completion. Completion (the data is where it belongs) and observation
-// (the program has learnt of it, and its clocks move) are two moments.
+// (the program has learnt of it) are two moments.
 #pragma once
 
 #include <memory>
@@ -52,12 +52,8 @@ struct SendRecord : FabricWaiter {
   bool transport_done = false;
   bool reply_done = false;  // no reply is awaited (any more)
   bool done = false;
-  bool observed = false;
   ListLink<SendRecord> link;  // in the engine's list of sends in flight
-  // With a live clock.
-  Time complete;  // after a handshake the reply decides
-  Stamp reply;
-  Header header;  // what goes out
+  Envelope envelope;          // what goes out
 };
 
 struct ReceiveRecord : FabricWaiter {
@@ -79,19 +75,18 @@ struct ReceiveRecord : FabricWaiter {
   std::size_t received = 0;              // bytes in the buffer
   std::unique_ptr<std::byte[]> landing;  // for a message longer than the buffer
   std::uint64_t digest = 0;              // of the bytes in the buffer, where a certificate wants it
-  Time posted;                           // with a live clock
-  Header header;                         // of the matched message
+  Envelope envelope;                     // of the matched message
 
   /// The size that a status tells: of a message that was cut, the whole one, so that it can be sent again.
   [[nodiscard]] std::size_t told() const {
-    return outcome == Outcome::kTruncated ? static_cast<std::size_t>(header.envelope.bytes) : received;
+    return outcome == Outcome::kTruncated ? static_cast<std::size_t>(envelope.bytes) : received;
   }
 };
 
 /// A message that this rank sends on its own account: a reply, or a piece of window given back.
 struct Notice : FabricWaiter {
   Engine* engine = nullptr;
-  Header header;
+  Envelope envelope;
 };
 
 /// What is left of a completed send whose receiver had no window for the payload: it waits here to be pulled.
@@ -105,7 +100,7 @@ struct KeptSend : FabricWaiter {
   std::byte* data = nullptr;
   std::size_t bytes = 0;
   ListLink<KeptSend> link;
-  Header header;
+  Envelope envelope;
 };
 
 /// A message without a receive. Owned by its context until it is taken (matched or claimed by a matched
@@ -137,7 +132,7 @@ struct UnexpectedMessage : FabricWaiter {
   UnexpectedMessage* next_alike = nullptr;
   UnexpectedMessage* last_alike = nullptr;
   UnexpectedMessage* next_head = nullptr;
-  Header header;
+  Envelope envelope;
 };
 
 }  // namespace offramp

@@ -41,7 +41,7 @@ class UnexpectedIndex {
 
   /// The message is a head.
   void remove(UnexpectedMessage& message) {
-    const Envelope& e = message.header.envelope;
+    const Envelope& e = message.envelope;
     UnexpectedMessage** const place = place_of(buckets_, e.source, e.tag);
     UnexpectedMessage* const next = message.next_alike;
     if (next == nullptr) {
@@ -70,7 +70,7 @@ class UnexpectedIndex {
     const std::uint64_t hash = (key ^ key >> 32U) * kGolden;
     UnexpectedMessage** place = &buckets[(hash >> 32U) & (buckets.size() - 1)];
     while (*place != nullptr) {
-      const Envelope& e = (*place)->header.envelope;
+      const Envelope& e = (*place)->envelope;
       if (e.source == source && e.tag == tag) break;
       place = &(*place)->next_head;
     }
@@ -78,7 +78,7 @@ class UnexpectedIndex {
   }
 
   void append(UnexpectedMessage& message) {
-    const Envelope& e = message.header.envelope;
+    const Envelope& e = message.envelope;
     message.next_alike = nullptr;
     UnexpectedMessage*& head = *place_of(buckets_, e.source, e.tag);
     if (head == nullptr) {

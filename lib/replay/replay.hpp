@@ -1,9 +1,8 @@
 // Replay: a recorded program again, in a world, on any hardware.
 //
-// Each rank does what its events say, as the live engine did at each call: where nothing is shared between
-// ranks and no rank is late, its clock moves as the live clock did. What the recording does not tell is left
-// out: the time of questions that found nothing, and whether a receive that named its source was cancelled in
-// time, which the world decides.
+// Each rank does what its events say, as the engine of the run did at each call. What the recording does not
+// have is left out: the time of questions that found nothing, and whether a receive that named its source was
+// cancelled in time, which the world decides.
 #pragma once
 
 #include <cstdint>

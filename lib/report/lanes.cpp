@@ -1,4 +1,4 @@
-// A lane has two origins: a rank's counters while it ran (live_lane()), or a world's ranks
+// A lane has two origins: a rank's counters while it ran (lane_of_run()), or a world's ranks
 // (settled_lane()), whose counts of calls and bytes stay the run's own, while times and what was offloaded
 // are the world's (keep_program()). Sums over ranks are by add_lane() in either case.
 #include "lib/report/lanes.hpp"
@@ -163,13 +163,11 @@ ReportComputing computing_of(const ProgramTimes& program) {
   return {computing.sum, computing.largest, computing.brief_gaps, computing.longer_gaps, {}, program.free};
 }
 
-ReportLane live_lane(Engine& engine, const char* const* names) {
+ReportLane lane_of_run(Engine& engine, const char* const* names) {
   const Lane& lane = engine.lane();
-  const ModelClock* const clock = engine.clock();
-  ReportLane own = lane_of(std::string(lane.name()), static_cast<std::size_t>(engine.rank()),
-                           clock != nullptr ? clock->now : Time(), lane.counters,
-                           calls_of(lane.counters.calls, [names](std::size_t i) { return names[i]; }));
-  own.wire = lane.wire();
+  ReportLane own =
+      lane_of(std::string(lane.name()), static_cast<std::size_t>(engine.rank()), {}, lane.counters,
+              calls_of(lane.counters.calls, [names](std::size_t i) { return names[i]; }));
   finish(own);
   return own;
 }

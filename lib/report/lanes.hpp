@@ -10,8 +10,8 @@
 
 namespace offramp {
 
-/// One rank's, as it saw the run itself: with times if it has a live clock.
-ReportLane live_lane(Engine& engine, const char* const* names);
+/// One rank's, as it saw the run itself: without times.
+ReportLane lane_of_run(Engine& engine, const char* const* names);
 
 /// As a world saw the run. settled: has a result. parts: those of the ranks, which say how often the program
 /// called, what it moved and what the MPI library carried, whatever the hardware. Without any, of a replay,

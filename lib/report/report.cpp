@@ -63,8 +63,6 @@ struct Gathered {
     add_fields(report.dependences, part.dependences, kDependenceFields);
     add_rows(report.places, part.places);
     report.elsewhere += part.elsewhere;
-    report.clock_reads += part.clock_reads;
-    report.timed = report.timed || part.timed;
     data += part.data_certificate;
     add_rows(report.hosts, part.hosts);
     add_rows(report.ended, part.ended);
@@ -75,11 +73,6 @@ struct Gathered {
 
 /// What the reader of a comparison has to know.
 void add_comparison_warnings(RunReport& report) {
-  if (report.clock_reads > 0)
-    report.warnings.push_back(fmt::format(
-        "the program read the modelled clock {} and saw that of {}; what it did then may differ in a "
-        "run over other hardware",
-        counted(report.clock_reads, "time"), report.lanes.front().backend));
   if (report.arrival_order_dependences > 0)
     report.warnings.push_back(
         fmt::format("at {} it looked {} at which message came first, or whether one had come; all "
@@ -115,13 +108,9 @@ std::string compute_text(const Configuration& configuration, bool is_replay) {
   return fmt::format("{}", configuration.compute.factor);
 }
 
-/// What the modelled times are where they do not come from a world.
-std::string unsettled_text(const std::vector<Settled>& settled, bool timed) {
-  return fmt::format(
-      "{}: {}",
-      timed ? "the modelled times are those of each rank's own clock, which does not see what ranks share"
-            : "the report has no modelled times",
-      settled.empty() ? "the run was not simulated as a whole" : settled.front().problem);
+std::string unsettled_text(const std::vector<Settled>& settled) {
+  return fmt::format("the report has no modelled times: {}",
+                     settled.empty() ? "the run was not simulated as a whole" : settled.front().problem);
 }
 
 void add_facts(RunReport& report, std::size_t ranks, const RunFacts& facts,
@@ -154,13 +143,11 @@ void add_lanes(Gathered& gathered, const std::vector<Settled>& settled) {
   RunReport& report = gathered.report;
   report.settled = !settled.empty() && settled.front().result;
   if (report.settled) {
-    report.timed = true;
     report.lanes.push_back(settled_lane(settled.front(), gathered.parts, report.ranks));
   } else {
     report.lanes.emplace_back();
     for (const RunReport& part : gathered.parts) add_lane(report.lanes.front(), part.lanes.front());
-    if (report.ended.empty() && report.missing.empty())
-      report.warnings.push_back(unsettled_text(settled, report.timed));
+    if (report.ended.empty() && report.missing.empty()) report.warnings.push_back(unsettled_text(settled));
   }
   for (std::size_t i = 1; i < settled.size(); ++i) {
     const Settled& other = settled[i];
@@ -203,14 +190,12 @@ ReportDependences dependences_of(const Counters& counters) {
 RunReport rank_report(Engine& engine, const char* const* names, const RankNotes& notes) {
   RunReport rank;
   rank.version = OFFRAMP_VERSION;
-  rank.lanes.push_back(live_lane(engine, names));
-  rank.timed = engine.clock() != nullptr;
+  rank.lanes.push_back(lane_of_run(engine, names));
   const Counters& counters = engine.lane().counters;
   rank.arrival_order_dependences = counters.arrival_order_dependences();
   rank.dependences = dependences_of(counters);
   rank.places = places_of(engine, names, notes);
   rank.elsewhere = engine.places().others();
-  rank.clock_reads = notes.clock_reads;
   if (!notes.host.name.empty()) rank.hosts.push_back({notes.host, 1});
   if (engine.malformed() > 0)
     rank.warnings.push_back(
@@ -224,7 +209,6 @@ RunReport run_report(const std::vector<std::string>& ranks, const RunFacts& fact
                      const Configuration& configuration, const std::vector<Settled>& settled,
                      const std::optional<ProgramTimes>& program) {
   Gathered gathered;
-  gathered.report.timed = false;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) gathered.add(rank, ranks[rank]);
   return finished(gathered, ranks.size(), facts, configuration, settled, program);
 }

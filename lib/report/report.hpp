@@ -17,7 +17,6 @@ namespace offramp {
 
 /// What a rank knows besides its engine.
 struct RankNotes {
-  std::uint64_t clock_reads = 0;  // MPI_Wtime in modelled time
   /// The name of the communicator with a context id; empty: not known.
   std::function<std::string(std::uint64_t context)> communicator_name;
   HostFacts host;  // without a name: left out
@@ -61,9 +60,8 @@ ReportDependences dependences_of(const Counters& counters);
 /// The run's report from the ranks' contributions, in rank order and as encode() has them. Those that are not
 /// what rank_report makes are left out and named under "warnings". A rank that has come to grief before it
 /// could contribute has an empty text, one that left it then has the reason under "ended": the report is not
-/// complete. settled: first the backend that carried the run. Where it has no result, or there is none, the
-/// times are those of the ranks' live clocks. program: where the recording has computing and the results do
-/// not.
+/// complete. settled: first the backend that carried the run. Where it has no result, the report has no
+/// times. program: where the recording has computing and the results do not.
 RunReport run_report(const std::vector<std::string>& ranks, const RunFacts& facts,
                      const Configuration& configuration, const std::vector<Settled>& settled,
                      const std::optional<ProgramTimes>& program = {});

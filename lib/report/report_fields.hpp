@@ -395,7 +395,6 @@ void describe_arrival(auto& a, Described<decltype(a), RunReport> report) {
       a.field("most", report.places);
       a.later("elsewhere", report.elsewhere);
     });
-  a.field("clock_reads", report.clock_reads);
   a.if_any("data_certificate", report.data_certificate);
 }
 
@@ -415,7 +414,6 @@ void describe(auto& a, Described<decltype(a), RunReport> report) {
   if constexpr (is_reader<decltype(a)>) report.lanes.resize(1);
   describe(a, report.lanes.front());
   a.later("settled", report.settled);
-  a.later("timed", report.timed);
   describe_arrival(a, report);
   a.rest("compared", report.lanes, kMostLanes);
   a.if_any("ended", report.ended);

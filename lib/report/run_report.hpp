@@ -187,11 +187,11 @@ struct ReportLane {
   std::vector<ReportSize> sizes;
   std::vector<ReportUnit> units;
   std::vector<ReportRank> ranks;
-  std::vector<ReplayPhase> phases;  // none: the program names none, or the times are live
+  std::vector<ReplayPhase> phases;  // none: the program names none, or there are no times
   std::optional<CriticalPath> path;
   std::optional<ReportAccounts> accounts;  // with details
   std::vector<ReportResource> resources;
-  std::vector<LinkUse> links;  // none: no network, or the times are live
+  std::vector<LinkUse> links;  // none: no network, or there are no times
   std::optional<ReplayResult::Disturbance> stragglers;
   std::vector<ReportJob> jobs;  // none: one program
 };
@@ -256,13 +256,11 @@ struct RunReport {
   std::optional<ReportComputing> computing;
   bool complete = true;
   bool settled = false;
-  bool timed = true;
   std::uint64_t arrival_order_dependences = 0;
   ReportDependences dependences;
   std::uint64_t place_count = 0;    // of the places with them; absent in older reports
   std::vector<ReportPlace> places;  // those with the most
   std::uint64_t elsewhere = 0;      // times, at other places
-  std::uint64_t clock_reads = 0;
   std::string data_certificate;
   std::vector<ReportEnd> ended;
   std::vector<std::uint64_t> missing;  // ranks of which nothing is known

@@ -39,8 +39,9 @@ std::string overview(const RunReport& report) {
   std::string out = fmt::format(
       "offramp: backend {}, {}, modelled time {}\n"
       "offramp: {}, {}; {}{}: {} carried by {}, {} declined, {}{} native{}\n",
-      lane.backend, counted(report.ranks, "rank"), report.timed ? time_text(lane.modelled_time) : "not known",
-      counted(sum.count, "MPI call"), bytes_text(sum.bytes), counted(sum.operations(), "operation"),
+      lane.backend, counted(report.ranks, "rank"),
+      report.settled ? time_text(lane.modelled_time) : "not known", counted(sum.count, "MPI call"),
+      bytes_text(sum.bytes), counted(sum.operations(), "operation"),
       sum.operations() == sum.count ? "" : why_not_one_each(lane.calls), sum.offloaded, lane.backend,
       sum.declined, sum.routed > 0 ? fmt::format("{} routed to others, ", sum.routed) : "", sum.native,
       lane.time.share() ? fmt::format("; {} of their time carried by it", lane.time.text()) : "");

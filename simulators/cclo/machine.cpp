@@ -64,7 +64,7 @@ class Engine::CallTeam final : public Team, private TeamHardware {
   Arrival take(Handle handle) override;
 
  private:
-  Resources resources(int /*world_rank*/) override { return engine_.units_.view(kEngineResources); }
+  Resources resources(int /*world_rank*/) override { return {kEngineResources, engine_.units_.data()}; }
   /// Of a rank that the communicator does not have: none.
   [[nodiscard]] int engine_of(int rank) const {
     if (rank < 0 || rank >= size()) return -1;
@@ -455,7 +455,7 @@ void Engine::send_to_kernel(int peer, std::uint32_t stream, Bytes data, const Fl
   const int number = current_->team->engine_of(peer);
   if (number < 0 || number >= static_cast<int>(machine_.engines_.size())) return;
   Engine& other = machine_.engine(number);
-  EngineUnits units(other.units_.view(kEngineResources));
+  EngineUnits units(Resources(kEngineResources, other.units_.data()));
   const Time last = Receiver(other.spec_, units).land(when.first, when.last, data.size(), true);
   const std::uint32_t destination = stream & 0xffU;  // in the stream switch
   if (other.kernel_ != nullptr && destination >= kFirstStream)

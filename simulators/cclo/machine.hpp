@@ -24,8 +24,8 @@
 #include <string>
 #include <vector>
 
+#include "offramp/model/resource.hpp"
 #include "simulators/cclo/firmware.hpp"
-#include "simulators/model/units.hpp"
 
 namespace offramp::cclo {
 
@@ -110,7 +110,7 @@ class Engine final : public EnginePorts {
   EngineState& state_;
   DeviceMemory memory_;
   Kernel* kernel_ = nullptr;
-  Units units_;
+  std::vector<Resource> units_;
   std::list<Call> calls_;
   std::deque<Call*> new_;
   std::deque<Call*> retry_;

@@ -37,9 +37,9 @@ Machine::Machine(const PlatformSpec& spec, const std::vector<Member>& members,
     world_rank_.push_back(world_rank);
     const auto host = hosts.emplace(placement.node(world_rank), static_cast<int>(hosts_.size()));
     if (host.second) {
-      if (agenda_ == nullptr) own_.push_back(std::make_unique<Units>(node_.descriptions().size()));
+      if (agenda_ == nullptr) own_.emplace_back(node_.descriptions().size());
       hosts_.push_back(agenda_ != nullptr ? agenda_->resources(world_rank)
-                                          : own_.back()->view(node_.descriptions()));
+                                          : Resources(node_.descriptions(), own_.back().data()));
     }
     const int dpu_id = placement.dpu(world_rank);
     const auto dpu = dpus.emplace(dpu_id, static_cast<int>(dpus_.size()));

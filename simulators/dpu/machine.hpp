@@ -192,7 +192,7 @@ class Machine final : private Notifications::Way {
   std::vector<int> world_rank_;  // by member
   std::vector<Process> processes_;
   std::vector<Dpu> dpus_;
-  std::vector<std::unique_ptr<Units>> own_;  // by host, without an agenda
+  std::vector<std::vector<Resource>> own_;  // by host, without an agenda
   std::vector<Resources> hosts_;
   std::unique_ptr<Notifications> own_notifications_;  // without an agenda
   Notifications* notifications_;

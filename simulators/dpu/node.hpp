@@ -8,7 +8,6 @@
 #include "offramp/kernel/wire.hpp"
 #include "offramp/model/resource.hpp"
 #include "simulators/dpu/platform.hpp"
-#include "simulators/model/units.hpp"
 
 namespace offramp::dpu {
 

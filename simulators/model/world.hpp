@@ -269,7 +269,7 @@ class RankHandle {
   /// before all have entered.
   Task<void> synchronize(const Communicator& communicator);
   RankRequest start_synchronize(const Communicator& communicator);
-  /// This rank tells some ranks its clock and hears those of others (simulators/model/meeting.hpp). Of each
+  /// This rank tells some ranks its clock and hears those of others. Of each
   /// pair, the n-th telling about a subject is the n-th hearing. Telling does not wait. subject: below
   /// 2^30.
   RankRequest exchange(const Communicator& communicator, std::uint32_t subject, std::span<const int> to,

@@ -440,7 +440,8 @@ class Core final : private NetworkWorld {
   WorldOptions options_;
   std::vector<Member> members_;
   std::vector<std::unique_ptr<Device[]>> further_devices_;  // by rank; null: none is used
-  std::map<std::tuple<int, int, std::uint8_t>, std::uint32_t> further_numbers_;  // Flow::issued
+  // As Flow::issued; of collectives by ~destination.
+  std::map<std::tuple<int, int, std::uint8_t>, std::uint32_t> further_numbers_;
   std::uint8_t primary_ = 0;
   std::uint8_t last_ = 0;
   std::uint32_t numbers_apart_ = kInline;  // so that messages of different backends differ

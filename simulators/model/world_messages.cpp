@@ -23,7 +23,11 @@ void Core::free(Message& message) {
   pool_.give_back(message);
 }
 
+/// Where wires have faults, messages of collectives have numbers of their own, as in a run: so the program's
+/// messages have the same fates there and here, whatever the algorithms send.
 inline std::uint32_t Core::next_number(Flow& flow, const SendArguments& arguments, int source) {
+  if (faulty_ && arguments.context % 2 != 0)
+    return kFirstOfCollectives + further_numbers_[{source, ~arguments.destination, arguments.backend}]++;
   if (arguments.backend < kInline) [[likely]]
     return flow.issued[arguments.backend]++;
   return further_numbers_[{source, arguments.destination, arguments.backend}]++;

@@ -9,7 +9,6 @@
 #include <cassert>
 #include <map>
 
-#include "simulators/model/meeting.hpp"
 #include "simulators/model/world_team.hpp"
 
 namespace offramp {
@@ -639,12 +638,28 @@ RankRequest RankHandle::start_synchronize(const Communicator& communicator) {
   return request;
 }
 
+namespace {
+/// The clock goes to the latest of the ranks in `from`, while those in `to` get this rank's. Clocks travel as
+/// tokens, which cost nothing. They may come in any order, because the result is a maximum.
+Task<Outcome> exchange_clocks(Team& team, std::vector<int> to, std::vector<int> from) {
+  std::vector<Team::PendingToken> sent;
+  sent.reserve(to.size());
+  for (const int peer : to) sent.push_back(team.send_token(peer, {}, {team.clock, team.clock}));
+  for (const int peer : from) {
+    const Team::Arrival arrival = co_await team.receive_token(peer, {});
+    team.clock = later(team.clock, arrival.stamp.last);
+  }
+  for (const Team::PendingToken& token : sent) co_await token;
+  co_return Outcome::kOk;
+}
+}  // namespace
+
 RankRequest RankHandle::exchange(const Communicator& communicator, std::uint32_t subject,
                                  std::span<const int> to, std::span<const int> from) {
   auto* const exchange =
       new world::Collective(thread_, communicator, 0, world::Collective::tag_of_exchange(subject));
   RankRequest request(exchange);
-  exchange->start(thread_, meet_neighbours(*exchange, {to.begin(), to.end()}, {from.begin(), from.end()}));
+  exchange->start(thread_, exchange_clocks(*exchange, {to.begin(), to.end()}, {from.begin(), from.end()}));
   return request;
 }
 

@@ -1,4 +1,5 @@
-// The backend's collectives on clusters: results are MPI's, and times are those of the array in one process.
+// The backend's collectives: results of runs are MPI's, and times in worlds are those of the array in one
+// process.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "tests/aie/whole_array.hpp"
 #include "tests/cluster.hpp"
 #include "tests/core/support.hpp"
+#include "tests/timed_cluster.hpp"
 
 namespace offramp::aie {
 namespace {
@@ -194,14 +196,13 @@ class BetweenRanks : public testing::TestWithParam<std::tuple<int, std::size_t>>
   std::size_t bytes() const { return std::get<1>(GetParam()); }
   static Time begin(int rank) { return Time::ps(rank * rank % 7 * 300'000); }
 
-  std::vector<Time> clocks(const Values& values, const std::function<Task<void>(ClusterRank&)>& program) {
-    Cluster cluster(ranks(), aie_backend(), settings_with(tiles_only(values)));
-    const auto late = [&program](ClusterRank& rank) -> Task<void> {
+  std::vector<Time> clocks(const Values& values, const std::function<Task<void>(TimedRank&)>& program) {
+    TimedCluster cluster(ranks(), aie_backend(), settings_with(tiles_only(values)));
+    const auto late = [&program](TimedRank& rank) -> Task<void> {
       rank.compute(begin(rank.rank()));
       return program(rank);
     };
     EXPECT_EQ(cluster.run(late), "");
-    expect_carried(cluster);
     return cluster.clocks();
   }
   /// Times of nodes as times of ranks (the root is rank 0), and the other way round.
@@ -226,7 +227,7 @@ class BetweenRanks : public testing::TestWithParam<std::tuple<int, std::size_t>>
 TEST_P(BetweenRanks, ReduceTakesTheTimeOfTheNetwork) {
   for (const std::size_t window : {std::size_t{64}, std::size_t{8192}}) {
     const std::vector<Time> clocks_seen =
-        clocks({{"window", {static_cast<double>(window), {}}}}, [this](ClusterRank& rank) -> Task<void> {
+        clocks({{"window", {static_cast<double>(window), {}}}}, [this](TimedRank& rank) -> Task<void> {
           std::vector<std::int32_t> own(bytes() / 4, 1);
           std::vector<std::int32_t> result(bytes() / 4);
           Int32Sum sum;
@@ -253,7 +254,7 @@ TEST_P(BetweenRanks, GatherAndScatterTakeTheTimeOfTheNetwork) {
                                        {"header", GatherDesign::kHeaderSerial},
                                        {"header_in_turns", GatherDesign::kHeaderInTurns}}) {
       const std::vector<Time> seen =
-          clocks({{"gather", {0, name}}, {"window", largest}}, [this](ClusterRank& rank) -> Task<void> {
+          clocks({{"gather", {0, name}}, {"window", largest}}, [this](TimedRank& rank) -> Task<void> {
             const Buffer own(bytes());
             Buffer all(bytes() * static_cast<std::size_t>(rank.size()));
             co_await rank.gather(own, all, 0);
@@ -264,7 +265,7 @@ TEST_P(BetweenRanks, GatherAndScatterTakeTheTimeOfTheNetwork) {
       ASSERT_TRUE(run.ok);
       EXPECT_EQ(seen, by_rank(tree, run.ends)) << name << ' ' << window;
     }
-    const std::vector<Time> seen = clocks({{"window", largest}}, [this](ClusterRank& rank) -> Task<void> {
+    const std::vector<Time> seen = clocks({{"window", largest}}, [this](TimedRank& rank) -> Task<void> {
       Buffer own(bytes());
       const Buffer all(bytes() * static_cast<std::size_t>(rank.size()));
       co_await rank.scatter(all, own, 0);
@@ -278,7 +279,7 @@ TEST_P(BetweenRanks, GatherAndScatterTakeTheTimeOfTheNetwork) {
 }
 
 TEST_P(BetweenRanks, BcastTakesTheTimeOfTheNetwork) {
-  const std::vector<Time> seen = clocks({{"window", {256, {}}}}, [this](ClusterRank& rank) -> Task<void> {
+  const std::vector<Time> seen = clocks({{"window", {256, {}}}}, [this](TimedRank& rank) -> Task<void> {
     Buffer data(bytes());
     co_await rank.bcast(data, 0);
   });
@@ -299,13 +300,13 @@ TEST_P(BetweenRanks, BcastTakesTheTimeOfTheNetwork) {
 
 TEST_P(BetweenRanks, ButterflyTakesTheTimeOfTheNetwork) {
   if (!std::has_single_bit(static_cast<unsigned>(ranks()))) GTEST_SKIP() << "not a power of two";
-  const std::vector<Time> seen = clocks({{"allreduce", {0, "butterfly"}}, {"window", {256, {}}}},
-                                        [this](ClusterRank& rank) -> Task<void> {
-                                          std::vector<std::int32_t> own(bytes() / 4, 1);
-                                          std::vector<std::int32_t> result(bytes() / 4);
-                                          Int32Sum sum;
-                                          co_await rank.allreduce(bytes_of(own), bytes_of(result), sum);
-                                        });
+  const std::vector<Time> seen =
+      clocks({{"allreduce", {0, "butterfly"}}, {"window", {256, {}}}}, [this](TimedRank& rank) -> Task<void> {
+        std::vector<std::int32_t> own(bytes() / 4, 1);
+        std::vector<std::int32_t> result(bytes() / 4);
+        Int32Sum sum;
+        co_await rank.allreduce(bytes_of(own), bytes_of(result), sum);
+      });
   const auto rounds = static_cast<int>(std::bit_width(static_cast<unsigned>(ranks()))) - 1;
   const std::size_t size = edge_window(bytes(), 256);
   const Graph graph = butterfly_graph(rounds, static_cast<int>(std::bit_ceil(size)),
@@ -322,89 +323,6 @@ TEST_P(BetweenRanks, ButterflyTakesTheTimeOfTheNetwork) {
 INSTANTIATE_TEST_SUITE_P(Of, BetweenRanks,
                          testing::Combine(testing::Values(2, 3, 7, 8, 11, 15),
                                           testing::Values(4U, 16U, 1000U, 6000U)));
-
-/// Rank by rank, in a live run.
-struct Live {
-  Time time;
-  std::uint64_t packets = 0;
-};
-Live run_live(const Operation& operation, const Settings& settings) {
-  Cluster cluster(operation.ranks, aie_backend(), settings);
-  EXPECT_EQ(cluster.run([&operation](ClusterRank& rank) -> Task<void> {
-    const std::size_t all = operation.bytes * static_cast<std::size_t>(operation.ranks);
-    const bool root = rank.rank() == operation.root;
-    const bool gather = operation.kind == OperationKind::kGather;
-    const OperationSet sends_all = {OperationKind::kAlltoall, OperationKind::kReduceScatter};
-    const OperationSet receives_all = {OperationKind::kAlltoall, OperationKind::kAllgather};
-    const bool scatter = operation.kind == OperationKind::kScatter;
-    Buffer send(scatter && !root ? 0 : scatter || sends_all.contains(operation.kind) ? all : operation.bytes);
-    Buffer receive(receives_all.contains(operation.kind) || (gather && root) ? all : operation.bytes);
-    const bool none = (gather || operation.kind == OperationKind::kReduce) && !root;
-    Int32Sum sum;
-    const MutableBytes into = none ? MutableBytes() : MutableBytes(receive);
-    co_await rank.collective(operation, {send, into, operation.bytes}, &sum);
-  }),
-            "");
-  expect_carried(cluster);
-  const std::vector<Time> clocks = cluster.clocks();
-  return {*std::max_element(clocks.begin(), clocks.end()), cluster.wire().packets};
-}
-
-Operation collective_of(OperationKind kind, int ranks, std::size_t bytes) {
-  Operation operation;
-  operation.kind = kind;
-  operation.element = ElementType::kInt32;
-  operation.function = ReduceFunction::kSum;
-  operation.bytes = kind == OperationKind::kBarrier ? 0 : bytes;
-  operation.elements = bytes / 4;
-  operation.ranks = ranks;
-  operation.root = ranks / 2;
-  return operation;
-}
-
-constexpr OperationKind kCollectives[] = {
-    OperationKind::kReduce,  OperationKind::kAllreduce,     OperationKind::kBcast,
-    OperationKind::kGather,  OperationKind::kScatter,       OperationKind::kAllgather,
-    OperationKind::kBarrier, OperationKind::kReduceScatter, OperationKind::kAlltoall};
-
-// A forecast runs the same coroutines in a world.
-TEST(AieForecast, OfDataInTilesIsTheClusterThatBeginsAtZero) {
-  const Settings settings = settings_with({{"data", {0, "tiles"}}});
-  for (const int ranks : {2, 7, 12}) {
-    for (const std::size_t bytes : {16U, 2000U}) {
-      for (const OperationKind kind : kCollectives) {
-        // The root's tile has to hold what all have for all.
-        const std::size_t most = kind == OperationKind::kAlltoall ? 200 : 2000;
-        const Operation operation = collective_of(kind, ranks, std::min(bytes, most));
-        const Forecast forecast = forecast_of(operation, settings);
-        ASSERT_EQ(forecast.declined, "");
-        const Live live = run_live(operation, settings);
-        EXPECT_EQ(forecast.time, live.time) << to_string(kind) << ' ' << ranks << ' ' << bytes;
-        EXPECT_LE(forecast.engine, forecast.time);
-        EXPECT_EQ(forecast.wire.packets, live.packets);
-      }
-    }
-  }
-}
-
-// A live run knows of the ports and the memory that others use only how many ranks there are.
-TEST(AieForecast, OfDataInTheHostsMemoryIsNearTheCluster) {
-  const Settings settings = settings_with({});
-  for (const int ranks : {2, 7, 12}) {
-    for (const std::size_t bytes : {16U, 5000U, 100000U}) {
-      for (const OperationKind kind : kCollectives) {
-        const Operation operation = collective_of(kind, ranks, bytes);
-        const Forecast forecast = forecast_of(operation, settings);
-        ASSERT_EQ(forecast.declined, "");
-        const Live live = run_live(operation, settings);
-        const double ratio = live.time.seconds() / forecast.time.seconds();
-        EXPECT_GT(ratio, 0.7) << to_string(kind) << ' ' << ranks << ' ' << bytes;
-        EXPECT_LT(ratio, 1.25) << to_string(kind) << ' ' << ranks << ' ' << bytes;
-        EXPECT_EQ(forecast.wire.packets, live.packets);
-      }
-    }
-  }
-}
 
 TEST(AieForecast, OfAReductionCountsTheTreeTime) {
   const Settings settings = settings_with({{"data", {0, "tiles"}}, {"window", {8192, {}}}});

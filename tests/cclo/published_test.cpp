@@ -76,8 +76,8 @@ TEST(CcloPublished, SendAndReceiveComeNear95GigabitsPerSecond) {
 }
 
 Time collective(const Values& values, int ranks, OperationKind kind, std::size_t count) {
-  Cluster cluster(ranks, cclo_backend(), settings_with(values));
-  const std::string stuck = cluster.run([&](ClusterRank& rank) -> Task<void> {
+  TimedCluster cluster(ranks, cclo_backend(), settings_with(values));
+  const std::string stuck = cluster.run([&](TimedRank& rank) -> Task<void> {
     const auto size = static_cast<std::size_t>(rank.size());
     const std::size_t bytes = 4 * count;
     Buffer one(bytes);

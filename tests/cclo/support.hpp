@@ -11,6 +11,7 @@
 #include "backends/cclo/cclo.hpp"
 #include "simulators/cclo/message.hpp"
 #include "tests/cluster.hpp"
+#include "tests/timed_cluster.hpp"
 
 namespace offramp::cclo {
 

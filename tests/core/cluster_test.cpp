@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "lib/live_clock/estimated_clock.hpp"
 #include "tests/core/support.hpp"
 
 namespace offramp {
@@ -29,7 +28,7 @@ TEST(ACluster, RunsOneProgramOnEveryRank) {
   EXPECT_EQ(seen, test::world_of(5));
 }
 
-TEST(ACluster, RunsOneProgramAfterAnotherOnTheSameClocks) {
+TEST(ACluster, RunsOneProgramAfterAnother) {
   Cluster cluster(2, host());
   const auto ping = [](ClusterRank& rank) -> Task<void> {
     Buffer data(100);
@@ -37,10 +36,7 @@ TEST(ACluster, RunsOneProgramAfterAnotherOnTheSameClocks) {
     if (rank.rank() == 1) co_await rank.receive(0, data);
   };
   EXPECT_EQ(cluster.run(ping), "");
-  const Time first = cluster.clock(1);
   EXPECT_EQ(cluster.run(ping), "");
-  EXPECT_GT(cluster.clock(1), first);
-  EXPECT_GT(cluster.wire().packets, 0U);
 }
 
 TEST(ACluster, PassesARingOfEverySize) {
@@ -135,7 +131,7 @@ TEST(ACluster, RunsThousandsOfRanks) {
             "");
 }
 
-TEST(ACluster, ChargesADeclinedOperationToTheHost) {
+TEST(ACluster, LetsTheHostCarryWhatIsDeclined) {
   Cluster with(3, test::backend_named("zrlmpi"));
   EXPECT_EQ(with.engine(0).lane().name(), "zrlmpi");
   EXPECT_EQ(with.engine(0).lane().members().size(), 2U);
@@ -146,10 +142,6 @@ TEST(ACluster, ChargesADeclinedOperationToTheHost) {
   }),
             "");
   EXPECT_EQ(with.engine(0).lane().counters.calls[0].declined, 1U);
-  // The hardware that declined was not used.
-  auto& clock = static_cast<EstimatedClock&>(*with.engine(0).clock());
-  EXPECT_GT(clock.units(Lane::kHost)[0].free_at(), Time());
-  for (const Resource& unit : clock.units(1).all()) EXPECT_EQ(unit.timeline.free_at(), Time());
 }
 
 /// A collective goes on by itself between two of its messages, when nothing else holds its communicator.

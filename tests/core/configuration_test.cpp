@@ -146,7 +146,7 @@ wide = true
 )");
   ASSERT_TRUE(c) << c.error();
   EXPECT_EQ(c->backend, "zrlmpi");
-  EXPECT_EQ(c->clock, Clock::kModel);
+  EXPECT_EQ(c->clock, Clock::kSettled);
   EXPECT_EQ(c->compute.kind, Compute::Kind::kFactor);
   EXPECT_EQ(c->compute.factor, 2.5);
   EXPECT_FALSE(c->summary);
@@ -176,7 +176,7 @@ TEST_F(ConfigurationFrom, AVariableWinsOverTheFileAndAnOverrideOverBoth) {
   around_.overrides = {{"zrlmpi.mtu", "128", "--set zrlmpi.mtu"}};
   auto c = load("clock = 'wall'\nhang_timeout = 9\n[zrlmpi]\nmtu = 512\npreset = 'strict'\n");
   ASSERT_TRUE(c) << c.error();
-  EXPECT_EQ(c->clock, Clock::kModel);
+  EXPECT_EQ(c->clock, Clock::kSettled);
   EXPECT_EQ(c->hang_timeout, 3);
   auto settings = c->settings_for(engine());
   EXPECT_EQ(settings->integer("mtu"), 128);
@@ -317,7 +317,7 @@ TEST_F(ConfigurationFrom, UnknownVariablesAreErrorsWithSuggestion) {
 
 TEST_F(ConfigurationFrom, AValueThatIsNotAllowedIsAnErrorNamingWhatIs) {
   EXPECT_EQ(error("clock = 'modell'\n"),
-            "offramp.toml:1: \"modell\" is not allowed for clock; allowed: wall, model, settled; did you "
+            "offramp.toml:1: \"modell\" is not allowed for clock; allowed: wall, settled, model; did you "
             "mean \"model\"?");
   EXPECT_EQ(error("backend = 'zrlmp'\n"),
             "offramp.toml:1: \"zrlmp\" is not allowed for backend; allowed: off, host, zrlmpi; did you mean "
@@ -567,7 +567,7 @@ TEST(RegistryOfBackends, RefusesWhatCannotBeUsed) {
   other.abi = 1;
   EXPECT_EQ(
       registry.add(&other, "p.so"),
-      "p.so: built for backend abi 1, but this offramp has abi 9; rebuild the plugin against its headers");
+      "p.so: built for backend abi 1, but this offramp has abi 10; rebuild the plugin against its headers");
   for (const std::string_view name : {"", "off", "Upper", "a-b", "1st", "a.b"}) {
     other = engine();
     other.name = name;

@@ -32,7 +32,7 @@ class AContext : public testing::Test {
   }
   UnexpectedMessage& arrive(int source, int tag) {
     auto message = make_with_payload<UnexpectedMessage>(0);
-    message->header.envelope = envelope(source, tag);
+    message->envelope = envelope(source, tag);
     UnexpectedMessage& there = *message;
     context_.add_unexpected(std::move(message));
     return there;
@@ -133,7 +133,7 @@ TEST_F(AContext, AgreesWithTheRulesOnRandomTraffic) {
 std::vector<UnexpectedMessage*>::iterator by_looking(std::vector<UnexpectedMessage*>& waiting, int source,
                                                      int tag) {
   return std::find_if(waiting.begin(), waiting.end(), [&](const UnexpectedMessage* m) {
-    const Envelope& e = m->header.envelope;
+    const Envelope& e = m->envelope;
     return (e.source == source || source == kAnySource) && (e.tag == tag || tag == kAnyTag);
   });
 }
@@ -172,8 +172,8 @@ TEST_F(AContext, FindsWhatIsLeftWhenStrangersAreGone) {
   Context context{10};  // of which only peers know so far
   const auto arrive = [&](int source, std::uint32_t world, int tag) {
     auto message = make_with_payload<UnexpectedMessage>(0);
-    message->header.envelope = envelope(source, tag);
-    message->header.envelope.source_world = world;
+    message->envelope = envelope(source, tag);
+    message->envelope.source_world = world;
     context.add_unexpected(std::move(message));
   };
   constexpr int kMessages = 3 * static_cast<int>(UnexpectedIndex::kWorthIt);
@@ -182,7 +182,7 @@ TEST_F(AContext, FindsWhatIsLeftWhenStrangersAreGone) {
   context.attach(0, std::make_shared<const std::vector<int>>(test::world_of(4)));
   EXPECT_EQ(context.remove_strangers().size(), 2U * kMessages / 3);
   for (int i = 0; i < kMessages; ++i) arrive(2, 2, i);
-  EXPECT_EQ(context.find_unexpected(2, kMessages - 1)->header.envelope.tag, kMessages - 1);
+  EXPECT_EQ(context.find_unexpected(2, kMessages - 1)->envelope.tag, kMessages - 1);
   int left = 0;
   while (UnexpectedMessage* message = context.find_unexpected(1, 7)) {
     (void)context.remove_unexpected(*message);

@@ -1,5 +1,5 @@
-// Modelled time depends on the programs alone: not on the order in which messages happen to arrive, not on
-// how the fabric carries them, and not on what else is modelled in the same run.
+// What a program computes depends on the program alone: not on the order in which messages happen to arrive,
+// and not on how the fabric carries them.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -14,8 +14,8 @@ namespace {
 using test::Buffer;
 using test::pattern;
 
-/// A mixture of everything, drawn from a seed that is the same on all ranks.
-Task<void> mixture(ClusterRank& rank, std::uint32_t seed) {
+/// A mixture of everything, drawn from a seed that is the same on all ranks. digest: of the rank's data.
+Task<void> mixture(ClusterRank& rank, std::uint32_t seed, std::uint64_t& digest) {
   std::mt19937 random(seed);
   const auto draw = [&random](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
   Int32Sum sum;
@@ -35,7 +35,6 @@ Task<void> mixture(ClusterRank& rank, std::uint32_t seed) {
     Buffer other(whole);
     const auto data = Bytes(in_place ? own : other);
     ElementReducer& reducer = step % 2 == 0 ? static_cast<ElementReducer&>(sum) : composition;
-    if (draw(3) == 0) rank.compute(Time::ns(std::int64_t{draw(5000)} * (rank.rank() + 1)));
     switch (kind) {
       case 0:
         co_await rank.sendrecv(to, Bytes(other).first(bytes), from, MutableBytes(own).first(bytes), 1);
@@ -92,42 +91,42 @@ Task<void> mixture(ClusterRank& rank, std::uint32_t seed) {
       default:
         co_await rank.barrier();
     }
+    digest = Certificate::digest(own, Certificate::digest(other, digest));
   }
 }
 
-Cluster::Program program(std::uint32_t seed) {
-  return [seed](ClusterRank& rank) { return mixture(rank, seed); };
-}
-
-std::vector<Time> clocks_of(int ranks, const BackendDescription& backend, const ClusterOptions& options,
-                            std::uint32_t seed) {
+std::vector<std::uint64_t> data_of(int ranks, const BackendDescription& backend,
+                                   const ClusterOptions& options, std::uint32_t seed) {
   Cluster cluster(ranks, backend, options);
-  EXPECT_EQ(cluster.run(program(seed)), "");
+  std::vector<std::uint64_t> digests(static_cast<std::size_t>(ranks));
+  EXPECT_EQ(cluster.run([&](ClusterRank& rank) {
+    return mixture(rank, seed, digests[static_cast<std::size_t>(rank.rank())]);
+  }),
+            "");
   for (int rank = 0; rank < ranks; ++rank)
     EXPECT_EQ(cluster.engine(rank).lane().counters.arrival_order_dependences(), 0U);
-  return cluster.clocks();
+  return digests;
 }
 
-class ModelledTime : public testing::TestWithParam<const BackendDescription*> {};
+class Data : public testing::TestWithParam<const BackendDescription*> {};
 
-TEST_P(ModelledTime, IsTheSameInEveryOrderOfDelivery) {
+TEST_P(Data, IsTheSameInEveryOrderOfDelivery) {
   for (const int ranks : {2, 5}) {
-    const std::vector<Time> expected = clocks_of(ranks, *GetParam(), {}, 1);
-    EXPECT_GT(expected[0], Time());
+    const std::vector<std::uint64_t> expected = data_of(ranks, *GetParam(), {}, 1);
     for (std::uint64_t shuffle = 1; shuffle <= test::seeds(10); ++shuffle) {
       ClusterOptions options;
       options.shuffle_seed = shuffle * 0x9e3779b97f4a7c15U;
-      EXPECT_EQ(clocks_of(ranks, *GetParam(), options, 1), expected) << shuffle;
+      EXPECT_EQ(data_of(ranks, *GetParam(), options, 1), expected) << shuffle;
     }
   }
 }
 
-TEST_P(ModelledTime, DoesNotDependOnHowTheFabricCarriesTheBytes) {
-  const std::vector<Time> expected = clocks_of(4, *GetParam(), {}, 2);
+TEST_P(Data, DoesNotDependOnHowTheFabricCarriesTheBytes) {
+  const std::vector<std::uint64_t> expected = data_of(4, *GetParam(), {}, 2);
   for (const std::size_t limit : {std::size_t{0}, std::size_t{500}, std::size_t{100000}, SIZE_MAX}) {
     ClusterOptions options;
     options.eager_limit = limit;
-    EXPECT_EQ(clocks_of(4, *GetParam(), options, 2), expected) << limit;
+    EXPECT_EQ(data_of(4, *GetParam(), options, 2), expected) << limit;
   }
 }
 
@@ -148,37 +147,19 @@ Task<void> add_up(ClusterRank& rank, std::vector<std::int32_t>& results, bool no
   EXPECT_EQ(co_await rank.collective(operation, buffers, no_result ? nullptr : &sum), Outcome::kOk);
 }
 
-/// What the ranks have then, and when.
-struct Sums {
-  std::vector<Time> clocks;
-  std::vector<std::int32_t> results;
-};
-Sums sums_of(const BackendDescription& backend, bool timed, bool no_result) {
-  ClusterOptions options;
-  options.timed = timed;
-  Cluster cluster(3, backend, options);
-  Sums sums{{}, std::vector<std::int32_t>(3)};
-  EXPECT_EQ(
-      cluster.run([&sums, no_result](ClusterRank& rank) { return add_up(rank, sums.results, no_result); }),
-      "");
-  if (timed) sums.clocks = cluster.clocks();
+std::vector<std::int32_t> sums_of(const BackendDescription& backend, bool no_result) {
+  Cluster cluster(3, backend);
+  std::vector<std::int32_t> sums(3);
+  EXPECT_EQ(cluster.run([&sums, no_result](ClusterRank& rank) { return add_up(rank, sums, no_result); }), "");
   return sums;
 }
 
-TEST_P(ModelledTime, OfAReductionDoesNotDependOnWhoMakesItsResult) {
-  const Sums carried = sums_of(*GetParam(), true, false);
-  const Sums elsewhere = sums_of(*GetParam(), true, true);
-  EXPECT_EQ(carried.results, std::vector<std::int32_t>(3, 1 + 2 + 3));
-  EXPECT_EQ(elsewhere.clocks, carried.clocks);
-  EXPECT_NE(elsewhere.results, carried.results);
+TEST_P(Data, OfAReductionWithoutResultDoesNotMove) {
+  EXPECT_EQ(sums_of(*GetParam(), false), std::vector<std::int32_t>(3, 1 + 2 + 3));
+  EXPECT_EQ(sums_of(*GetParam(), true), std::vector<std::int32_t>(3));
 }
 
-TEST_P(ModelledTime, IsAllThatAReductionWithoutResultMovesDataFor) {
-  EXPECT_EQ(sums_of(*GetParam(), false, true).results, std::vector<std::int32_t>(3));
-}
-
-INSTANTIATE_TEST_SUITE_P(Of, ModelledTime,
-                         testing::ValuesIn(built_in_backends().begin(), built_in_backends().end()),
+INSTANTIATE_TEST_SUITE_P(Of, Data, testing::ValuesIn(built_in_backends().begin(), built_in_backends().end()),
                          [](const auto& each) { return std::string(each.param->name); });
 
 }  // namespace

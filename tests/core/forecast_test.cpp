@@ -5,8 +5,8 @@
 #include <array>
 #include <tuple>
 
-#include "tests/cluster.hpp"
 #include "tests/core/support.hpp"
+#include "tests/timed_cluster.hpp"
 
 namespace offramp {
 namespace {
@@ -27,9 +27,9 @@ Operation operation_of(OperationKind kind, std::size_t bytes) {
 TEST(AForecast, RepeatsAnOperationAsALoopInAProgramDoes) {
   Result<Forecast> three = forecast(setting_of("host"), operation_of(OperationKind::kBcast, 100), 3);
   ASSERT_TRUE(three) << three.error();
-  Cluster cluster(8, test::backend_named("host"));
+  TimedCluster cluster(8, test::backend_named("host"));
   std::array<std::byte, 100> data{};
-  const auto program = [&](ClusterRank& rank) -> Task<void> {
+  const auto program = [&](TimedRank& rank) -> Task<void> {
     for (int i = 0; i < 3; ++i) co_await rank.bcast(data, 0);
   };
   ASSERT_EQ(cluster.run(program), "");
@@ -68,11 +68,11 @@ struct Carried {
   WireCounters wire;
 };
 Carried carried(const ForecastSetting& setting, const Operation& operation) {
-  ClusterOptions options;
+  WorldOptions options;
   options.faults = setting.faults;
-  Cluster cluster(operation.ranks, setting.backend, setting.settings, options);
+  TimedCluster cluster(operation.ranks, setting.backend, setting.settings, options);
   const int to = (operation.root + 1) % operation.ranks;
-  EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
+  EXPECT_EQ(cluster.run([&](TimedRank& rank) -> Task<void> {
     test::Buffer data(operation.bytes);
     if (rank.rank() == operation.root) co_await rank.send(to, data);
     if (rank.rank() == to) co_await rank.receive(operation.root, data);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tests/core/host_trial.hpp"
+#include "tests/timed_cluster.hpp"
 
 namespace offramp {
 namespace {
@@ -179,14 +180,13 @@ TEST(HostAlgorithms, TakeTheTimeOfTheirComplexity) {
   EXPECT_NEAR(time_of(kBarrier, 64, 0).seconds(), 6 * 1.5e-6, 0.3e-6);
 }
 
-TEST(HostAlgorithms, TakeTheForecastsTimeInARun) {
-  // Nothing is shared. The live clock is exact where no rank is late for a handshake, too.
+TEST(HostAlgorithms, TakeTheForecastsTimeInAProgram) {
   for (const int ranks : {4, 5, 8}) {
     for (const std::size_t bytes : {std::size_t{64}, 8 * kKi, 256 * kKi}) {
       if (ranks == 5 && bytes > 64 * kKi) continue;
-      Cluster cluster(ranks, test::backend_named("host"));
+      TimedCluster cluster(ranks, test::backend_named("host"));
       Int32Sum sum;
-      EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
+      EXPECT_EQ(cluster.run([&](TimedRank& rank) -> Task<void> {
         Buffer own(bytes);
         Buffer result(bytes);
         co_await rank.allreduce(own, result, sum);

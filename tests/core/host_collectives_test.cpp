@@ -6,6 +6,7 @@
 
 #include "tests/cluster.hpp"
 #include "tests/core/support.hpp"
+#include "tests/timed_cluster.hpp"
 
 namespace offramp {
 namespace {
@@ -207,7 +208,8 @@ TEST_P(HostCollectives, AlltoallTransposesTheBlocks) {
 }
 
 TEST_P(HostCollectives, BarrierLetsNobodyOutBeforeTheLastIsIn) {
-  run([](ClusterRank& rank) -> Task<void> {
+  TimedCluster cluster(ranks(), test::backend_named("host"));
+  const std::string stuck = cluster.run([](TimedRank& rank) -> Task<void> {
     for (int late = 0; late < rank.size(); ++late) {
       const Time before = rank.clock();
       if (rank.rank() == late) rank.compute(Time::ms(1));
@@ -215,6 +217,7 @@ TEST_P(HostCollectives, BarrierLetsNobodyOutBeforeTheLastIsIn) {
       EXPECT_GE(rank.clock(), before + (rank.size() == 1 ? Time() : Time::ms(1) - Time::us(100)));
     }
   });
+  EXPECT_EQ(stuck, "");
 }
 
 INSTANTIATE_TEST_SUITE_P(On, HostCollectives,

@@ -2,6 +2,7 @@
 // that work at the same time.
 #include "backends/host/levels.hpp"
 #include "tests/core/host_trial.hpp"
+#include "tests/timed_cluster.hpp"
 
 namespace offramp {
 namespace {
@@ -55,13 +56,13 @@ TEST(HostByNodes, TakesTheSameTimeWhateverArrivesFirst) {
        {OperationKind::kBcast, OperationKind::kReduce, OperationKind::kAllreduce}) {
     std::vector<Time> first;
     for (const std::uint64_t seed : {0, 1, 2, 3, 4, 5, 6, 7}) {
-      ClusterOptions options;
+      WorldOptions options;
       options.machine.ranks_per_node = 3;
       options.shuffle_seed = seed;
-      Cluster cluster(12, test::backend_named("host"),
-                      host_settings({{std::string(to_string(kind)), {0, "han"}}}), options);
+      TimedCluster cluster(12, test::backend_named("host"),
+                           host_settings({{std::string(to_string(kind)), {0, "han"}}}), options);
       Int32Sum sum;
-      EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
+      EXPECT_EQ(cluster.run([&](TimedRank& rank) -> Task<void> {
         Buffer own(300 * kKi);
         Buffer result(own.size());
         if (kind == OperationKind::kBcast) co_await rank.bcast(own, 4);

@@ -5,8 +5,8 @@
 
 #include "backends/host/parameters.hpp"
 #include "lib/replay/forecast.hpp"
-#include "tests/cluster.hpp"
 #include "tests/core/support.hpp"
+#include "tests/timed_cluster.hpp"
 
 namespace offramp {
 namespace {
@@ -50,8 +50,8 @@ struct OneMessage {
 };
 
 OneMessage one_message(std::size_t bytes, bool synchronous = false, Time receiver_late = {}) {
-  Cluster cluster(2, test::backend_named("host"));
-  EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
+  TimedCluster cluster(2, test::backend_named("host"));
+  EXPECT_EQ(cluster.run([&](TimedRank& rank) -> Task<void> {
     Buffer data(bytes);
     if (rank.rank() == 1) {
       rank.compute(receiver_late);
@@ -92,8 +92,8 @@ TEST(TheHost, HasTheFiguresOfTheNamedNic) {
   // The stages have them too: one message over each.
   for (const char* name : {"100g", "bf2", "200g", "400g"}) {
     const host::Nic nic = host::nic_of(settings_of(name));
-    Cluster cluster(2, test::backend_named("host"), settings_of(name));
-    EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
+    TimedCluster cluster(2, test::backend_named("host"), settings_of(name));
+    EXPECT_EQ(cluster.run([&](TimedRank& rank) -> Task<void> {
       Buffer data(100);
       if (rank.rank() == 0) co_await rank.send(1, data);
       if (rank.rank() == 1) co_await rank.receive(0, data);
@@ -180,9 +180,9 @@ TEST(TheHost, CopiesAnEagerMessageOutOfTheBufferWhenItsReceiveComes) {
 
 /// When the last of n messages, sent one after the other without waiting, is there.
 Time window(int messages, std::size_t bytes) {
-  Cluster cluster(2, test::backend_named("host"));
-  EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
-    std::vector<ClusterRequestPointer> requests;
+  TimedCluster cluster(2, test::backend_named("host"));
+  EXPECT_EQ(cluster.run([&](TimedRank& rank) -> Task<void> {
+    std::vector<RankRequest> requests;
     std::vector<Buffer> data(static_cast<std::size_t>(messages), Buffer(bytes));
     for (Buffer& one : data) requests.push_back(rank.rank() == 0 ? rank.isend(1, one) : rank.irecv(0, one));
     co_await rank.wait_all(requests);
@@ -220,8 +220,8 @@ TEST(TheHost, NeverTakesLessForMoreBytesByOneProtocol) {
 
 TEST(TheHost, NeverTakesLessForMoreBytesOrRanksInACollective) {
   const auto bcast = [](int ranks, std::size_t bytes) {
-    Cluster cluster(ranks, test::backend_named("host"));
-    EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
+    TimedCluster cluster(ranks, test::backend_named("host"));
+    EXPECT_EQ(cluster.run([&](TimedRank& rank) -> Task<void> {
       Buffer data(bytes);
       co_await rank.bcast(data, 0);
     }),
@@ -297,8 +297,8 @@ TEST(TheHost, SharesTheMemoryOfANode) {
 }
 
 TEST(TheHost, CountsWhatGoesOverTheWire) {
-  Cluster cluster(2, test::backend_named("host"));
-  EXPECT_EQ(cluster.run([](ClusterRank& rank) -> Task<void> {
+  TimedCluster cluster(2, test::backend_named("host"));
+  EXPECT_EQ(cluster.run([](TimedRank& rank) -> Task<void> {
     Buffer data(10000);
     if (rank.rank() == 0) co_await rank.send(1, data);
     if (rank.rank() == 1) co_await rank.receive(0, data);

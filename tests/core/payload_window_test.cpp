@@ -21,7 +21,6 @@ void send_all(Ranks& ranks, Context& from, std::vector<SendRecord>& sends, const
     ranks[0].send(sends[i], {from, 1, static_cast<int>(i), data[i]});
     ranks.settle();
     EXPECT_TRUE(sends[i].done) << i;
-    ranks[0].observe(sends[i]);
   }
 }
 
@@ -142,31 +141,6 @@ TEST(PayloadWindow, DoesNotCountMessagesToOneselfOrTinyOnes) {
   EXPECT_EQ(ranks[0].kept_bytes(), 0U);
 }
 
-TEST(PayloadWindow, ChangesNoModelledTime) {
-  std::vector<std::int64_t> clocks;
-  for (const std::size_t size : {std::size_t{0}, 3 * kBytes, PayloadWindow::kTotal}) {
-    Ranks ranks(2);
-    ranks[0].resize_window(size);
-    ranks[1].resize_window(size);
-    Context& from = ranks.open(0);
-    Context& to = ranks.open(1);
-    const std::vector<Buffer> data = patterns(20, kBytes);
-    std::vector<SendRecord> sends(20);
-    send_all(ranks, from, sends, data);
-    Buffer into(kBytes);
-    for (int i = 19; i >= 0; --i) {
-      ReceiveRecord receive;
-      ranks[1].receive(receive, to, kAnySource, i, into);
-      ranks.settle();
-      ranks[1].observe(receive);
-    }
-    clocks.push_back(ranks[0].clock()->now.count());
-    clocks.push_back(ranks[1].clock()->now.count());
-  }
-  EXPECT_GT(clocks[0], 0);
-  for (std::size_t i = 2; i < clocks.size(); ++i) EXPECT_EQ(clocks[i], clocks[i - 2]) << i;
-}
-
 TEST(PayloadWindow, IsNotGivenBackTwiceByAForgedMessage) {
   test::Mailroom room(2);
   Engine sender(room.at(0), test::host_lane(0, 2));
@@ -175,11 +149,11 @@ TEST(PayloadWindow, IsNotGivenBackTwiceByAForgedMessage) {
   const Buffer data = pattern(kBytes, 1);
   std::vector<SendRecord> sends(3);
   sender.send(sends[0], {from, 1, 1, data});
-  Header forged;
-  forged.envelope.kind = EnvelopeKind::kWindow;
-  forged.envelope.source_world = 1;
-  forged.envelope.bytes = kBytes + 1;
-  sender.deliver({forged.encoded(true), nullptr, 0, nullptr});
+  Envelope forged;
+  forged.kind = EnvelopeKind::kWindow;
+  forged.source_world = 1;
+  forged.bytes = kBytes + 1;
+  sender.deliver({forged.encoded(), nullptr, 0, nullptr});
   EXPECT_EQ(sender.malformed(), 1U);
   sender.send(sends[1], {from, 1, 1, data});
   sender.send(sends[2], {from, 1, 1, data});

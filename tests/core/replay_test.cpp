@@ -12,7 +12,6 @@
 
 #include "lib/replay/open_requests.hpp"
 #include "tests/built_in_names.hpp"
-#include "tests/cluster.hpp"
 #include "tests/core/tape.hpp"
 
 namespace offramp {
@@ -169,53 +168,6 @@ TEST_P(Replays, KnowCommunicatorsOfTheSameMembersByTheirIds) {
     tape.add(tape.collective(operation_of(OperationKind::kBarrier, 0, 2), 5 - seven));
   }
   EXPECT_THAT(replayed(setting_, tapes).unfinished, IsEmpty());
-}
-
-/// Two ranks whose receives are there in time, and which share nothing.
-TEST_P(Replays, GiveTheLiveClocksWhereNoRankIsLate) {
-  static constexpr std::size_t kSizes[] = {8, 5000, 70000, kLong};
-  static constexpr int kPause = 200;        // us; longer than anything that a rank posts takes
-  static constexpr std::size_t kSum = 256;  // above twice that, ranks of aie share their memory's rate
-  DoubleSum sum;
-  Cluster cluster(2, setting_.backend);
-  EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
-    const int other = 1 - rank.rank();
-    std::vector<std::byte> in(kLong);
-    std::vector<std::byte> out(kLong);
-    for (const std::size_t bytes : kSizes) {
-      for (const int sender : {0, 1}) {
-        if (rank.rank() == sender) {
-          rank.compute(Time::us(kPause));
-          (void)co_await rank.send(other, Bytes(out).first(bytes), 2);
-        } else {
-          (void)co_await rank.receive(other, MutableBytes(in).first(bytes), 2);
-        }
-      }
-    }
-    (void)co_await rank.barrier();
-    (void)co_await rank.bcast(MutableBytes(in).first(4096), 1);
-    (void)co_await rank.allreduce(Bytes(out).first(kSum), MutableBytes(in).first(kSum), sum);
-  }),
-            "");
-  std::vector<Tape> tapes(2);
-  for (int rank = 0; rank < 2; ++rank) {
-    Tape& tape = tapes[static_cast<std::size_t>(rank)];
-    for (const std::size_t bytes : kSizes) {
-      for (const int sender : {0, 1}) {
-        if (rank == sender) {
-          tape.compute(kPause * 1000).send(1 - rank, bytes, 2);
-        } else {
-          tape.receive(1 - rank, bytes, 2);
-        }
-      }
-    }
-    tape.add(tape.collective(operation_of(OperationKind::kBarrier, 0, 2)));
-    tape.add(tape.collective(operation_of(OperationKind::kBcast, 4096, 2, 1)));
-    tape.add(tape.collective(operation_of(OperationKind::kAllreduce, kSum, 2)));
-  }
-  ReplayOptions options;
-  options.compute.kind = Compute::Kind::kMeasured;
-  EXPECT_EQ(replayed(setting_, tapes, options).clocks(), cluster.clocks());
 }
 
 TEST_P(Replays, CountTimeBetweenQuestionsAsTheyAreTold) {

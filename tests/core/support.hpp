@@ -11,7 +11,6 @@
 #include "lib/engine/engine.hpp"
 #include "lib/fabric/memory_fabric.hpp"
 #include "tests/pattern.hpp"
-#include "tests/timed_engine.hpp"
 
 namespace offramp::test {
 
@@ -45,7 +44,7 @@ class Ranks {
  public:
   explicit Ranks(int ranks, std::size_t eager_limit = 8192) : hub_(ranks, eager_limit) {
     for (int rank = 0; rank < ranks; ++rank)
-      engines_.push_back(timed_engine(hub_.at(rank), host_lane(rank, ranks)));
+      engines_.push_back(std::make_unique<Engine>(hub_.at(rank), host_lane(rank, ranks)));
   }
   Engine& operator[](int rank) { return *engines_[static_cast<std::size_t>(rank)]; }
   Context& open(int rank, std::uint64_t id = 0) {

@@ -6,7 +6,6 @@
 
 #include "offramp/kernel/channel.hpp"
 #include "offramp/kernel/wire.hpp"
-#include "simulators/model/units.hpp"
 
 namespace offramp::dpu::message_test {
 namespace {
@@ -94,8 +93,8 @@ struct Ends {
     passage.protocol = protocol;
     passage.issued = issued;
     passage.begin = passage.host_free = issued + kEmit;
-    const Resources sender = source.view(node.descriptions());
-    const Resources receiver = destination.view(node.descriptions());
+    const Resources sender = Resources(node.descriptions(), source.data());
+    const Resources receiver = Resources(node.descriptions(), destination.data());
     to_its_end(passage, [&] { (void)path.depart(transfer, passage, sender); });
     if (protocol == Protocol::kRendezvous) {
       passage.granted = later(passage.requested, posted);
@@ -114,8 +113,8 @@ struct Ends {
   PlatformSpec spec;
   NodeResources node;
   MessagePath path;
-  Units source;
-  Units destination;
+  std::vector<Resource> source;
+  std::vector<Resource> destination;
   Transfer transfer;
 };
 

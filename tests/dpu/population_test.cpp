@@ -172,8 +172,7 @@ TEST(DpuSetup, SaysWhichOfItsParametersHaveNoEffect) {
   EXPECT_EQ(without("none"), (std::vector<std::string_view>{"connect", "tcp_latency", "cache_entry"}));
 }
 
-// In a live run the first rank of a communicator finds out what all take: the same.
-TEST(DpuSetup, BothClocksFillTheSameCache) {
+TEST(DpuSetup, APlatformByItselfFillsTheSameCache) {
   const PlatformSpec spec = platform(4, 2, 1);
   CollectiveRequest request = request_of(spec, OperationKind::kBcast, 4, 8);
   request.populates = true;

@@ -8,6 +8,7 @@
 #include "backends/dpu/dpu.hpp"
 #include "simulators/dpu/collective.hpp"
 #include "tests/cluster.hpp"
+#include "tests/timed_cluster.hpp"
 
 namespace offramp::dpu {
 
@@ -22,6 +23,12 @@ inline Settings settings_with(const SettingValues& values) {
 /// Ranks that lie block by block on nodes.
 inline ClusterOptions nodes_of(int ranks_per_node) {
   ClusterOptions options;
+  options.machine.ranks_per_node = ranks_per_node;
+  return options;
+}
+
+inline WorldOptions timed_nodes_of(int ranks_per_node) {
+  WorldOptions options;
   options.machine.ranks_per_node = ranks_per_node;
   return options;
 }

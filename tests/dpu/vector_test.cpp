@@ -1,5 +1,4 @@
-// Collectives whose blocks differ in size: MPI's results on every platform, times that follow the sizes, and
-// the same times when the live clock only watches.
+// Collectives whose blocks differ in size: MPI's results on every platform, and times that follow the sizes.
 #include <gtest/gtest.h>
 
 #include <numeric>

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "simulators/dpu/node.hpp"
-#include "tests/cluster.hpp"
 #include "tests/core/support.hpp"
 #include "tests/dpu/support.hpp"
 
@@ -213,64 +212,6 @@ TEST(DpuWorld, TellsTheTimeOfImports) {
   EXPECT_EQ(imports({}, bcast), dpu::CardSpec().import * 2);
   EXPECT_EQ(imports({}, message), Time());
   EXPECT_EQ(imports({{"message_import", {7000, {}}}}, message), Time::us(7));
-}
-
-/// The same program under the live clock and in a world.
-std::pair<std::vector<Time>, std::vector<Time>> both_clocks(const SettingValues& values, int ranks,
-                                                            OperationKind kind, std::size_t bytes) {
-  const Operation operation = operation_of(kind, ranks, bytes);
-  const std::size_t blocks = bytes * static_cast<std::size_t>(ranks);
-  Cluster cluster(ranks, dpu_backend(), settings_with(values));
-  EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
-    test::Buffer send(blocks);
-    test::Buffer receive(blocks);
-    const bool root = rank.rank() == 0;
-    CollectiveBuffers buffers{Bytes(send).first(bytes), MutableBytes(receive).first(bytes), bytes};
-    if (kind == OperationKind::kAlltoall || (kind == OperationKind::kScatter && root)) buffers.send = send;
-    if (kind == OperationKind::kAlltoall || kind == OperationKind::kAllgather ||
-        (kind == OperationKind::kGather && root))
-      buffers.receive = receive;
-    Int32Sum sum;
-    if (kind == OperationKind::kSend) {
-      if (root) co_await rank.send(1, Bytes(send).first(bytes), 3);
-      if (rank.rank() == 1) co_await rank.receive(0, MutableBytes(receive).first(bytes), 3);
-    } else {
-      (void)co_await rank.collective(operation, buffers, &sum);
-    }
-  }),
-            "");
-  WorldOptions options;
-  options.ranks = ranks;
-  World world(options, WorldBackend(dpu_backend(), settings_with(values)));
-  EXPECT_EQ(world.run([&](RankHandle& rank) -> Task<void> {
-    if (kind == OperationKind::kSend) {
-      if (rank.rank() == 0) (void)co_await rank.send(1, bytes, 3);
-      if (rank.rank() == 1) (void)co_await rank.receive(0, bytes, 3);
-    } else {
-      (void)co_await rank.collective(operation);
-    }
-  }),
-            "");
-  std::pair<std::vector<Time>, std::vector<Time>> clocks;
-  for (int rank = 0; rank < ranks; ++rank) {
-    clocks.first.push_back(cluster.clock(rank));
-    clocks.second.push_back(world.clock(rank));
-  }
-  return clocks;
-}
-
-TEST(DpuWorld, TheLiveClockIsTheWorldsWhereNothingIsShared) {
-  for (const OperationKind kind : {OperationKind::kSend, OperationKind::kBcast, OperationKind::kAllreduce,
-                                   OperationKind::kGather, OperationKind::kScatter, OperationKind::kAllgather,
-                                   OperationKind::kAlltoall, OperationKind::kBarrier}) {
-    for (const std::string path : {"gvmi", "staging"}) {
-      for (const std::size_t bytes : {8, 5000, 65536, 300000}) {
-        const auto [live, settled] =
-            both_clocks({{"data_path", {0, path}}}, 4, kind, kind == OperationKind::kBarrier ? 0 : bytes);
-        EXPECT_EQ(live, settled) << to_string(kind) << " " << bytes << " " << path;
-      }
-    }
-  }
 }
 
 }  // namespace

@@ -54,15 +54,15 @@ TYPED_TEST(HostilePeer, SendsGarbageThatIsDroppedAndCounted) {
   payloads.reserve(kMessages);
   for (int i = 0; i < kMessages; ++i) {
     // Any size, the right size, and right but for one field; payloads that come along and that wait.
-    test::Buffer header(i % 3 == 0 ? random() % Fabric::kMaxHeader : sizeof(Header));
+    test::Buffer header(i % 3 == 0 ? random() % Fabric::kMaxHeader : sizeof(Envelope));
     for (std::byte& b : header) b = static_cast<std::byte>(random());
     if (i % 3 == 2) {
-      Header good;
-      good.envelope.context = 77;
-      good.envelope.source = 1;
-      good.envelope.source_world = 1;
-      good.envelope.bytes = random();  // not what comes
-      std::memcpy(header.data(), good.encoded(true).data(), header.size());
+      Envelope good;
+      good.context = 77;
+      good.source = 1;
+      good.source_world = 1;
+      good.bytes = random();  // not what comes
+      std::memcpy(header.data(), good.encoded().data(), header.size());
     }
     headers.push_back(std::move(header));
     payloads.emplace_back(i % 7 == 0 ? 200'000 : random() % 3000);
@@ -73,7 +73,7 @@ TYPED_TEST(HostilePeer, SendsGarbageThatIsDroppedAndCounted) {
   Context& from = sender.open_context(77, 1, test::world_of(2));
   SendRecord send;
   const test::Buffer data = test::pattern(64, 3);
-  sender.send(send, {from, 0, 5, data, ElementType::kByte, false, true});
+  sender.send(send, {from, 0, 5, data, ElementType::kByte});
 
   const auto over = [](const Sent& one) { return one.done; };
   for (int turn = 0; turn < 2'000'000 && !(receive.done && std::all_of(sent.begin(), sent.end(), over));

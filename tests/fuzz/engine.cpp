@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "tests/fuzz/support.hpp"
-#include "tests/timed_engine.hpp"
 
 namespace offramp {
 namespace {
@@ -67,14 +66,14 @@ std::unique_ptr<Lane> lane() {
   return std::make_unique<Lane>(std::move(members), Lane::kHost, std::vector<RouteRule>(), 1);
 }
 
-Header good_header(std::uint32_t sequence) {
-  Header header;
-  header.envelope.context = kContext;
-  header.envelope.source = 1;
-  header.envelope.source_world = 1;
-  header.envelope.sequence = sequence;
-  header.envelope.token = std::uint64_t{1} << 32;
-  return header;
+Envelope good_envelope(std::uint32_t sequence) {
+  Envelope envelope;
+  envelope.context = kContext;
+  envelope.source = 1;
+  envelope.source_world = 1;
+  envelope.sequence = sequence;
+  envelope.token = std::uint64_t{1} << 32;
+  return envelope;
 }
 
 }  // namespace
@@ -87,18 +86,17 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::vector<std::byte> buffers(8 * 64);
   std::vector<ReceiveRecord> receives(8);
   std::vector<SendRecord> sends(4);
-  const std::unique_ptr<Engine> made = timed_engine(fabric, lane());
-  Engine& engine = *made;
+  Engine engine(fabric, lane());
   Context& context = engine.open_context(kContext, 0, std::vector{0, 1, 2});
   for (std::size_t i = 0; i < sends.size(); ++i)
-    engine.send(sends[i], {context, static_cast<int>(i % 2) + 1, 0, {}, ElementType::kByte, true, true});
+    engine.send(sends[i], {context, static_cast<int>(i % 2) + 1, 0, {}, ElementType::kByte, true});
   for (std::size_t i = 0; i < receives.size(); ++i)
     engine.receive(receives[i], context, i % 2 == 0 ? kAnySource : 1, i % 3 == 0 ? kAnyTag : 0,
                    {buffers.data() + i * 64, 64});
   std::uint32_t sequence = 0;
   while (!input.empty()) {
-    Header header = good_header(sequence++);
-    std::vector<std::byte> bytes(header.encoded(true).begin(), header.encoded(true).end());
+    const Envelope good = good_envelope(sequence++);
+    std::vector<std::byte> bytes(good.encoded().begin(), good.encoded().end());
     const auto changes = input.take<std::uint8_t>();
     for (int i = 0; i < changes % 8; ++i) {
       const auto at = input.take<std::uint8_t>();

@@ -1,4 +1,4 @@
-"""The benchmarks: each prints OSU's columns with modelled times, checks its data, and notices wrong data."""
+"""The benchmarks: each prints OSU's columns, checks its data, and notices wrong data."""
 
 import glob
 import importlib.machinery
@@ -15,7 +15,6 @@ import pytest
 
 import real_programs as programs
 from launch import base_environment, mpi_of, mpirun, run as launch
-from real_programs import HPCC_INPUT
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PAIRED = ("latency", "bw", "bibw")  # exactly two ranks
@@ -27,12 +26,12 @@ OVERLAP_COLUMNS = ["Overall(us)", "Compute(us)", "Pure Comm.(us)", "Overlap(%)"]
 
 
 def benchmark(arguments, name, backend, ranks, options=()):
-    """Over a backend with the model clock, its data checked where there is any."""
+    """Over a backend, its data checked where there is any."""
     command = [os.path.join(arguments.build, "bench", name), "-i", "3", "-x", "1", *options]
     if "barrier" not in name:
         command += ["-c", "-m", "4:8192", *(["-T", "mpi_float"] if name.lstrip("i") in REDUCTIONS else [])]
     return mpirun(arguments.build, backend, ranks, command, 90,
-                  {"OFFRAMP_SUMMARY": "false", "OFFRAMP_CLOCK": "model"})
+                  {"OFFRAMP_SUMMARY": "false"})
 
 
 def table(output):
@@ -54,8 +53,7 @@ def right_table(name, output):
         times = [[float(value) for value in row[:4]] for row in values]
         return checked and names[:4] == OVERLAP_COLUMNS and all(
             overall >= compute >= pure > 0 and 0 <= overlap <= 100 for overall, compute, pure, overlap in times)
-    modelled = names.index(next(column for column in names if column.startswith("Modelled")))
-    return checked and all(float(row[modelled]) > 0 for row in values)
+    return checked and all(float(row[0]) > 0 for row in values)
 
 
 def test_each_over_a_backend(arguments, tally):
@@ -76,8 +74,7 @@ def test_tests_in_between_are_timed(arguments, tally):
     result = benchmark(arguments, "iallreduce", "host", 2, ["-t", "4", "-f"])
     names, rows = table(result.output)
     column = names.index("MPI_Test(us)") + 1 if result.ok else 0
-    # Four calls and the clock's own 20 ns for each.
-    ok = result.ok and right_table("iallreduce", result.output) and all(float(row[column]) >= 0.08 for row in rows)
+    ok = result.ok and right_table("iallreduce", result.output) and all(float(row[column]) > 0 for row in rows)
     tally.record(label, ok, result.output, result.seconds)
 
 
@@ -121,16 +118,6 @@ def test_wrong_data_is_found(arguments, tally):
                 missed.append(name)
                 output += result.output
         tally.record(label, compiled.ok and not missed, f"not found by {missed}\n{output}", seconds)
-
-
-def test_spinning_is_reproducible(arguments, tally):
-    """The computation spins on MPI_Wtime: on the modelled clock it takes the same time on every run."""
-    label = "bench/overlap in modelled time is reproducible"
-    if tally.wants(label):
-        runs = [benchmark(arguments, "ialltoall", "dpu", 3, ["-f", "--digits", "6"])
-                for _ in range(2)]
-        ok = all(run.ok for run in runs) and runs[0].lines() == runs[1].lines()
-        tally.record(label, ok, "\n".join(run.output for run in runs), sum(run.seconds for run in runs))
 
 
 def test_side_by_side(arguments, tally):
@@ -223,24 +210,3 @@ def test_exported_programs_take_as_long_in_simgrid(arguments, tally):
     result = launch(command, base_environment(), 120)
     rows = re.findall(r"^\| .* \| [\d.]+ \| \d+ \| [+-][\d.]+ % \|$", result.output, re.M)
     tally.record(label, result.ok and len(rows) == 19, result.output, result.seconds)
-
-
-def test_strangers_print_modelled_time(arguments, tally):
-    """hpcc measures latency and bandwidth on MPI_Wtime, chooses its repetitions by it, and has never heard of Offramp."""
-    label = "bench/hpcc prints modelled time"
-    if not tally.wants(label):
-        return
-    results, seconds, output = [], 0, ""
-    with open(HPCC_INPUT, encoding="utf-8") as file:
-        text = re.sub(r"^2 +Ps", "1            Ps", re.sub(r"^1000 +Ns", "64          Ns", file.read(), flags=re.M), flags=re.M)
-    for _ in range(2):
-        with tempfile.TemporaryDirectory() as folder:
-            with open(os.path.join(folder, "hpccinf.txt"), "w", encoding="utf-8") as file:
-                file.write(text)
-            result = mpirun(arguments.build, "host", 2, ["hpcc"], 90, {"OFFRAMP_CLOCK": "model"}, cwd=folder)
-            seconds, output = seconds + result.seconds, output + result.output
-            with open(os.path.join(folder, "hpccoutf.txt"), encoding="utf-8", errors="replace") as file:
-                results.append(dict(re.findall(r"^(\w*(?:PingPong|Ring)\w*)=([\d.e+-]+)$", file.read(), flags=re.M)))
-    # Two overheads and the latency of host.md; the clock itself takes 20 ns per reading.
-    ok = results[0] == results[1] and abs(float(results[0].get("AvgPingPongLatency_usec", 0)) - 1.5) < 0.05
-    tally.record(label, ok, f"{output}\n{results}", seconds)

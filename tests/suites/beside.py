@@ -3,9 +3,9 @@
 import os
 import re
 
-from launch import mpi_of, mpirun
+from launch import base_environment, mpi_of, mpirun, run as launch
 
-RUNS = 3
+RUNS = 2
 
 
 def times(output):
@@ -13,19 +13,17 @@ def times(output):
 
 
 def test_meetings(arguments, tally, some_backend):
-    """Clocks meet where ranks wait for each other, and are the same on every run."""
+    """Clocks are equal where ranks wait for each other, and the same on every run."""
     label = f"beside/clocks meet across native calls {some_backend}"
     if not tally.wants(label):
         return
-    program = os.path.join(arguments.build, "tests/meetings")
-    seen, output, seconds, ok = set(), "", 0.0, True
-    for _ in range(RUNS):
-        result = mpirun(arguments.build, some_backend, 3, [program], 60, {"OFFRAMP_SUMMARY": "false", "OFFRAMP_LIVE_CLOCK": "true"})
-        seen.add(tuple(times(result.output)))
-        output += result.output
-        seconds += result.seconds
-        ok = ok and result.ok and "ok meetings" in result.output
-    tally.record(label, ok and len(seen) == 1 and len(next(iter(seen))) > 50, output, seconds)
+    line = [os.path.join(arguments.build, "bin/offramp"), "run", "-n", "3", "--backend", some_backend, "--clock", "settled", "--",
+            os.path.join(arguments.build, "tests/meetings")]
+    runs = [launch(line, base_environment(), 120) for _ in range(RUNS)]
+    seen = times(runs[0].output)
+    late = [line for line in seen if line.split()[3] != line.split()[4]]
+    ok = all(run.ok and "ok meetings" in run.output and times(run.output) == seen for run in runs) and len(seen) > 50 and not late
+    tally.record(label, ok, "\n".join([*late, *(run.output for run in runs)]), sum(run.seconds for run in runs))
 
 
 def tool_counts(output):

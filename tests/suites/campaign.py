@@ -49,7 +49,7 @@ def test_good_runs(arguments, tally):
             continue
         with tempfile.TemporaryDirectory() as folder:
             backends = ",".join(faulty(arguments))
-            options = ["-n", str(RANKS), "--backend", backends, "--rates", "1e-1,1e-2", "--kinds", "all,outage", "--runs", str(RUNS), "--seed", str(RUNS * number), "--shrink-runs", "0",
+            options = ["-n", str(RANKS), "--backend", backends, "--rates", "1e-1,1e-2", "--kinds", "all,loss", "--runs", str(RUNS), "--seed", str(RUNS * number), "--shrink-runs", "0",
                        "--expect", f"ok {name}", "--folder", folder]
             result, found = campaign(arguments, mpi_program(arguments, name), *options, settings=APART)
         ok = result.ok and found is not None and found["runs"] == RUNS and found["faults"] > 0

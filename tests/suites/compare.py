@@ -125,7 +125,7 @@ def compared_equal_own_runs(arguments, tally, name):
 
 
 def test_above_the_limit(arguments, tally):
-    """The recording is left beside the report, which has no times then, or those of a live clock."""
+    """The recording is left beside the report, which has no times then."""
     pattern = program(arguments, "mpi/fixed_pattern")
     label = "compare/a run above settle_limit leaves its recording, and says so"
     if tally.wants(label):
@@ -134,16 +134,11 @@ def test_above_the_limit(arguments, tally):
             result = mpirun(arguments.build, "host", 3, pattern, 60, {"OFFRAMP_SETTLE_LIMIT": "10", "OFFRAMP_REPORT": place})
             with open(place, encoding="utf-8") as file:
                 report = json.load(file)
-            ok = result.ok and not report["settled"] and not report["timed"] and any(
+            ok = result.ok and not report["settled"] and any(
                 "settle_limit = 10" in warning and f"{place}.recording" in warning for warning in report["warnings"])
             again = replay(arguments.build, f"{place}.recording", "--backend", "host")
             ok = ok and "modelled time not known" in result.output and not isinstance(again, str)
         tally.record(label, ok, f"{result.output}\n{again}", result.seconds)
-    label = "compare/a run above settle_limit has live times if there is a live clock"
-    if tally.wants(label):
-        result, report = reported(arguments, "host", 3, pattern, {"OFFRAMP_SETTLE_LIMIT": "10", "OFFRAMP_LIVE_CLOCK": "true"})
-        ok = report is not None and not report["settled"] and report["timed"] and report["modelled_time_ps"] > 0
-        tally.record(label, ok, result.output, result.seconds)
 
 
 def test_results_are_right(arguments, tally):
@@ -155,17 +150,14 @@ def test_results_are_right(arguments, tally):
     tally.record(label, report is not None and "ok all" in result.output, result.output, result.seconds)
 
 
-def test_warns_of_the_clock(arguments, tally):
-    cases = {"reads the modelled clock": ("mpi/wtime", {"OFFRAMP_CLOCK": "model"}, "read the modelled clock"),
-             "looks at arrivals": ("mpi/wildcards", {}, "times at which message came first")}
-    for name, (command, settings, expected) in cases.items():
-        label = f"compare/a program that {name} is named"
-        if not tally.wants(label):
-            continue
-        result, report = reported(arguments, "host", 3 if "wild" in command else 2, program(arguments, command),
-                                  {"OFFRAMP_COMPARE": "tinsel", **settings})
-        ok = report is not None and any(expected in warning for warning in report["warnings"])
-        tally.record(label, ok and expected in result.output, result.output, result.seconds)
+def test_warns_of_arrivals(arguments, tally):
+    label = "compare/a program that looks at arrivals is named"
+    if not tally.wants(label):
+        return
+    result, report = reported(arguments, "host", 3, program(arguments, "mpi/wildcards"), {"OFFRAMP_COMPARE": "tinsel"})
+    expected = "times at which message came first"
+    ok = report is not None and any(expected in warning for warning in report["warnings"])
+    tally.record(label, ok and expected in result.output, result.output, result.seconds)
 
 
 def test_certificates(arguments, tally):

@@ -13,9 +13,6 @@ from replays import clocks, replay
 
 RUNS, THOROUGH_RUNS = 3, 20
 
-# The times of a run are those of a world of all its ranks, or those of the clocks that the ranks have while it runs.
-CLOCKS = {"": {}, " with live clocks": {"OFFRAMP_LIVE_CLOCK": "true", "OFFRAMP_SETTLE_LIMIT": "0"}}
-
 
 def test_recordings(arguments, tally):
     """A run is settled as its recording is replayed (suite compare), so all recordings of a program take the same times everywhere."""
@@ -33,8 +30,8 @@ def test_recordings(arguments, tally):
     tally.record(label, len(times) == 1 and str([0, 0, 0]) not in "".join(times), f"{output}{times}", seconds)
 
 
-def repeated(arguments, tally, backend, clock, runs):
-    label = f"determinism/{runs} runs of fixed_pattern {backend}{clock}"
+def repeated(arguments, tally, backend, runs):
+    label = f"determinism/{runs} runs of fixed_pattern {backend}"
     if not tally.wants(label):
         return
     program = os.path.join(arguments.build, "tests/mpi/fixed_pattern")
@@ -42,14 +39,14 @@ def repeated(arguments, tally, backend, clock, runs):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "report.json")
         for _ in range(runs):
-            result = mpirun(arguments.build, backend, 3, [program], 60, {"OFFRAMP_REPORT": path, **CLOCKS[clock]})
+            result = mpirun(arguments.build, backend, 3, [program], 60, {"OFFRAMP_REPORT": path})
             seconds += result.seconds
             if not result.ok:
                 output += result.output
                 break
             with open(path, encoding="utf-8") as file:
                 report = json.load(file)
-            if report["settled"] == bool(clock):
+            if not report["settled"]:
                 output += f"settled: {report['settled']}"
             seen.add(tuple(clocks(report)))
             counted += report["arrival_order_dependences"]
@@ -99,11 +96,6 @@ def sums(arguments, tally, numbers, carriers, enough):
         tally.record(label, len(different) >= enough, f"only over {sorted(different)}")
 
 
-def test_live_clocks(arguments, tally):
-    for backend in (arguments.backends[0], arguments.backends[-1]):
-        repeated(arguments, tally, backend, " with live clocks", 2)
-
-
 def test_sums(arguments, tally):
     sums(arguments, tally, [4], [DEALER], 1)
 
@@ -111,8 +103,7 @@ def test_sums(arguments, tally):
 @pytest.mark.thorough
 def test_many_runs(arguments, tally):
     for backend in arguments.backends:
-        for clock in CLOCKS:
-            repeated(arguments, tally, backend, clock, THOROUGH_RUNS)
+        repeated(arguments, tally, backend, THOROUGH_RUNS)
 
 
 @pytest.mark.thorough

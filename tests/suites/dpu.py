@@ -53,7 +53,7 @@ def platforms(ranks):
 
 
 def test_replays_on_platforms(arguments, tally):
-    """Without a live clock, a platform decides nothing in a run. So one recording shows what each does to the times."""
+    """A platform decides nothing in a run. So one recording shows what each does to the times."""
     label = "dpu/a recording is replayed on every platform, each of which has times of its own"
     if not tally.wants(label):
         return
@@ -148,33 +148,3 @@ def test_failures_and_losses_of_each_program(arguments, tally):
     for name in [name for names in FAILING.values() for name in names]:
         failures(arguments, tally, [name])
         losses(arguments, tally, [name])
-
-
-def overlap_of(arguments, operation, sizes, per_node, settings):
-    """Percent by size, as the benchmark prints it with the modelled clock; and the whole output."""
-    program = [os.path.join(arguments.build, "bench", operation), "-m", sizes, "-i", "3", "-x", "1"]
-    extra = {"OFFRAMP_CLOCK": "model", "OFFRAMP_SUMMARY": "false", **variables(per_node, settings)}
-    result = mpirun(arguments.build, "dpu", RANKS, program, 120, extra)
-    rows = [line.split() for line in result.output.splitlines() if re.match(r"\d+(\s+[\d.]+){4}\s*$", line)]
-    return {int(row[0]): float(row[4]) for row in rows} if result.ok else {}, result
-
-
-def test_overlap(arguments, tally):
-    """Published: ialltoall of 4 nodes with one rank each on BlueField-3 overlaps by 92 to 99 percent at all sizes. With
-    several ranks per node, hosts that copy among themselves lose the overlap of large blocks (published for 128
-    ranks: from 95 to 0 percent; tests/dpu has those); service processes that do all keep it."""
-    label = "dpu/overlap of ialltoall is within 10 points of the published one"
-    sizes = [2**i for i in range(1, 21)]
-    if tally.wants(label):
-        card = {"CARD": "bf3", "LINK": 100}
-        first, result = overlap_of(arguments, "ialltoall", "2:1048576", 1, card)
-        again = overlap_of(arguments, "ialltoall", "2:1048576", 1, card)[0] if arguments.thorough else first
-        ok = sorted(first) == sizes and all(82 <= percent for percent in first.values()) and first == again
-        tally.record(label, ok, f"{result.output}\n{again}", result.seconds)
-    label = "dpu/overlap of iallgather goes where hosts copy, and stays where service processes do all"
-    if tally.wants(label):
-        hosts, one = overlap_of(arguments, "iallgather", "256:1048576", 2, {"DELIVERY": "hosts"})
-        dpus, two = overlap_of(arguments, "iallgather", "256:1048576", 2, {"DELIVERY": "dpu"})
-        ok = len(hosts) == 13 and len(dpus) == 13 and hosts[256] > 85 and hosts[1048576] < 30
-        ok = ok and min(dpus.values()) > 85
-        tally.record(label, ok, one.output + two.output, one.seconds + two.seconds)

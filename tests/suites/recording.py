@@ -21,11 +21,6 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 # Nothing in them depends on the order of arrival, or on when a question is asked.
 SAME = ["fixed_pattern", "communicators", "send_recv_modes", "derived_types", "reduce_user", "gather", "cancel", "proc_null",
         "intercomm", "topologies", "windows_beside", "persistent_collectives", "self_messages", "bsend_buffers", "sendrecv"]
-# In these nothing is shared at two ranks, and no rank is late for a handshake. The live clock learns of completions in the order of a
-# call's list, a world in that in which they are done; and a rank's own clock knows nothing of hardware that several ranks are on.
-ESTIMATED = ["bcast", "sendrecv", "derived_types"]
-NEAR = {"host": 0.01, "cclo": 0.01, "zrlmpi": 0.01}
-NEAR_OTHERWISE = 0.25
 # They end the job, wait for minutes (unexpected_storm: 126,000 messages that wait, on every backend), or start processes.
 NOT_REPLAYED = {"fatal_errors", "end_of_program", "soak", "native_blocking", "modules", "dynamic_processes", "unexpected_storm"}
 # What MPICH 4.0 does not get right by itself (docs/compatibility.md): these programs leave parts of it out then, or the status says of a
@@ -115,37 +110,6 @@ def same_whatever_carries(arguments, tally, ranks, carriers):
         if text:
             texts += "".join(differences(arguments, [name], ranks, recorder, carriers)[0] for name in names)
     tally.record(label, not texts, texts, seconds)
-
-
-def near(clocks, others, share):
-    return not isinstance(others, str) and all(abs(one - other) <= share * other for one, other in zip(clocks, others, strict=True))
-
-
-def live_is_settled(arguments, tally, names, carrier=None):
-    """The live clocks of a run are nearly the times of a replay, see NEAR, on every rank; and several replays are alike to the picosecond.
-    carrier: of the recording; nothing: each backend records its own."""
-    with Folder(arguments) as here:
-        file = here.path("a.rec")
-        recorded = here.record(names, 2, carrier, file) if carrier else None
-        for backend in arguments.backends:
-            label = f"recording/the live clock of {', '.join(names)} is what a replay gives {backend} 2 ranks"
-            if not tally.wants(label):
-                continue
-            report, result = here.path("a.json"), recorded or here.record(names, 2, backend, file)
-            # A run of its own: one that is recorded is settled.
-            alive = here.offramp("run", "-n", "2", "--backend", backend, "--report", report, "--set", "settle_limit=0", "--set",
-                                 "live_clock=true", "--set", "summary=false", "--", *here.command(names))
-            ok, text = result.ok and alive.ok, result.output + alive.output
-            if ok:
-                with open(report, encoding="utf-8") as opened:
-                    live = json.load(opened)
-                own = clocks(live)
-                replays = [here.replay(file, "--backend", backend) for _ in range(3)]
-                settled = [again if isinstance(again, str) else clocks(again[0]) for again in replays]
-                ok = not live["settled"] and min(own) > 0 and settled[1:] == settled[:1] * 2
-                ok = ok and near(own, settled[0], NEAR.get(backend, NEAR_OTHERWISE))
-                text = f"live {own} ps, replayed {settled}"
-            tally.record(label, ok, text, result.seconds + alive.seconds)
 
 
 def replay_problem(arguments, names, ranks, recorder):
@@ -391,13 +355,3 @@ def test_same_whatever_carries(arguments, tally):
 def test_same_over_every_backend(arguments, tally):
     for ranks in (2, 3):
         same_whatever_carries(arguments, tally, ranks, arguments.backends)
-
-
-def test_live_is_settled(arguments, tally):
-    live_is_settled(arguments, tally, ESTIMATED, DEALER)
-
-
-@pytest.mark.thorough
-def test_live_is_settled_for_each_program(arguments, tally):
-    for name in ESTIMATED:
-        live_is_settled(arguments, tally, [name])

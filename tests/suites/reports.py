@@ -385,31 +385,20 @@ def test_hang_report(arguments, tally):
 
 
 def test_performance_variables(arguments, tally):
-    """Those of Offramp's stand in the list of MPI_T while a backend is on, and only then; those in modelled time with a live clock."""
-    for backend, timed in ((None, False), ("off", False), *((backend, timed) for backend in arguments.backends for timed in (False, True))):
-        label = f"reports/performance variables {backend or 'native'}{' with a live clock' if timed else ''}"
+    """Those of Offramp's stand in the list of MPI_T while a backend is on, and only then."""
+    for backend in (None, "off", *arguments.backends):
+        label = f"reports/performance variables {backend or 'native'}"
         if not tally.wants(label):
             continue
-        result = mpirun(arguments.build, backend, 2, program(arguments, "performance_variables"), 60,
-                        {"OFFRAMP_LIVE_CLOCK": "true"} if timed else {})
+        result = mpirun(arguments.build, backend, 2, program(arguments, "performance_variables"), 60)
         seen = {words[0]: int(words[1]) for words in map(str.split, result.output.splitlines())
                 if len(words) == 2 and words[0].startswith("offramp_")}
         if backend in (None, "off"):
             ok = not seen
         else:
-            ok = len(seen) == (9 if timed else 6) and seen["offramp_bytes"] > 0 and seen["offramp_calls_native"] == 0 \
+            ok = len(seen) == 6 and seen["offramp_bytes"] > 0 and seen["offramp_calls_native"] == 0 \
                 and seen["offramp_calls_offloaded"] + seen["offramp_calls_declined"] > 0
-            if timed:
-                ok = ok and seen["offramp_modelled_time_ps"] > 0 and seen["offramp_wire_bytes"] > 0
         tally.record(label, result.ok and ok, result.output, result.seconds)
-
-
-def test_model_clock(arguments, tally):
-    label = "reports/MPI_Wtime is the host clock with clock = model"
-    if not tally.wants(label):
-        return
-    result = mpirun(arguments.build, "host", 2, program(arguments, "wtime"), 60, {"OFFRAMP_CLOCK": "model"})
-    tally.record(label, result.ok, result.output, result.seconds)
 
 
 def half_round_trip(output):

@@ -9,7 +9,8 @@
 #include "simulators/model/world.hpp"
 #include "tests/cluster.hpp"
 #include "tests/core/support.hpp"
-#include "tests/live_backend.hpp"
+#include "tests/message_stages.hpp"
+#include "tests/timed_cluster.hpp"
 #include "tests/tinsel/support.hpp"
 
 namespace offramp::tinsel {
@@ -29,12 +30,12 @@ struct Driver {
   explicit Driver(const Values& values = {}, const FaultRates& faults = {}, int ranks = 8)
       : settings(settings_with(values)),
         configuration(settings, ranks),
-        backend(live(tinsel_backend().create({0, ranks, settings, faults, nullptr}))) {}
-  LiveBackend* operator->() const { return backend.get(); }
+        backend(staged(tinsel_backend().create({0, ranks, settings, faults, nullptr}))) {}
+  StagedBackend* operator->() const { return backend.get(); }
 
   Settings settings;
   Configuration configuration;
-  std::unique_ptr<LiveBackend> backend;
+  std::unique_ptr<StagedBackend> backend;
   ManyUnits sender;
   ManyUnits receiver;
 };
@@ -81,8 +82,8 @@ TEST(TinselBackend, EagerMessagesTakeTheTimeOfTheNetwork) {
       EXPECT_FALSE(departure.handshake);
       EXPECT_EQ(departure.host_free, begin);  // the tile's other threads do the rest
       EXPECT_EQ(departure.complete, begin + trip.sent);
-      EXPECT_EQ(departure.stamp.first, begin + trip.first);
-      EXPECT_EQ(driver->receive(message(bytes), departure.stamp, issued, b),
+      EXPECT_EQ(departure.passage.first, begin + trip.first);
+      EXPECT_EQ(driver->receive(message(bytes), departure.passage, issued, b),
                 begin + trip.last + c.wake + c.receive_call);
     }
   }
@@ -101,11 +102,10 @@ TEST(TinselBackend, LongAndSynchronousMessagesWaitForTheirReceive) {
     const Departure departure = driver->depart(transfer, {}, driver.sender);
     ASSERT_TRUE(departure.handshake);
     const Time late = Time::ms(20);
-    const Stamp reply = driver->match(transfer, departure.stamp, late);
-    EXPECT_FALSE(reply.failed());
-    EXPECT_GT(reply.first, late);
-    EXPECT_GE(driver->complete_send(reply, driver.sender), reply.last);
-    EXPECT_GT(driver->receive(transfer, departure.stamp, late, driver.receiver), reply.last);
+    const Passage reply = driver->match(transfer, departure.passage, late);
+    EXPECT_FALSE(reply.failed);
+    EXPECT_GT(reply.leaves, late);
+    EXPECT_GT(driver->receive(transfer, departure.passage, late, driver.receiver), reply.complete);
   }
 }
 
@@ -114,22 +114,22 @@ TEST(TinselBackend, AnEarlyMessageIsCopiedFromMemory) {
   const Departure departure = driver->depart(message(4096), {}, driver.sender);
   ManyUnits on_time;
   ManyUnits late;
-  const Time posted = departure.stamp.last + Time::us(10);
+  const Time posted = departure.passage.last + Time::us(10);
   const Configuration& c = driver.configuration;
-  EXPECT_EQ(driver->receive(message(4096), departure.stamp, {}, on_time),
-            departure.stamp.last + c.wake + c.receive_call);
-  EXPECT_EQ(driver->receive(message(4096), departure.stamp, posted, late), posted + c.copy(4096));
+  EXPECT_EQ(driver->receive(message(4096), departure.passage, {}, on_time),
+            departure.passage.last + c.wake + c.receive_call);
+  EXPECT_EQ(driver->receive(message(4096), departure.passage, posted, late), posted + c.copy(4096));
   // A receive that is a little late saves nothing.
   ManyUnits nearly;
-  EXPECT_EQ(driver->receive(message(4096), departure.stamp, departure.stamp.last + Time::us(1), nearly),
-            departure.stamp.last + c.wake + c.receive_call + c.copy(4096));
+  EXPECT_EQ(driver->receive(message(4096), departure.passage, departure.passage.last + Time::us(1), nearly),
+            departure.passage.last + c.wake + c.receive_call + c.copy(4096));
 }
 
 TEST(TinselBackend, SmallMessagesCostLittleWallTime) {
   Driver driver;
   const auto round = [&] {
     const Departure departure = driver->depart(message(8), {}, driver.sender);
-    return driver->receive(message(8), departure.stamp, {}, driver.receiver);
+    return driver->receive(message(8), departure.passage, {}, driver.receiver);
   };
   static_cast<void>(round());
   constexpr int kRounds = 100000;
@@ -153,9 +153,9 @@ TEST(TinselBackend, FaultsCostTimeAndNothingElse) {
     ManyUnits b;
     const Departure good = clean->depart(transfer, {}, a);
     const Departure bad = hurt->depart(transfer, {}, b);
-    EXPECT_FALSE(bad.stamp.failed());
-    EXPECT_GE(bad.stamp.last, good.stamp.last);
-    slower += bad.stamp.last > good.stamp.last ? 1 : 0;
+    EXPECT_FALSE(bad.passage.failed);
+    EXPECT_GE(bad.passage.last, good.passage.last);
+    slower += bad.passage.last > good.passage.last ? 1 : 0;
   }
   EXPECT_GT(slower, 0);
   EXPECT_GT(hurt->wire().retransmissions, 0U);
@@ -366,18 +366,18 @@ TEST(TinselCollectives, AreRightUnderEveryPolicy) {
       21, {{"tree_order", {0, "x_first"}}, {"barrier", {0, "tree"}}, {"fan_in", {1, {}}}});
 }
 
-/// Clocks after a program, in whatever order messages are delivered.
+/// Clocks after a program, in whatever order simultaneous events are taken.
 std::vector<Time> clocks_of(int ranks, const Values& values, std::uint64_t shuffle,
-                            const Cluster::Program& program) {
-  ClusterOptions options;
+                            const TimedCluster::Program& program) {
+  WorldOptions options;
   options.shuffle_seed = shuffle;
-  Cluster cluster(ranks, tinsel_backend(), settings_with(values), options);
+  TimedCluster cluster(ranks, tinsel_backend(), settings_with(values), options);
   EXPECT_EQ(cluster.run(program), "");
   return cluster.clocks();
 }
 
-TEST(TinselCollectives, TakeTheSameTimeInEveryOrderOfDelivery) {
-  const auto program = [](ClusterRank& rank) -> Task<void> {
+TEST(TinselCollectives, TakeTheSameTimeInEveryOrderOfEvents) {
+  const auto program = [](TimedRank& rank) -> Task<void> {
     Buffer buffer(5000);
     for (int root = 0; root < rank.size(); root += 7) co_await rank.bcast(buffer, root);
     Int32Sum sum;
@@ -394,7 +394,7 @@ TEST(TinselBarrier, IsIdleDetectionWhereNothingIsOnItsWay) {
   const Values values = {{"barrier", {0, "idle"}}};
   const Configuration configuration(settings_with(values), 6);
   const Time idle = detect_idle(configuration.machine, configuration.idle).barrier;
-  const auto quiet = [](ClusterRank& rank) -> Task<void> { co_await rank.barrier(); };
+  const auto quiet = [](TimedRank& rank) -> Task<void> { co_await rank.barrier(); };
   for (const Time clock : clocks_of(6, values, 0, quiet)) EXPECT_EQ(clock, idle);
   // Also where the tree that tells the model of it would take longer.
   const Configuration many(settings_with(values), 96);
@@ -405,9 +405,9 @@ TEST(TinselBarrier, IsIdleDetectionWhereNothingIsOnItsWay) {
   for (const Time clock : clocks_of(kMostInTree, {}, 0, quiet)) EXPECT_LT(clock, idle);
   for (const Time clock : clocks_of(kMostInTree + 1, {}, 0, quiet)) EXPECT_EQ(clock, idle);
   // A message crosses the barrier: the hardware would wait for ever, so a tree does it.
-  const auto crossing = [](ClusterRank& rank) -> Task<void> {
+  const auto crossing = [](TimedRank& rank) -> Task<void> {
     Buffer data(8);
-    ClusterRequestPointer request;
+    RankRequest request;
     if (rank.rank() == 2) request = rank.isend(4, data);
     co_await rank.barrier();
     if (rank.rank() == 2) co_await rank.wait(request);
@@ -418,7 +418,7 @@ TEST(TinselBarrier, IsIdleDetectionWhereNothingIsOnItsWay) {
 }
 
 TEST(TinselMulticast, TheHardwareFeaturePays) {
-  const auto program = [](ClusterRank& rank) -> Task<void> {
+  const auto program = [](TimedRank& rank) -> Task<void> {
     Buffer buffer(64);
     for (int i = 0; i < 2; ++i) co_await rank.bcast(buffer, 0);
   };

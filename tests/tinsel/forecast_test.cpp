@@ -8,8 +8,8 @@
 
 #include "backends/tinsel/tinsel.hpp"
 #include "simulators/tinsel/stream.hpp"
-#include "tests/cluster.hpp"
 #include "tests/core/support.hpp"
+#include "tests/timed_cluster.hpp"
 
 namespace offramp::tinsel {
 namespace {
@@ -53,9 +53,9 @@ TEST(TinselForecast, ABroadcastToAllThreadsOfTheMachineIsQuick) {
 TEST(TinselForecast, AgreesWithTheDriverWhereNothingIsShared) {
   // One rank per mailbox, one message at a time: the second broadcast of a communicator.
   for (const std::size_t bytes : {8U, 5000U}) {
-    Cluster cluster(5, tinsel_backend());
+    TimedCluster cluster(5, tinsel_backend());
     std::vector<Time> begins(5);
-    EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
+    EXPECT_EQ(cluster.run([&](TimedRank& rank) -> Task<void> {
       test::Buffer buffer(bytes);
       co_await rank.bcast(buffer, 2);
       rank.compute(Time::ms(1) - rank.clock());
@@ -74,8 +74,8 @@ TEST(TinselForecast, CountsThePacketsOfARun) {
     settings.set("placement", {0, placement});
     for (const std::size_t bytes : {8U, 3000U, 20000U}) {
       const Operation gather = operation(OperationKind::kGather, 5, bytes, 2);
-      Cluster cluster(5, tinsel_backend(), settings);
-      EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
+      TimedCluster cluster(5, tinsel_backend(), settings);
+      EXPECT_EQ(cluster.run([&](TimedRank& rank) -> Task<void> {
         test::Buffer own(bytes);
         test::Buffer all(rank.rank() == 2 ? 5 * bytes : 0);
         co_await rank.gather(own, all, 2);

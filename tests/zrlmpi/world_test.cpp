@@ -118,7 +118,7 @@ TEST(ZrlmpiWorld, OtherCollectivesOfNoBytesAreNoBarriers) {
 TEST(ZrlmpiWorld, ABarrierSurvivesFaults) {
   WorldOptions options;
   int slower = 0;
-  for (options.faults = {1, 0.05, 0.05, 0.05}; options.faults.seed < 20; ++options.faults.seed) {
+  for (options.faults = {1, 0.01, 0.01, 0.01}; options.faults.seed < 20; ++options.faults.seed) {
     const Time end = run({}, operation_of(OperationKind::kBarrier, 9, 0), options).end;
     slower += end > Time::ms(200) ? 1 : 0;
   }

@@ -84,6 +84,14 @@ class FaultScript {
     return Fault::kNone;
   }
 
+  /// Without the events that name a time.
+  [[nodiscard]] FaultScript timeless() const {
+    FaultScript script = *this;
+    std::erase_if(script.others_,
+                  [](const FaultEvent& e) { return e.begin != Time() || e.end != Time::never(); });
+    return script;
+  }
+
  private:
   /// So many of these may come from a record that they are searched.
   struct Exact {
@@ -124,6 +132,14 @@ struct FaultRates {
   [[nodiscard]] bool any() const {
     return loss > 0 || duplication > 0 || reordering > 0 || corruption > 0 || delay > 0 || outage > 0 ||
            script != nullptr;
+  }
+  /// The faults that follow from seed, link, and packet number alone. A run has no others, because it knows
+  /// no modelled time: outages and script lines with a time act in worlds.
+  [[nodiscard]] FaultRates timeless() const {
+    FaultRates rates = *this;
+    rates.outage = 0;
+    if (script != nullptr) rates.script = std::make_shared<const FaultScript>(script->timeless());
+    return rates;
   }
 };
 

@@ -14,12 +14,10 @@
 // A world calls the stages of all messages in the order of modelled time, with the resources that ranks
 // really share. A resource that a stage occupies from a later moment on is kept from all that could use it
 // before: depart(), answer(), transmit() and arrive() may ask to be called again at that moment
-// (Passage::again). A run asks only what decides how its data moves: the DataCarrier half. Where a program
-// looks at modelled time while it runs, a live clock calls the stages rank by rank, with the resources of
-// that rank (lib/live_clock/live_messages.hpp). Messages of a rank to itself pass none but issue() and
-// receive().
+// (Passage::again). A run asks only what decides how its data moves: the DataCarrier half. Messages of a rank
+// to itself pass none but issue() and receive().
 //
-// Collectives are coroutines over a Team, the same in all three. A backend object serves any number of ranks
+// Collectives are coroutines over a Team, the same in both. A backend object serves any number of ranks
 // and is used by one thread at a time; what belongs to a rank is in its resources. Every function is noexcept
 // in effect: errors are values.
 #pragma once
@@ -57,6 +55,12 @@ enum class Progress : std::uint8_t {
   kThread     // a thread beside the program, at any time, which takes part of the processor's time
 };
 
+/// What faults of the modelled links do to one message.
+struct MessageFate {
+  bool failed = false;      // the protocol gave up on it: both ends get an error
+  std::uint8_t reason = 0;  // as Passage::reason
+};
+
 /// What a run asks of a backend that only moves its data. Nothing here depends on modelled time.
 class DataCarrier {
  public:
@@ -70,16 +74,17 @@ class DataCarrier {
   /// posted. It must agree with issue() and depart(): kConfirmed, or kRendezvous and `complete` unknown. The
   /// answer is used again for messages of the same ranks, communicator, size, type and tag.
   [[nodiscard]] virtual bool waits_for_receiver(const Transfer& transfer) const = 0;
-  /// Whether the fate of an operation depends on when it happens, by the backend's settings. A run then has a
-  /// live clock.
-  [[nodiscard]] virtual bool needs_clock() const { return false; }
+  /// What the backend's faults do to a message to another rank whose receive was posted in time. It follows
+  /// from seed or script, link, and transfer.number, so that a run and a world agree. Only asked where wires
+  /// have faults; the faults have no times then (FaultRates::timeless()).
+  [[nodiscard]] virtual MessageFate fate(const Transfer& /*transfer*/) { return {}; }
   /// Runs the collective to its end. Only called when supports() said yes on every rank.
   virtual Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) = 0;
   /// The communicator with this Team::context() is gone, and so may be what the hardware kept for it.
   virtual void forget(std::uint64_t /*context*/) {}
-  /// What a failed message means, in the hardware's words: for the text of the MPI error. Lives as long as
-  /// the backend.
-  [[nodiscard]] virtual std::string_view failure(const Stamp&) const {
+  /// What a failed message means, in the hardware's words: for the text of the MPI error. reason: of its
+  /// fate; 0 of a collective. Lives as long as the backend.
+  [[nodiscard]] virtual std::string_view failure(std::uint8_t /*reason*/) const {
     return "the modelled protocol could not repair a fault";
   }
 };
@@ -186,7 +191,7 @@ struct WithoutEffect {
 
 /// The door through which built-in backends and plugins come alike.
 struct BackendDescription {
-  static constexpr int kAbi = 9;
+  static constexpr int kAbi = 10;
   int abi = kAbi;
   std::string_view name;
   std::string_view description;

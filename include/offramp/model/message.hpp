@@ -14,8 +14,8 @@ using Bytes = std::span<const std::byte>;
 using MutableBytes = std::span<std::byte>;
 
 /// One point-to-point message. Ranks are world ranks. number counts the messages of this (source,
-/// destination) pair that this backend has carried, from 0: with the seed of the fault script it fixes the
-/// message's fate.
+/// destination) pair that this backend has carried, those of the program from 0, those of collectives from
+/// kFirstOfCollectives: with the seed of the fault script it fixes the message's fate.
 struct Transfer {
   int source = 0;
   int destination = 0;
@@ -24,7 +24,7 @@ struct Transfer {
   int tag = 0;
   std::uint64_t context = 0;
   bool synchronous = false;  // complete only after the receive is matched (MPI_Ssend)
-  bool signal = false;       // says that a rank has come so far, and carries nothing: of a barrier
+  bool signal = false;  // in a world: says that a rank has come so far, and carries nothing: of a barrier
   std::uint32_t number = 0;
   std::uint64_t operation = 0;  // for spans
   std::uint64_t detail = 0;     // of a token that crosses the network (Team::send_crossing()): Stamp::detail
@@ -42,6 +42,10 @@ enum class Protocol : std::uint8_t {
 /// Where a message found its receive: among those that were posted before its data came, or only later, so
 /// that the data waited in memory of the library.
 enum class Matched : std::uint8_t { kPosted, kUnexpected };
+
+/// No program sends so many messages to one rank. The low bits keep the numbers of both kinds apart where
+/// only those count.
+inline constexpr std::uint32_t kFirstOfCollectives = (1U << 28U) + (1U << 11U);
 
 /// One message on its way: the moments of modelled time at which it passes the stages of the hardware. Each
 /// stage (see Backend) reads what earlier ones have found, and sets its own.
@@ -70,7 +74,7 @@ struct Passage {
   Protocol protocol = Protocol::kDirect;
   bool failed = false;      // the protocol gave up on the message: both ends get an error
   bool notified = false;    // the receiver tells the sender that it has the data: a slow network delays that
-  std::uint8_t reason = 0;  // of a failure: the low byte of the stamp that Backend::failure() gets
+  std::uint8_t reason = 0;  // of a failure, for Backend::failure()
 
   /// When a resource that is held by senders is free again.
   [[nodiscard]] Time free_at() const { return freed >= Time() ? freed : complete; }
@@ -94,8 +98,8 @@ void to_its_end(Passage& passage, Stage stage) {
   passage.again = Time::ps(-1);
 }
 
-/// What a live run sends along with a message. The live clock's own code gives the fields their meaning;
-/// times are positions on the modelled clock: not negative, below 2^62 ps (a header with others is dropped).
+/// What comes with a token in a world (Team::send_token()). The algorithm that sends it gives the fields
+/// their meaning.
 struct Stamp {
   Time first;
   Time last;

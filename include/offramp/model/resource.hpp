@@ -2,7 +2,7 @@
 //
 // A backend describes its resources once, and names them by index. It never learns which ranks a resource
 // really serves: a stage of a message asks its view for "the NIC", and gets the one of the rank's node in a
-// world, or the rank's own in a live run.
+// world.
 #pragma once
 
 #include <cassert>
@@ -83,7 +83,7 @@ class Resources {
   };
   using Blocks = Resource* const*;
 
-  /// In a live run: all of them are the rank's own.
+  /// Outside of a world: all of them are one device's own.
   Resources(std::span<const ResourceDescription> descriptions, Resource* own)
       : descriptions_(descriptions), own_(own) {}
   /// In a world. places: by resource; blocks: the arrays by scope.
@@ -111,8 +111,6 @@ class Resources {
   Arbiter::Grant carry(std::size_t index, Time at, std::size_t bytes) const {
     return occupy(index, at, time_of(index, bytes), bytes);
   }
-  /// Whether the view is a rank's in a live run.
-  [[nodiscard]] bool is_live() const { return places_ == nullptr; }
   [[nodiscard]] Time time_of(std::size_t index, std::size_t bytes) const {
     return Bandwidth::bits_per_second(descriptions_[index].bits_per_second)
         .bytes(static_cast<std::int64_t>(bytes));

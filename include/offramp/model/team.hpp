@@ -20,9 +20,9 @@ class WorldDevices;
 /// computed: see Team::hardware().
 class TeamHardware {
  public:
-  /// What the device of a world rank reaches. Outside a world only the team's own rank may be asked for.
+  /// What the device of a world rank reaches. Outside of a world only the team's own rank may be asked for.
   [[nodiscard]] virtual Resources resources(int world_rank) = 0;
-  /// Null on a live clock, for which no rank knows the others' devices.
+  /// Null outside of a world.
   [[nodiscard]] virtual WorldDevices* devices() { return nullptr; }
 
  protected:
@@ -71,10 +71,10 @@ class Team {
   /// context() for a persistent collective: its messages have a context of their own, and it uses the set-up
   /// of the communicator that it was made on.
   [[nodiscard]] virtual std::uint64_t setup_context() const { return context(); }
-  /// Null in a run without a live clock: only data moves. Then the clock and the stamps of tokens mean
-  /// nothing, no message waits for its receiver, and an algorithm leaves out what serves only the time:
-  /// credits, windows, segments, registers. What it combines, and in which order, stays the same. All members
-  /// have hardware, or none has.
+  /// Null in a run: only data moves. Then the clock and the stamps of tokens mean nothing, a token is a
+  /// message like any other, no message waits for its receiver, and an algorithm leaves out what serves only
+  /// the time: credits, windows, segments, registers. What it combines, and in which order, stays the same.
+  /// All members have hardware, or none has.
   [[nodiscard]] virtual TeamHardware* hardware() { return nullptr; }
   /// The devices of all members; null without a world.
   [[nodiscard]] WorldDevices* devices() {

@@ -15,10 +15,6 @@ OFFRAMP_EXPORT const char* offramp_backend(void) {
 }
 
 OFFRAMP_EXPORT int64_t offramp_modelled_time_ps(void) {
-  offramp::Session* session = offramp::Session::current;
-  if (session == nullptr || !session->carries()) return -1;
-  const auto guard = session->lock();
-  const offramp::ModelClock* const clock = session->engine().clock();
-  return clock != nullptr ? clock->now.count() : -1;
+  return -1;
 }
 }

@@ -112,9 +112,7 @@ int duplicate_nonblocking(Function function, MPI_Comm comm, MPI_Comm* made, MPI_
     track(session, comm, *handle, recorded).add_more().complete = finish;
     return MPI_SUCCESS;
   }
-  auto meeting = std::make_unique<Collective>(call.engine, *parent->collective);
-  meeting->meet();
-  *handle = follow(session, comm, inner, std::move(meeting), recorded, finish);
+  *handle = follow(session, comm, inner, recorded, finish);
   return MPI_SUCCESS;
 }
 

@@ -201,7 +201,6 @@ class EarlyQuestion {
 /// The program will ask again.
 void found_nothing(Call& call) {
   if (call.recorder() != nullptr) call.recorder()->polled(call.function());
-  call.session.add_query_time();
 }
 
 void observe_listed(int outcount, const int* indices, const MPI_Request* requests) {

@@ -79,7 +79,6 @@ void let_sends_leave(Session& session) {
 /// Messages that are still leaving get out while their receivers are here; then the ranks part.
 void end() {
   Session& session = *Session::current;
-  session.add_compute_time();
   if (session.recorder() != nullptr) session.recorder()->close();
   let_sends_leave(session);
   write_outputs(session);
@@ -262,17 +261,10 @@ int Abort(MPI_Comm comm, int code) {
 double Wtime() {
   Session& session = *Session::current;
   const auto guard = session.lock();
-  if (session.settled_clock() != nullptr) {
-    session.recorder()->enter(Function::kWtime, CallPlace::here());
-    const std::optional<std::uint64_t> calls = session.recorder()->clock_read();
-    session.recorder()->leave(Function::kWtime);
-    return calls ? session.settled_clock()->read(*calls, native.Wtime()) : native.Wtime();
-  }
-  session.add_compute_time();
-  session.restart_compute_time();
-  session.add_query_time();
-  session.count_clock_read();
-  return session.engine().clock()->now.seconds();
+  session.recorder()->enter(Function::kWtime, CallPlace::here());
+  const std::optional<std::uint64_t> calls = session.recorder()->clock_read();
+  session.recorder()->leave(Function::kWtime);
+  return calls ? session.settled_clock()->read(*calls, native.Wtime()) : native.Wtime();
 }
 
 double Wtick() {

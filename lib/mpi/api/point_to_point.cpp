@@ -35,7 +35,6 @@ template <typename Library>
                             : 0;
     call.engine.send(record, arguments_of(point, buffer.set(point.buffer, point.count, *point.type), mode));
     call.wait([&] { return record.done; });
-    call.engine.observe(record);
     if (recorder != nullptr) recorder->end(function, recorded);
     outcome = record.outcome;
   }
@@ -71,11 +70,11 @@ template <typename Library>
     call.wait([&] { return record.done; });
     call.engine.observe(record);
     if (recorder != nullptr) {
-      recorder->matched(wildcard, record.header.envelope.source, record.header.envelope.tag);
+      recorder->matched(wildcard, record.envelope.source, record.envelope.tag);
       recorder->end(function, recorded);
     }
     buffer.finish(record.received);
-    fill_status(status, record.header.envelope.source, record.header.envelope.tag, record.told());
+    fill_status(status, record.envelope.source, record.envelope.tag, record.told());
     outcome = record.outcome;
   }
   return finish(function, comm, outcome);
@@ -132,19 +131,15 @@ Outcome exchange(Call& call, const Point* to, const Point* from, bool replace, M
                         incoming.set(from->buffer, from->count, *from->type));
   if (to != nullptr) call.engine.send(send, arguments_of(*to, data, SendMode::kStandard));
   call.wait([&] { return (to == nullptr || send.done) && (from == nullptr || receive.done); });
-  Outcome outcome = Outcome::kOk;
-  if (to != nullptr) {
-    call.engine.observe(send);
-    outcome = send.outcome;
-  }
-  events.end(receive.header.envelope.source, receive.header.envelope.tag);
+  const Outcome outcome = to != nullptr ? send.outcome : Outcome::kOk;
+  events.end(receive.envelope.source, receive.envelope.tag);
   if (from == nullptr) {
     fill_status(status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
     return outcome;
   }
   call.engine.observe(receive);
   incoming.finish(receive.received);
-  fill_status(status, receive.header.envelope.source, receive.header.envelope.tag, receive.told());
+  fill_status(status, receive.envelope.source, receive.envelope.tag, receive.told());
   return receive.outcome != Outcome::kOk ? receive.outcome : outcome;
 }
 

@@ -7,9 +7,8 @@
 namespace offramp {
 namespace {
 
-/// Finding a message tells the program that it has arrived: the clock moves there.
-void observe_arrival(Call& call, const UnexpectedMessage& message, const Point& point) {
-  if (ModelClock* const clock = call.engine.clock()) clock->reach(message.header.stamp.first);
+/// A probe that names no source depends on which message came first.
+void count_dependence(Call& call, const Point& point) {
   if (point.peer == kAnySource && point.communicator->size > 2)
     call.engine.count_arrival_order_dependence(Dependence::kUnnamedSource, point.communicator->context->id());
 }
@@ -26,11 +25,10 @@ UnexpectedMessage* find(const Point& point) {
     message = find(point);
   }
   if (message != nullptr) {
-    observe_arrival(call, *message, point);
+    count_dependence(call, point);
   } else {
     call.engine.count_arrival_order_dependence(Dependence::kPolling, point.communicator->context->id());
     if (call.recorder() != nullptr) call.recorder()->polled(call.function());
-    call.session.add_query_time();
   }
   return message;
 }
@@ -38,19 +36,19 @@ UnexpectedMessage* find(const Point& point) {
 UnexpectedMessage& find_waiting(Call& call, const Point& point) {
   UnexpectedMessage* message = nullptr;
   call.wait([&] { return (message = find(point)) != nullptr; });
-  observe_arrival(call, *message, point);
+  count_dependence(call, point);
   return *message;
 }
 
 void fill_status(MPI_Status* status, const UnexpectedMessage& message) {
-  const Envelope& e = message.header.envelope;
+  const Envelope& e = message.envelope;
   offramp::fill_status(status, e.source, e.tag, e.bytes);
 }
 
 /// Returns the request of a claim.
 std::uint32_t record(Call& call, recording::EventKind kind, const Point& point,
                      const UnexpectedMessage& message) {
-  const Envelope& e = message.header.envelope;
+  const Envelope& e = message.envelope;
   if (call.recorder() == nullptr) return 0;
   return call.recorder()->probe(call.function(), kind, point, e.bytes, {e.source, e.tag});
 }
@@ -76,7 +74,7 @@ int ask_library(Call& call, const Point& point, const int* flag, const MPI_Messa
 
 MPI_Message claim(Call& call, UnexpectedMessage& message, MPI_Comm comm, const Point& point) {
   const std::uint32_t request = record(call, recording::EventKind::kClaim, point, message);
-  const Envelope& e = message.header.envelope;
+  const Envelope& e = message.envelope;
   UnexpectedMessage* claimed = message.context->take_unexpected(message).release();
   MPI_Message handle = offramp_native_message_take(comm, claimed, e.source, e.bytes);
   call.session.claim(handle, request);
@@ -195,7 +193,7 @@ int mrecv(void* buf, typename Form::Count count, MPI_Datatype type, MPI_Message*
     call.engine.observe(record);
     if (call.recorder() != nullptr) call.recorder()->wait(Form::kMrecv, recorded);
     buffer.finish(record.received);
-    offramp::fill_status(status, record.header.envelope.source, record.header.envelope.tag, record.told());
+    offramp::fill_status(status, record.envelope.source, record.envelope.tag, record.told());
     outcome = record.outcome;
   }
   return finish(Form::kMrecv, comm, outcome);

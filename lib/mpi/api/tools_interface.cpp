@@ -50,18 +50,8 @@ constexpr Variable kVariables[] = {
      "The most payload of messages without a receive that was in memory at once",
      MPI_T_PVAR_CLASS_HIGHWATERMARK,
      [](Session& s) { return static_cast<Value>(s.engine().unexpected_bytes_peak()); }},
-    // With a live clock only.
-    {"offramp_modelled_time_ps", "Time that has passed on the live clock, in picoseconds",
-     MPI_T_PVAR_CLASS_TIMER, [](Session& s) { return static_cast<Value>(s.engine().clock()->now.count()); }},
-    {"offramp_wire_packets", "Packets that the modelled hardware has sent, by the live clock",
-     MPI_T_PVAR_CLASS_COUNTER,
-     [](Session& s) { return static_cast<Value>(s.engine().lane().wire().packets); }},
-    {"offramp_wire_bytes", "Bytes that the modelled hardware has sent, headers included, by the live clock",
-     MPI_T_PVAR_CLASS_COUNTER,
-     [](Session& s) { return static_cast<Value>(s.engine().lane().wire().wire_bytes); }},
 };
-constexpr int kAll = static_cast<int>(std::size(kVariables));
-constexpr int kWithoutClock = 6;
+constexpr int kCount = static_cast<int>(std::size(kVariables));
 
 struct Handle {
   MPI_T_pvar_session session;
@@ -82,8 +72,7 @@ class Tools {
   std::mutex mutex;
   int first = -1;  // index of the first variable of ours
   std::vector<std::unique_ptr<Handle>> handles;
-  int count = kWithoutClock;  // of the variables of ours; fixed together with `first`
-  Value last[kAll] = {};      // when the session ended
+  Value last[kCount] = {};  // when the session ended
 
   Handle* find(MPI_T_pvar_handle handle) {
     for (const auto& own : handles) {
@@ -114,25 +103,22 @@ class Tools {
 int count_natives(int* natives) {
   const int code = native.T_pvar_get_num(natives);
   Tools& tools = Tools::get();
-  if (code == MPI_SUCCESS && tools.first < 0) {
-    tools.first = *natives;
-    if (Session::current != nullptr && Session::current->engine().clock() != nullptr) tools.count = kAll;
-  }
+  if (code == MPI_SUCCESS && tools.first < 0) tools.first = *natives;
   return code;
 }
 
-// Indices: ours are first .. first + count - 1; the library's before and behind.
+// Indices: ours are first .. first + kCount - 1; the library's before and behind.
 bool is_own(int index) {
   const int first = Tools::get().first;
-  return first >= 0 && index >= first && index < first + Tools::get().count;
+  return first >= 0 && index >= first && index < first + kCount;
 }
 int to_native(int index) {
   const int first = Tools::get().first;
-  return first >= 0 && index >= first + Tools::get().count ? index - Tools::get().count : index;
+  return first >= 0 && index >= first + kCount ? index - kCount : index;
 }
 int from_native(int index) {
   const int first = Tools::get().first;
-  return first >= 0 && index >= first ? index + Tools::get().count : index;
+  return first >= 0 && index >= first ? index + kCount : index;
 }
 
 /// A text as MPI_T hands it out: as much as there is room for; the length counts the end mark.
@@ -195,7 +181,7 @@ int T_pvar_get_num(int* count) {
   if (count == nullptr) return native.T_pvar_get_num(count);
   const std::scoped_lock guard(Tools::get().mutex);
   const int code = count_natives(count);
-  if (code == MPI_SUCCESS) *count += Tools::get().count;
+  if (code == MPI_SUCCESS) *count += kCount;
   return code;
 }
 
@@ -232,7 +218,7 @@ int T_pvar_get_index(const char* name, int kind, int* index) {
   int natives = 0;
   if (const int code = count_natives(&natives); code != MPI_SUCCESS) return code;
   if (name != nullptr && index != nullptr) {
-    for (int i = 0; i < tools.count; ++i) {
+    for (int i = 0; i < kCount; ++i) {
       if (std::strcmp(kVariables[i].name, name) != 0 || kVariables[i].kind != kind) continue;
       *index = tools.first + i;
       return MPI_SUCCESS;
@@ -355,7 +341,7 @@ int T_pvar_write(MPI_T_pvar_session session, MPI_T_pvar_handle handle, const voi
 void close_tools_interface(Session& session) {
   Tools& tools = Tools::get();
   const std::scoped_lock guard(tools.mutex);
-  for (int i = 0; i < tools.count; ++i) tools.last[i] = kVariables[i].now(session);
+  for (int i = 0; i < kCount; ++i) tools.last[i] = kVariables[i].now(session);
   MpiTable active = dispatch;
   fill_active(active);
   dispatch.T_pvar_get_num = active.T_pvar_get_num;

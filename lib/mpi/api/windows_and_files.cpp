@@ -1,8 +1,9 @@
 // Chapters 11 and 13: windows and files come and go in the MPI library; Offramp gives each a place where its
 // members' clocks meet.
-#include <memory>
 #include <numeric>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "lib/mpi/api/entries.hpp"
 #include "lib/mpi/runtime/native_calls.hpp"
@@ -59,21 +60,12 @@ bool is_told_early(Call& call) {
   return call.session.has_threads();
 }
 
-void tell(Call& call, Context& epochs, Subject subject, std::vector<int> to) {
+void tell(Call& call, const Context& epochs, Subject subject, std::span<const int> to) {
   if (!is_told_early(call)) record_exchange(call, epochs, subject, to, {}, true);
-  if (!call.session.carries()) return;
-  const auto telling = std::make_shared<Collective>(call.engine, epochs);
-  telling->meet(subject, std::move(to), {});
-  if (!telling->done()) call.session.poll([telling] { return telling->done(); });
 }
 
-void hear(Call& call, Context& epochs, Subject subject, std::vector<int> from) {
+void hear(Call& call, const Context& epochs, Subject subject, std::span<const int> from) {
   record_exchange(call, epochs, subject, {}, from, true);
-  if (!call.session.carries()) return;
-  Collective hearing(call.engine, epochs);
-  hearing.meet(subject, {}, std::move(from));
-  call.wait([&] { return hearing.done(); });
-  hearing.observe();
 }
 
 /// The exposure epoch of a window is over, if it has one here.
@@ -165,7 +157,6 @@ int Win_test(MPI_Win win, int* flag) {
   } else {
     call.engine.count_arrival_order_dependence(Dependence::kPolling);
     if (call.recorder() != nullptr) call.recorder()->polled(call.function());
-    call.session.add_query_time();
   }
   return code;
 }

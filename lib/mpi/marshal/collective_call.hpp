@@ -81,12 +81,7 @@ class CollectiveCall : public detail::Pooled {
     buffers.send_blocks = send_blocks;
     buffers.receive_blocks = receive_blocks;
   }
-  void start() {
-    if (!native_result) return collective.start(operation, buffers, &reducer);
-    const std::size_t bytes = buffers.receive.size();
-    if (bytes > 0) buffers.receive = {whole_.take(bytes), bytes};
-    collective.start(operation, buffers, nullptr);
-  }
+  void start() { collective.start(operation, buffers, native_result ? nullptr : &reducer); }
   [[nodiscard]] bool done() const { return collective.done(); }
   [[nodiscard]] Outcome outcome() const {
     return collective.outcome() == Outcome::kOk && truncated ? Outcome::kTruncated : collective.outcome();

@@ -49,11 +49,6 @@ void record_place(Call& call, Context& place) {
   if (call.recorder() != nullptr) place.recorded = call.recorder()->communicator(call.function(), place);
 }
 
-void wait_and_observe(Call& call, Collective& meeting) {
-  call.wait([&] { return meeting.done(); });
-  meeting.observe();
-}
-
 Neighbours cartesian_neighbours(MPI_Comm comm) {
   int dimensions = 0;
   pmpi::Cartdim_get(comm, &dimensions);
@@ -167,10 +162,6 @@ void MeetingAround::meet() {
   over_ = true;
   if (place_ == nullptr) return;
   if (begun_ == 0) record(true);
-  if (!call_.session.carries()) return;
-  Collective meeting(call_.engine, *place_);
-  near_ ? meeting.meet(near_->to, near_->from) : meeting.meet();
-  wait_and_observe(call_, meeting);
 }
 
 void MeetingAround::end(bool took_part) {
@@ -183,7 +174,7 @@ int start_beside_neighbours(Call& call, MPI_Comm comm, MPI_Request& request,
                             const std::function<int()>& start) {
   Context* const place = meeting_place(call.session, comm);
   if (place == nullptr) return start();
-  Neighbours near = neighbours_of(comm);
+  const Neighbours near = neighbours_of(comm);
   const std::uint32_t recorded = record_exchange(call, *place, kUnnamedSubject, near.to, near.from, false);
   if (const int code = start(); code != MPI_SUCCESS) {
     if (recorded != 0) call.recorder()->free(call.function(), recorded);
@@ -193,9 +184,7 @@ int start_beside_neighbours(Call& call, MPI_Comm comm, MPI_Request& request,
     track(call.session, comm, request, recorded);
     return MPI_SUCCESS;
   }
-  auto meeting = std::make_unique<Collective>(call.engine, *place);
-  meeting->meet(std::move(near.to), std::move(near.from));
-  request = follow(call.session, comm, request, std::move(meeting), recorded);
+  request = follow(call.session, comm, request, recorded);
   return MPI_SUCCESS;
 }
 

@@ -1,8 +1,6 @@
 // Calls that the MPI library carries and that make ranks wait for each other: constructors, windows, files,
-// neighbourhood collectives, intercommunicators. They cost no modelled time, but their members' clocks meet
-// (simulators/model/meeting.hpp).
-//
-// A meeting makes nobody wait for anyone for whom the MPI library's own function would not wait.
+// neighbourhood collectives, intercommunicators. They are recorded, because they cost no modelled time, but
+// take the clocks of their members in a world to the latest among them.
 #pragma once
 
 #include <mpi.h>

@@ -54,7 +54,6 @@ void give_back(Request& request) {
     as_exchange(request).exchange.reset();
   } else if (request.kind >= Request::Kind::kCollective) {
     as_collective(request).collective.reset();
-    as_collective(request).meeting.reset();
   }
   if (request.repeat != nullptr) let_go(*request.repeat);
   request.repeat.reset();
@@ -103,23 +102,17 @@ T& take(MPI_Comm comm, Request::Kind kind, bool persistent) {
     case Request::Kind::kReceive:
       if (ReceiveRecord& record = as_receive(request).record; record.done) engine.observe(record);
       break;
-    case Request::Kind::kSend:  // a buffered one has no record: its copy is on the way
-      if (SendRecord& record = as_send(request).record; record.done && request.mode != SendMode::kBuffered)
-        engine.observe(record);
+    case Request::Kind::kSend:
       break;
     case Request::Kind::kCollective:
       if (const auto& collective = as_collective(request).collective;
           collective != nullptr && collective->done())
         collective->observe();
       break;
-    case Request::Kind::kMeeting:
-      if (const auto& meeting = as_collective(request).meeting; meeting->done()) meeting->observe();
-      break;
     case Request::Kind::kExchange:
-      if (const auto& both = as_exchange(request).exchange; both != nullptr && both->running == 0) {
-        if (both->sends) engine.observe(both->send);
-        if (both->receives) engine.observe(both->receive);
-      }
+      if (const auto& both = as_exchange(request).exchange;
+          both != nullptr && both->running == 0 && both->receives)
+        engine.observe(both->receive);
       break;
     case Request::Kind::kCount:
       break;
@@ -180,7 +173,7 @@ SendArguments arguments_of(SendRequest& request, const Point& point, SendMode mo
 
 void on_receive_complete(ReceiveRecord& record) {
   auto& request = *static_cast<ReceiveRequest*>(record.owner);
-  const Envelope& e = record.header.envelope;
+  const Envelope& e = record.envelope;
   const bool cancelled = record.outcome == Outcome::kCancelled;
   if (request.wildcard != 0) {
     Session::current->recorder()->matched(request.wildcard, cancelled ? -1 : e.source, cancelled ? 0 : e.tag);
@@ -241,54 +234,22 @@ void complete_request(Request& request, int source, int tag, Outcome outcome, st
   offramp_native_request_finish(request.handle, source, tag, error, bytes, cancelled);
 }
 
-namespace {
-
-/// Completes the request when one of the library's is complete and done() holds; finish() then tells how what
-/// stood beside the library's ended.
-template <typename Done, typename Finish>
-void complete_with(Session& session, CollectiveRequest& request, MPI_Request library, Done done,
-                   Finish finish) {
-  session.poll([&request, library, done, finish = std::move(finish)]() mutable {
+MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::uint32_t recorded,
+                   std::function<void()> finish) {
+  CollectiveRequest& request = take_collective_request(comm, Request::Kind::kCollective);
+  request.recorded = recorded;
+  session.poll([&request, library, finish = std::move(finish)]() mutable {
     if (library != MPI_REQUEST_NULL && offramp_native_request_complete(library) == 0) return false;
-    if (!done()) return false;
     // Freed, not waited for: an error is raised when the program learns of it.
-    int error = library != MPI_REQUEST_NULL ? offramp_native_request_error(library) : MPI_SUCCESS;
+    const int error = library != MPI_REQUEST_NULL ? offramp_native_request_error(library) : MPI_SUCCESS;
     if (library != MPI_REQUEST_NULL) offramp_native_request_drop(library);
-    const Outcome outcome = finish();
-    if (error == MPI_SUCCESS && outcome != Outcome::kOk) error = error_code(outcome);
+    if (finish != nullptr) finish();
     if (request.released)
       recycle(request);
     else
       offramp_native_request_finish(request.handle, MPI_ANY_SOURCE, MPI_ANY_TAG, error, 0, 0);
     return true;
   });
-}
-
-}  // namespace
-
-MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::unique_ptr<Collective> meeting,
-                   std::uint32_t recorded, std::function<void()> finish) {
-  CollectiveRequest& request = take_collective_request(comm, Request::Kind::kMeeting);
-  request.recorded = recorded;
-  request.meeting = std::move(meeting);
-  complete_with(
-      session, request, library, [&request] { return request.meeting->done(); },
-      [finish = std::move(finish)] {
-        if (finish != nullptr) finish();
-        return Outcome::kOk;
-      });
-  return request.handle;
-}
-
-MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library,
-                   std::unique_ptr<CollectiveCall> timed, std::uint32_t recorded) {
-  CollectiveRequest& request = take_collective_request(comm, Request::Kind::kCollective);
-  request.recorded = recorded;
-  request.collective = std::move(timed);
-  request.collective->start();
-  complete_with(
-      session, request, library, [&request] { return request.collective->done(); },
-      [&request] { return request.collective->outcome(); });
   return request.handle;
 }
 
@@ -413,7 +374,7 @@ void end_part(ExchangeRequest& request) {
   Outcome outcome = both.sends ? both.send.outcome : Outcome::kOk;
   if (!both.receives) return complete_request(request, MPI_PROC_NULL, MPI_ANY_TAG, outcome, 0);
   if (both.receive.outcome != Outcome::kOk) outcome = both.receive.outcome;
-  const Envelope& e = both.receive.header.envelope;
+  const Envelope& e = both.receive.envelope;
   complete_request(request, e.source, e.tag, outcome, both.receive.told());
 }
 
@@ -426,7 +387,7 @@ void on_exchange_sent(SendRecord& record) {
 void on_exchange_received(ReceiveRecord& record) {
   auto& request = *static_cast<ExchangeRequest*>(record.owner);
   Exchange& both = *request.exchange;
-  const Envelope& e = record.header.envelope;
+  const Envelope& e = record.envelope;
   if (both.wildcard != 0) Session::current->recorder()->matched(both.wildcard, e.source, e.tag);
   both.incoming.finish(record.received);
   both.incoming.reset();

@@ -19,7 +19,7 @@ namespace offramp {
 class CollectiveCall;
 
 struct Request {
-  enum class Kind : std::uint8_t { kSend, kReceive, kCollective, kMeeting, kExchange, kCount };
+  enum class Kind : std::uint8_t { kSend, kReceive, kCollective, kExchange, kCount };
 
   /// What each start of a persistent request does.
   struct Repeat {
@@ -58,8 +58,7 @@ struct ReceiveRequest : Request {
 };
 
 struct CollectiveRequest : Request {
-  std::unique_ptr<CollectiveCall> collective;
-  std::unique_ptr<Collective> meeting;  // beside a call of the MPI library
+  std::unique_ptr<CollectiveCall> collective;  // null: a request of the MPI library stands behind it
 };
 
 /// MPI_Isendrecv: both of its messages, of which either may be missing.
@@ -111,14 +110,10 @@ void complete_request(Request& request, int source, int tag, Outcome outcome, st
 MPI_Request start_new_exchange(Session& session, MPI_Comm comm, const Point* to, const Point* from,
                                bool replace);
 
-/// A request that completes when one of the MPI library's own and a meeting have, which are both started.
-/// Calls `finish` then, if there is one. Needs the lock.
-MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::unique_ptr<Collective> meeting,
-                   std::uint32_t recorded, std::function<void()> finish = nullptr);
-
-/// The same beside a collective that only gives the time, which starts here.
-MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library,
-                   std::unique_ptr<CollectiveCall> timed, std::uint32_t recorded);
+/// A request that completes with one of the MPI library's own, and then calls `finish`, if there is one.
+/// Needs the lock.
+MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::uint32_t recorded,
+                   std::function<void()> finish = nullptr);
 /// Where nothing is carried: a request of the library's own stands for an operation of the recording. A
 /// complete one that it shares among many is replaced.
 TrackedRequest& track(Session& session, MPI_Comm comm, MPI_Request& handle, std::uint32_t recorded);

@@ -1,12 +1,10 @@
 // What the session does beside holding its parts: progress that the MPI library asks for, the hang report
-// (watch() looks at the clock every 1024 idle turns), errors as MPI error codes, and the CPU time that the
-// live clock adds between calls.
+// (watch() looks at the clock every 1024 idle turns), and errors as MPI error codes.
 #include "lib/mpi/runtime/session.hpp"
 
 #include <fmt/core.h>
 
 #include <cstdio>
-#include <ctime>
 #include <utility>
 
 #include "lib/native/pmpi.hpp"
@@ -17,7 +15,7 @@ Session* Session::current = nullptr;
 
 Session::Session(Configuration configuration, const Registry& registry, SessionParts parts)
     : fabric_(std::move(parts.fabric)),
-      engine_(*fabric_, std::move(parts.lane), std::move(parts.clock)),
+      engine_(*fabric_, std::move(parts.lane)),
       recorder_(std::move(parts.recorder)),
       settled_clock_(std::move(parts.settled_clock)),
       marshal_(engine_),
@@ -25,14 +23,12 @@ Session::Session(Configuration configuration, const Registry& registry, SessionP
       settings_(std::move(parts.settings)),
       configuration_(std::move(configuration)),
       registry_(registry),
-      follows_cpu_time_(engine_.clock() != nullptr && configuration_.compute.kind != Compute::Kind::kNone),
       threads_(parts.threads),
       carries_(parts.carries),
       yields_(offramp_native_yields() != 0) {
   marshal_.moves_payload = carries_;
   marshal_.native_reductions = configuration_.reductions == Reductions::kNative;
   if (configuration_.certificate) engine_.certify();
-  restart_compute_time();
 }
 
 std::optional<std::uint32_t> Session::take_claim(MPI_Message handle) {
@@ -125,35 +121,12 @@ void Session::print_hang_report(const char* why) {
   (void)std::fflush(stderr);
 }
 
-// --- compute time ---
-
-namespace {
-Time cpu_time() {
-  std::timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return Time::ns(static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec);
-}
-}  // namespace
-
-void Session::add_cpu_time() {
-  const Time spent = cpu_time() - cpu_;
-  const double factor =
-      configuration_.compute.kind == Compute::Kind::kFactor ? configuration_.compute.factor : 1;
-  const Time modelled = Time::ps(static_cast<std::int64_t>(static_cast<double>(spent.count()) * factor));
-  engine_.clock()->now += modelled;
-}
-
-void Session::restart_cpu_time() {
-  cpu_ = cpu_time();
-}
-
 // --- calls ---
 
 NativeCall::NativeCall(Function function, CallPlace place) : function_(function) {
   Session& session = *Session::current;
   const auto guard = session.lock();
   session.library_has_work();
-  session.add_compute_time();
   session.entered(function);
   if (session.recorder() != nullptr) session.recorder()->enter(function, place);
   CallCounter& counter = session.counter(function);
@@ -166,7 +139,6 @@ NativeCall::~NativeCall() {
   const auto guard = session.lock();
   session.left();
   if (session.recorder() != nullptr) session.recorder()->leave(function_);
-  session.restart_compute_time();
 }
 
 int error_code(Outcome outcome) {

@@ -1,5 +1,5 @@
 // The session of this process, from MPI_Init to MPI_Finalize while a backend is on: the engine with its
-// fabric and live clock, the tables of handles, the lock, and progress.
+// fabric, the tables of handles, the lock, and progress.
 //
 // Threads: with MPI_THREAD_MULTIPLE one lock guards everything here; below that level there is no lock at
 // all. The lock is never held over a call of the MPI library that can block or call back (see
@@ -49,7 +49,6 @@ struct BlockingRecords {
 struct SessionParts {
   std::unique_ptr<ProcessFabric> fabric;
   std::unique_ptr<Lane> lane;
-  std::unique_ptr<ModelClock> clock;          // null: data is only moved
   std::unique_ptr<ProgramRecorder> recorder;  // null: nothing is recorded
   std::optional<SettledClock> settled_clock;  // with clock = settled
   std::vector<SettingInForce> settings;       // for the report
@@ -93,9 +92,6 @@ class Session {
   void claim(MPI_Message handle, std::uint32_t request) { claimed_[handle] = request; }
   /// Ends the claim and returns its request; nothing for a handle that claim() was not told of.
   std::optional<std::uint32_t> take_claim(MPI_Message handle);
-  /// The program reads the modelled clock.
-  void count_clock_read() { ++clock_reads_; }
-  [[nodiscard]] std::uint64_t clock_reads() const { return clock_reads_; }
   void count_failed_request() { ++failed_requests_; }
   [[nodiscard]] std::uint64_t failed_requests() const { return failed_requests_; }
   /// MPI_Abort is called: the run ends without a report.
@@ -222,36 +218,17 @@ class Session {
   CallCounter& counter(Function function) {
     return engine_.lane().counters.calls[static_cast<std::uint16_t>(function)];
   }
-  /// The program's CPU time since restart_compute_time() goes onto the host clock, if it is configured to.
-  void add_compute_time() {
-    if (follows_cpu_time_) add_cpu_time();
-  }
-  /// The cost of a question (MPI_Test, MPI_Iprobe, MPI_Wtime) with the model clock, so that programs which
-  /// spin get on.
-  void add_query_time() {
-    constexpr Time kQuery = Time::ns(20);  // assumed: a load from the host's own memory and a branch or two
-    if (configuration_.clock != Clock::kModel) return;
-    engine_.clock()->now += kQuery;  // clock = model: there is one
-  }
   /// Whether a question that finds nothing, like the one before, is only counted, without a Call: there is no
-  /// other thread, no clock goes on, and none is to be read.
-  [[nodiscard]] bool asks_again() {
-    return !threads_ && !follows_cpu_time_ && engine_.clock() == nullptr &&
-           (recorder_ == nullptr || recorder_->asks_again());
-  }
+  /// other thread, and no clock is to be read.
+  [[nodiscard]] bool asks_again() { return !threads_ && (recorder_ == nullptr || recorder_->asks_again()); }
   void found_nothing_again(Function function) {
     entered(function);
     ++counter(function).count;
     left();
     if (recorder_ != nullptr) recorder_->found_nothing_again(function);
   }
-  void restart_compute_time() {
-    if (follows_cpu_time_) restart_cpu_time();
-  }
 
  private:
-  void add_cpu_time();
-  void restart_cpu_time();
   int step_polled();
   void make_records();
   void print_hang_report(const char* why);
@@ -266,15 +243,13 @@ class Session {
   BsendBuffer bsend_;
   BackgroundThread background_;
   std::unordered_map<MPI_Message, std::uint32_t> claimed_;
-  std::uint64_t clock_reads_ = 0;
   std::uint64_t failed_requests_ = 0;
   std::vector<SettingInForce> settings_;
   Configuration configuration_;
   const Registry& registry_;
   pid_t process_ = getpid();
   // What every call looks at, on one cache line.
-  alignas(64) bool follows_cpu_time_;
-  bool threads_;
+  alignas(64) bool threads_;
   bool carries_;
   bool yields_;
   bool library_has_work_ = false;
@@ -292,7 +267,6 @@ class Session {
   std::uint32_t watches_ = 0;
   std::chrono::steady_clock::time_point seen_since_;
   volatile std::sig_atomic_t report_requested_ = 0;
-  Time cpu_;
   int fault_code_ = MPI_SUCCESS;
   bool fault_told_ = false;
   bool aborted_ = false;
@@ -311,8 +285,7 @@ class NativeCall {
   Function function_;
 };
 
-/// The scope of one call of an MPI function that Offramp carries: takes the lock, counts the call and the
-/// modelled time that passes in it.
+/// The scope of one call of an MPI function that Offramp carries: takes the lock and counts the call.
 class Call {
  public:
   /// place: as a default that of the function that this is written in, see CallPlace::here().
@@ -322,18 +295,14 @@ class Call {
         lock_(session.lock()),
         function_(function),
         site_(place.site) {
-    session.add_compute_time();
-    if (engine.clock() != nullptr) began_ = engine.clock()->now;
     session.entered(function);
     if (session.recorder() != nullptr) session.recorder()->enter(function, place);
     engine.enter(static_cast<std::uint16_t>(function), place.site);
     ++session.counter(function).count;
   }
   [[gnu::always_inline]] ~Call() {
-    if (engine.clock() != nullptr) session.counter(function_).modelled += engine.clock()->now - began_;
     session.left();
     if (session.recorder() != nullptr) session.recorder()->leave(function_);
-    session.restart_compute_time();
   }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -382,7 +351,6 @@ class Call {
   Session::Lock lock_;
   Function function_;
   const void* site_;
-  Time began_;  // on the live clock
 };
 
 /// The MPI error code of an outcome.

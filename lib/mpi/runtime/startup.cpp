@@ -14,7 +14,6 @@
 #include "lib/configuration/fault_script.hpp"
 #include "lib/configuration/launched_job.hpp"
 #include "lib/engine/make_lane.hpp"
-#include "lib/live_clock/estimated_clock.hpp"
 #include "lib/mpi/runtime/open_fabric.hpp"
 #include "lib/mpi/runtime/program.hpp"
 #include "lib/mpi/runtime/same_offramp.hpp"
@@ -140,9 +139,8 @@ std::unique_ptr<Session> make_session(bool threads) {
   Result<std::unique_ptr<Lane>> lane = make_lane(
       {*configuration, registry, world_rank(), world_size(), static_cast<std::size_t>(Function::kCount)});
   agree(lane.error());
+  configuration->faults.log = nullptr;  // what is settled afterwards is not recorded once more
   SessionParts parts;
-  if (carries && needs_live_clock(*configuration, **lane))
-    parts.clock = std::make_unique<EstimatedClock>(**lane);
   clear_preload();  // the program's children are not part of the run
   parts.fabric = std::move(*fabric);
   parts.lane = std::move(*lane);

@@ -49,7 +49,6 @@ RunFacts facts_of(Session& session) {
 
 RunReport own_contribution(Session& session) {
   RankNotes notes;
-  notes.clock_reads = session.clock_reads();
   notes.communicator_name = [&session](std::uint64_t context) {
     return session.marshal().communicators.name_of(context);
   };
@@ -188,23 +187,6 @@ std::vector<Settled> Settlement::all() {
   return all;
 }
 
-/// The latest clock of all ranks at their ends, at rank 0; with clock = model what MPI_Wtime says last.
-Time latest_clock(Session& session, const WorldApart& apart) {
-  Time latest;
-  for (const std::string& text : apart.gather(std::to_string(session.engine().clock()->now.count())))
-    latest = later(latest, Time::ps(std::strtoll(text.c_str(), nullptr, 10)));
-  return latest;
-}
-
-std::string estimate_text(Time estimate, Time settled) {
-  const double share = settled > Time() ? 100 * (estimate.seconds() / settled.seconds() - 1) : 0;
-  return fmt::format(
-      "offramp: MPI_Wtime ends at {}, which was estimated while the program ran; settled it is {} (the "
-      "estimate "
-      "is {:+.1f} % off); --clock settled says settled times\n",
-      time_text(in_nanoseconds(estimate)), time_text(in_nanoseconds(settled)), share);
-}
-
 /// With clock = settled.
 void tell_of_settled_clock(Session& session, const WorldApart& apart) {
   SettledClock& clock = *session.settled_clock();
@@ -235,10 +217,8 @@ void tell_of_settled_clock(Session& session, const WorldApart& apart) {
 }
 
 /// At rank 0. gathered: so many bytes of recordings, in that wall time in nanoseconds.
-/// estimate: with clock = model, the latest clock of all ranks.
 void write_reports(const Session& session, const RunFacts& facts, const std::vector<std::string>& ranks,
-                   Recorded& recorded, std::uint64_t gathered, double gathering,
-                   std::optional<Time> estimate) {
+                   Recorded& recorded, std::uint64_t gathered, double gathering) {
   const Configuration& configuration = session.configuration();
   const Stopwatch simulating;
   Settlement settlement(session, recorded);
@@ -257,8 +237,6 @@ void write_reports(const Session& session, const RunFacts& facts, const std::vec
         "offramp: at the end it took {} to gather {} of recordings, {} to simulate, {} to write\n",
         time_text(gathering), bytes_text(static_cast<double>(gathered)), time_text(simulated),
         time_text(writing.passed()));
-  if (estimate && settled.front().result)
-    text += estimate_text(*estimate, settled.front().result->modelled_time);
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
@@ -276,10 +254,8 @@ void write_outputs(Session& session) {
   write_recording(session, apart, recorded);
   if (!session.carries()) return;
   const std::vector<std::string> ranks = apart.gather(encode(own_contribution(session)));
-  std::optional<Time> estimate;
-  if (session.configuration().clock == Clock::kModel) estimate = latest_clock(session, apart);
   if (apart.rank() == 0)
-    write_reports(session, facts_of(session), ranks, recorded, bytes, gathering.passed(), estimate);
+    write_reports(session, facts_of(session), ranks, recorded, bytes, gathering.passed());
   if (session.settled_clock() != nullptr) tell_of_settled_clock(session, apart);
   (void)apart.hear_asleep(true);  // no rank leaves before the files have their names
 }
