@@ -1,5 +1,5 @@
-// The stages of single messages, one backend's, in the order in which a test asks for them. Each end has resources
-// of its own; the other end's are idle, and nothing is shared.
+// The stages of single messages, one backend's, in the order in which a test asks for them. Each end has
+// resources of its own; the other end's are idle, and nothing is shared.
 #pragma once
 
 #include <algorithm>
@@ -155,7 +155,8 @@ class MessageStages {
 /// A backend with the stages of its messages.
 class StagedBackend {
  public:
-  explicit StagedBackend(std::unique_ptr<Backend> backend) : backend_(std::move(backend)), stages_(*backend_) {}
+  explicit StagedBackend(std::unique_ptr<Backend> backend)
+      : backend_(std::move(backend)), stages_(*backend_) {}
 
   Departure depart(const Transfer& transfer, Time issued, Units& units) {
     return stages_.depart(transfer, issued, units);

@@ -48,14 +48,18 @@ class TimedRank {
 
   RankRequest start(const Operation& operation) { return handle_.start(handle_.everyone(), operation); }
   Task<Outcome> collective(const Operation& operation) { return handle_.collective(operation); }
-  Task<Outcome> bcast(MutableBytes buffer, int root) { return of_blocks(OperationKind::kBcast, buffer.size(), root); }
+  Task<Outcome> bcast(MutableBytes buffer, int root) {
+    return of_blocks(OperationKind::kBcast, buffer.size(), root);
+  }
   Task<Outcome> gather(Bytes data, MutableBytes, int root) {
     return of_blocks(OperationKind::kGather, data.size(), root);
   }
   Task<Outcome> scatter(Bytes, MutableBytes into, int root) {
     return of_blocks(OperationKind::kScatter, into.size(), root);
   }
-  Task<Outcome> allgather(Bytes data, MutableBytes) { return of_blocks(OperationKind::kAllgather, data.size()); }
+  Task<Outcome> allgather(Bytes data, MutableBytes) {
+    return of_blocks(OperationKind::kAllgather, data.size());
+  }
   Task<Outcome> alltoall(Bytes data, MutableBytes) {
     return of_blocks(OperationKind::kAlltoall, data.size() / static_cast<std::size_t>(size()));
   }
@@ -83,7 +87,8 @@ class TimedRank {
   Task<Outcome> of_blocks(OperationKind kind, std::size_t bytes, int root = 0) {
     return handle_.collective(operation(kind, bytes, root));
   }
-  Task<Outcome> reduction(OperationKind kind, std::size_t bytes, const ElementReducer& reducer, int root = 0) {
+  Task<Outcome> reduction(OperationKind kind, std::size_t bytes, const ElementReducer& reducer,
+                          int root = 0) {
     Operation asked = operation(kind, bytes, root);
     asked.element = reducer.kind().element;
     asked.elements = bytes / reducer.kind().element_bytes;
@@ -130,7 +135,8 @@ class TimedCluster {
   static WorldBackend hardware(const BackendDescription& backend, const Settings& settings) {
     WorldBackend hardware(backend, settings);
     const auto all = built_in_backends();
-    hardware.host = *std::find_if(all.begin(), all.end(), [](const auto* one) { return one->name == "host"; });
+    hardware.host =
+        *std::find_if(all.begin(), all.end(), [](const auto* one) { return one->name == "host"; });
     return hardware;
   }
 

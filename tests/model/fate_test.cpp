@@ -40,7 +40,8 @@ Recorded parse(const std::string& line) {
   row.faults.seed = std::stoull(fields[3]);
   if (fields[4].empty()) {
     row.faults.loss = 0.2;
-    for (double* rate : {&row.faults.duplication, &row.faults.reordering, &row.faults.corruption, &row.faults.delay})
+    for (double* rate :
+         {&row.faults.duplication, &row.faults.reordering, &row.faults.corruption, &row.faults.delay})
       *rate = 0.1;
   } else {
     row.faults.script = std::make_shared<const FaultScript>(*parse_fault_script(fields[4]));

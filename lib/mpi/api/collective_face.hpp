@@ -90,7 +90,9 @@ template <typename Build, typename Library, typename... Arguments>
   if (collective->native_result) {
     call.session.library_has_work();
     const int code = call.unlocked([&] { return library(arguments..., comm, handle); });
-    if (code == MPI_SUCCESS) *handle = follow(call.session, comm, *handle, recorded);
+    if (code != MPI_SUCCESS) return code;
+    collective->start();  // which counts it
+    *handle = follow(call.session, comm, *handle, recorded);
     return code;
   }
   CollectiveRequest& request = take_collective_request(comm, Request::Kind::kCollective);
