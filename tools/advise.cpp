@@ -20,6 +20,7 @@
 #include "lib/report/words.hpp"
 #include "tools/command.hpp"
 #include "tools/large_pages.hpp"
+#include "tools/memory_need.hpp"
 #include "tools/options.hpp"
 #include "tools/progress.hpp"
 #include "tools/replay_output.hpp"
@@ -421,6 +422,11 @@ int advise(const AdviseOptions& options) try {
       throw Misuse{problem};
   }
   setup.tell_sources();
+  // The host is compared with in any case.
+  if (const std::string problem =
+          pattern_memory_problem(setup, *setup.registry.find("host"), options.files.front());
+      !problem.empty())
+    throw Misuse{problem};
   watch_for_interrupt();
   const ProgressLine progress;
   Advisor advisor(*setup.configuration, setup.registry, played.source(),
