@@ -369,7 +369,7 @@ int answer_each(const AdviseOptions& options, const Setup& setup) {
           answer += fmt::format(" (the search was cut short after {} s)", options.seconds);
       }
       fmt::print("{}\n", answer);
-      (void)std::fflush(stdout);
+      flush_output();
     } catch (const Misuse& misuse) {  // which does not take the other programs with it
       complain(misuse.text);
       code = kUsage;

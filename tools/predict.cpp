@@ -384,7 +384,7 @@ int predict(const PredictOptions& options) try {
     if (answer.forecast.note.empty() || answer.forecast.what_if) continue;
     notes.insert(fmt::format("{}: {}", answer.question.backend->name, answer.forecast.note));
   }
-  (void)std::fflush(stdout);  // other processes may be waited for behind this
+  flush_output();  // other processes may be waited for behind this
   for (const std::string& note : notes) complain(note);
   if (shared) {
     for (const std::string& trouble : shared->troubles()) complain(trouble);

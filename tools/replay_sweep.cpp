@@ -283,7 +283,7 @@ class SweepPrinter {
   void add(const Point& point, const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows) {
     for (const SweepRow& row : rows)
       options_.json ? add_json(point, axes, row, rows.front()) : print(point, row, rows.front());
-    if (!options_.json) std::fflush(stdout);
+    if (!options_.json) flush_output();
   }
   void end() const {
     if (options_.json) fmt::print("{}\n", json_.dump(2, ' ', false, Json::error_handler_t::replace));
@@ -471,7 +471,7 @@ int replay_sweep(const ReplayToolOptions& options) try {
   }
   if (printer) printer->end();
   if (!options.json) Sentences(points, axes, all).print();
-  (void)std::fflush(stdout);  // other processes may be waited for behind this
+  flush_output();  // other processes may be waited for behind this
   for (const std::string& note : notes) complain(note);
   for (const std::string& trouble : replays.troubles()) complain(trouble);
   if (is_interrupted()) {
