@@ -39,7 +39,7 @@ install(FILES ${CMAKE_BINARY_DIR}/include/offramp/version.hpp DESTINATION ${CMAK
 # libofframp.so by that name belongs to the library: that is what is preloaded.
 install(TARGETS ${INTERPOSERS} ${SERVICES} EXPORT offrampTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
-install(TARGETS offramp-fabric-ucx LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/offramp COMPONENT library)
+install(TARGETS offramp-fabric-ucx offramp-audit LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/offramp COMPONENT library)
 
 install(TARGETS offramp-tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
 install(TARGETS offramp-measure RUNTIME DESTINATION libexec/offramp COMPONENT tools)

@@ -19,6 +19,7 @@
 #include "lib/replay/pattern.hpp"
 #include "lib/report/words.hpp"
 #include "tools/command.hpp"
+#include "tools/memory_need.hpp"
 #include "tools/options.hpp"
 #include "tools/progress.hpp"
 #include "tools/replay_output.hpp"
@@ -367,7 +368,7 @@ int answer_each(const AdviseOptions& options, const Setup& setup) {
           answer += fmt::format(" (the search was cut short after {} s)", options.seconds);
       }
       fmt::print("{}\n", answer);
-      (void)std::fflush(stdout);
+      flush_output();
     } catch (const Misuse& misuse) {  // which does not take the other programs with it
       complain(misuse.text);
       code = kUsage;
@@ -420,6 +421,11 @@ int advise(const AdviseOptions& options) try {
       throw Misuse{problem};
   }
   setup.tell_sources();
+  // The host is compared with in any case.
+  if (const std::string problem =
+          pattern_memory_problem(setup, *setup.registry.find("host"), options.files.front());
+      !problem.empty())
+    throw Misuse{problem};
   watch_for_interrupt();
   const ProgressLine progress;
   Advisor advisor(*setup.configuration, setup.registry, played.source(),

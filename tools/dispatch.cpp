@@ -70,8 +70,10 @@ int dispatch(std::vector<std::string> words) {
   return execute(line, *app.get_subcommands().front(), std::move(behind_dashes));
 }
 
-/// error: 0 if it is not known any more.
+int first_flush_error = 0;
+
 int standard_output_lost(int error) {
+  if (first_flush_error != 0) error = first_flush_error;
   complain(error == 0 ? "cannot write to standard output"
                       : fmt::format("cannot write to standard output: {}", std::strerror(error)));
   return kNotWritten;
@@ -97,14 +99,17 @@ void survive_limit_of_file_sizes() {
 
 }  // namespace
 
+void flush_output() {
+  if (std::fflush(stdout) != 0 && first_flush_error == 0) first_flush_error = errno;
+}
+
 int run_command_line(const std::vector<std::string>& words) {
   std::set_new_handler(on_no_memory);
   survive_limit_of_file_sizes();
   try {
     const int code = dispatch(words);
-    errno = 0;
-    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-    return standard_output_lost(errno);
+    flush_output();
+    return first_flush_error == 0 && std::ferror(stdout) == 0 ? code : standard_output_lost(0);
   } catch (const std::system_error& e) {
     if (std::ferror(stdout) != 0) return standard_output_lost(e.code().value());
     complain(e.what());

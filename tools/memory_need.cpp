@@ -1,12 +1,9 @@
-// What a rank has grows with the ranks (its own state), or with their square (what it keeps for each other
-// one): a * ranks + b * ranks^2, with both figures from two trials.
 #include "tools/memory_need.hpp"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -14,21 +11,24 @@
 #include <string_view>
 
 #include "lib/base/trial_process.hpp"
+#include "lib/replay/pattern.hpp"
+#include "lib/replay/replay.hpp"
 #include "lib/report/words.hpp"
 #include "tools/setup.hpp"
 
 namespace offramp::tool {
 namespace {
 
-/// A message that is under way takes 1000 bytes over host (measured with alltoall of 1 KiB on 512, 1024, and
-/// 2048 ranks), and cclo's tables take 80 bytes for a pair of ranks (bcast on 4096). Twice the larger figure.
-constexpr double kMostOfPair = 2000;
-constexpr int kFirstTrial = 512;      // ranks
-constexpr double kLongTrial = 0.5;    // seconds; no larger one is tried after it
-constexpr double kLargeTrial = 0.1;   // of the usable memory; no larger one is tried after it
-constexpr unsigned kTrialLimit = 30;  // seconds of a processor
+constexpr int kFirstTrial = 256;        // ranks
+constexpr double kLongTrial = 0.5;      // seconds of a processor; no larger one is tried after it
+constexpr double kLargeTrial = 0.1;     // of the usable memory; no larger one is tried after it
+constexpr unsigned kTrialLimit = 20;    // seconds of a processor
+constexpr double kPartOfTrial = 0.125;  // of the usable memory, for a trial with all ranks
 /// Of the available memory. The rest is left to other processes, which go on meanwhile.
 constexpr double kUsable = 0.95;
+/// The most that trials took for a pair of ranks, in bytes: 1000 for a message that is under way over host
+/// (alltoall of 1 KiB to 1 MiB on 512 to 2048 ranks), 80 for cclo's tables (bcast on 4096). Twice that.
+constexpr double kMostOfPair = 2000;
 
 /// The number behind a word in one of the kernel's files, in bytes if it is in kB. Nothing if there is none.
 std::optional<double> figure_in(const std::string& path, std::string_view word) {
@@ -68,6 +68,16 @@ double left_in_groups() {
   return left;
 }
 
+/// Seconds of a processor that the trials have used.
+double children_seconds() {
+  rusage usage{};
+  (void)getrusage(RUSAGE_CHILDREN, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
 /// Bytes that a trial needs, or nothing.
 std::optional<double> memory_of(const std::function<void(int)>& run, int ranks) {
   const auto answer = in_trial_process(kTrialLimit, [&] {
@@ -76,6 +86,18 @@ std::optional<double> memory_of(const std::function<void(int)>& run, int ranks) 
     return fmt::format("{}", std::max(0.0, figure_in("/proc/self/status", "VmHWM:").value_or(0) - before));
   });
   return answer ? std::optional(std::stod(*answer)) : std::nullopt;
+}
+
+/// Whether the simulation itself ends with an eighth of the memory, or is still at work when the time of a
+/// trial is over. Trials at fewer ranks may have taken another algorithm.
+bool finishes(int ranks, const std::function<void(int)>& run) {
+  const double begin = children_seconds();
+  const auto answer = in_trial_process(kTrialLimit, [&] {
+    limit_memory(kPartOfTrial);
+    run(ranks);
+    return std::string();
+  });
+  return answer || children_seconds() - begin >= kTrialLimit;
 }
 
 }  // namespace
@@ -91,11 +113,12 @@ double available_memory() {
   return std::max(0.0, bytes);
 }
 
-std::string memory_problem(const std::string& what, int ranks, int trial_ranks, double first, double second,
-                           double available) {
+std::string memory_text(const std::string& what, int ranks, int trial_ranks, double first, double second,
+                        double available) {
   const double n = trial_ranks;
-  const double square = std::max(0.0, (second - 2 * first) / (2 * n * n));
-  const double linear = std::max(0.0, second / (2 * n) - square * 2 * n);
+  // Of two trials with different algorithms the second one may take any multiple of the first.
+  const double square = std::clamp((second - 2 * first) / (2 * n * n), 0.0, second / (4 * n * n));
+  const double linear = second / (2 * n) - square * 2 * n;
   const double need = linear * ranks + square * ranks * ranks;
   if (need <= available) return {};
   const double fits = square > 0
@@ -106,34 +129,44 @@ std::string memory_problem(const std::string& what, int ranks, int trial_ranks, 
                      bytes_text(available), counted(static_cast<std::uint64_t>(fits), "rank"));
 }
 
-void limit_memory() {
+void limit_memory(double share) {
   rlimit limit{};
   const double used = figure_in("/proc/self/status", "VmData:").value_or(0);
-  const double most = used + kUsable * available_memory();
+  const double most = used + share * kUsable * available_memory();
   if (!std::isfinite(most) || getrlimit(RLIMIT_DATA, &limit) != 0) return;
   limit.rlim_cur = std::min(limit.rlim_cur, static_cast<rlim_t>(most));
   (void)setrlimit(RLIMIT_DATA, &limit);
 }
 
-void check_memory(const std::string& what, int ranks, const std::function<void(int)>& run) {
-  if (kMostOfPair * ranks * ranks < kUsable * available_memory()) return;
-  using Clock = std::chrono::steady_clock;
+std::string memory_problem(const std::string& what, int ranks, const std::function<void(int)>& run) {
+  const double usable = kUsable * available_memory();
+  if (kMostOfPair * ranks * ranks < usable) return {};
+  std::string problem;
   std::optional<double> last;
   for (int tried = kFirstTrial; 2 * tried <= ranks / 2; tried *= 2) {
-    const auto begin = Clock::now();
+    const double begin = children_seconds();
     if (!last) last = memory_of(run, tried);
     const auto next = memory_of(run, 2 * tried);
-    if (!last || !next) return;
-    const double usable = kUsable * available_memory();
-    const bool is_last = std::chrono::duration<double>(Clock::now() - begin).count() > kLongTrial ||
-                         *next > kLargeTrial * usable || 4 * tried > ranks / 2;
-    if (is_last) {
-      const std::string problem = memory_problem(what, ranks, tried, *last, *next, usable);
-      if (!problem.empty()) throw Misuse{problem};
-      return;
-    }
+    if (!last || !next) return {};
+    problem = memory_text(what, ranks, tried, *last, *next, usable);
+    if (children_seconds() - begin > kLongTrial || *next > kLargeTrial * usable) break;
     last = next;
   }
+  return problem.empty() || finishes(ranks, run) ? std::string() : problem;
+}
+
+std::string pattern_memory_problem(const Setup& setup, const BackendDescription& backend,
+                                   const std::string& name) {
+  if (!name.starts_with(kPatternPrefix)) return {};
+  Result<Pattern> asked = parse_pattern(name);
+  if (!asked) return {};
+  return memory_problem(fmt::format("{} over {}", name, backend.name), asked->ranks, [&](int ranks) {
+    Pattern pattern = *asked;
+    pattern.ranks = ranks;
+    const ReplaySource source{.ranks = ranks, .read = [&](int rank) { return pattern.read(rank); }};
+    const auto setting = world_setting(*setup.configuration, setup.registry, backend, ranks);
+    if (setting) (void)offramp::replay(*setting, source, ReplayOptions());
+  });
 }
 
 }  // namespace offramp::tool

@@ -340,14 +340,15 @@ void refuse_too_large(const Setup& setup, const std::vector<Operation>& points,
   const auto most = std::max_element(
       points.begin(), points.end(), [](const Operation& a, const Operation& b) { return a.ranks < b.ranks; });
   for (const BackendDescription* backend : setup.backends) {
-    check_memory(fmt::format("{} over {}", options.asked.operation, backend->name), most->ranks,
-                 [&](int ranks) {
-                   Operation trial = *most;
-                   trial.ranks = ranks;
-                   trial.root = std::min(trial.root, ranks - 1);
-                   std::string problem;
-                   (void)answer_to(setup, trial, *backend, options, problem, nullptr);
-                 });
+    const std::string problem = memory_problem(
+        fmt::format("{} over {}", options.asked.operation, backend->name), most->ranks, [&](int ranks) {
+          Operation trial = *most;
+          trial.ranks = ranks;
+          trial.root = std::min(trial.root, ranks - 1);
+          std::string unanswered;
+          (void)answer_to(setup, trial, *backend, options, unanswered, nullptr);
+        });
+    if (!problem.empty()) throw Misuse{problem};
   }
 }
 

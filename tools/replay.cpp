@@ -15,6 +15,7 @@
 #include "lib/report/accounts.hpp"
 #include "lib/report/words.hpp"
 #include "tools/command.hpp"
+#include "tools/memory_need.hpp"
 #include "tools/options.hpp"
 #include "tools/places.hpp"
 #include "tools/progress.hpp"
@@ -75,6 +76,10 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
     Result<WorldSetting> setting =
         world_setting(*setup.configuration, setup.registry, *backend, played.ranks());
     if (!setting) throw Misuse{setting.error()};
+    if (std::string problem = pattern_memory_problem(setup, *backend, name); !problem.empty()) {
+      results.refused.push_back({backend->name, std::move(problem)});
+      continue;
+    }
     (*setting).check = options.check;
     const ProgressLine progress;
     const int ranks = played.ranks();

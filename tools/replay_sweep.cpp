@@ -281,7 +281,7 @@ class SweepPrinter {
   void add(const Point& point, const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows) {
     for (const SweepRow& row : rows)
       options_.json ? add_json(point, axes, row, rows.front()) : print(point, row, rows.front());
-    if (!options_.json) std::fflush(stdout);
+    if (!options_.json) flush_output();
   }
   void end() const {
     if (options_.json) fmt::print("{}\n", json_.dump(2, ' ', false, Json::error_handler_t::replace));

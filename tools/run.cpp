@@ -93,6 +93,16 @@ std::string preload_list(const RunOptions& options, const std::string& library) 
   return existing == nullptr || *existing == '\0' ? list : list + ":" + existing;
 }
 
+/// For calls that LD_PRELOAD does not reach (lib/audit). Empty: it is not installed.
+std::string audit_list(const std::string& library) {
+  const std::filesystem::path audit =
+      std::filesystem::path(library).parent_path() / "offramp/offramp-audit.so";
+  std::error_code error;
+  if (!std::filesystem::exists(audit, error)) return {};
+  const char* const existing = std::getenv("LD_AUDIT");
+  return audit.string() + (existing == nullptr || *existing == '\0' ? "" : ":" + std::string(existing));
+}
+
 bool mention(const std::vector<std::string>& arguments, std::initializer_list<const char*> words) {
   return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& argument) {
     return std::any_of(words.begin(), words.end(),
@@ -112,6 +122,8 @@ bool slots_are_given(const std::vector<std::string>& mpirun_arguments) {
 LaunchedCommand make_plan(const RunOptions& options, const Launcher& launcher, const std::string& library,
                           const std::map<std::string, std::string>& configured) {
   Variables variables = {{"LD_PRELOAD", preload_list(options, library)}};
+  if (const std::string audit = audit_list(library); !audit.empty())
+    variables.emplace_back("LD_AUDIT", audit);
   // UCX patches memory functions and takes over signals as soon as it is loaded; offramp needs neither.
   if (std::getenv("UCX_MEM_EVENTS") == nullptr) variables.emplace_back("UCX_MEM_EVENTS", "n");
   if (std::getenv("UCX_ERROR_SIGNALS") == nullptr) variables.emplace_back("UCX_ERROR_SIGNALS", "");

@@ -159,7 +159,7 @@ int SharedPoints::print_lines() {
     if (!record) return kInterrupted;
     const Record line = {{"sweep", name_}, {"point", point}, {"record", *record}};
     fmt::print("{}\n", line.dump(-1, ' ', false, Record::error_handler_t::replace));
-    (void)std::fflush(stdout);  // whole lines, as others may write into the same pipe
+    flush_output();  // whole lines, as others may write into the same pipe
   }
   return kDone;
 }

@@ -55,6 +55,9 @@ std::string option_problem(std::string_view option, const std::string& path, con
 /// Writes a file whole or not at all; complains, and returns the exit code.
 int write_file(const std::string& path, std::string_view text);
 
+/// Shows what is printed so far. The command says at its end if that failed.
+void flush_output();
+
 /// Prints "offramp: text" on standard error, without_controls().
 void complain(std::string_view text);
 

@@ -7,13 +7,16 @@ enum { kinds = 6, rounds = 12 };
 
 typedef struct {
   int same[2], token, sum, largest, mine;
-  int* all;
+  int *all, *counts, *places;
   MPI_Request r[kinds];
 } collectives;
 
 static void init(collectives* c, MPI_Comm comm) {
   const MPI_Info no = MPI_INFO_NULL;
-  c->all = malloc((size_t)np * sizeof(int));
+  c->all = malloc(3 * (size_t)np * sizeof(int));
+  c->counts = c->all + np;
+  c->places = c->counts + np;
+  for (int i = 0; i < np; ++i) c->counts[i] = 1, c->places[i] = i;
   MPI_Bcast_init(&c->same[0], 1, MPI_INT, 0, comm, no, &c->r[0]);
   MPI_Bcast_init(&c->same[1], 1, MPI_INT, 0, comm, no, &c->r[1]);
   MPI_Barrier_init(comm, no, &c->r[2]);
@@ -23,7 +26,7 @@ static void init(collectives* c, MPI_Comm comm) {
 #else
   MPI_Allreduce_init(&c->mine, &c->largest, 1, MPI_INT, MPI_MAX, comm, no, &c->r[4]);
 #endif
-  MPI_Allgather_init(&c->mine, 1, MPI_INT, c->all, 1, MPI_INT, comm, no, &c->r[5]);
+  MPI_Allgatherv_init(&c->mine, 1, MPI_INT, c->all, c->counts, c->places, MPI_INT, comm, no, &c->r[5]);
 }
 
 static void fill(collectives* c, int seed) {

@@ -322,10 +322,11 @@ TEST_F(SmallFile, OtherVersionsAndOtherFilesAreRefused) {
 TEST_F(SmallFile, WhatCannotBeWrittenLeavesNothing) {
   const Result<Recording> recording = small_recording();
   const std::string nowhere = folder_.file("no/such/folder");
-  EXPECT_EQ((*recording).write(nowhere), "cannot write " + nowhere + ": No such file or directory");
+  EXPECT_EQ((*recording).write(nowhere),
+            "cannot write " + nowhere + ": there is no folder \"" + folder_.file("no/such") + "\"");
   const std::string folder = folder_.file("folder");
   ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
-  EXPECT_EQ((*recording).write(folder), "cannot write " + folder + ": Is a directory");
+  EXPECT_EQ((*recording).write(folder), "cannot write " + folder + ": it is a folder");
   EXPECT_EQ(folder_.files(), 2U);
 }
 

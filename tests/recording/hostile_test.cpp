@@ -126,7 +126,7 @@ TEST(Hostile, ColumnsBesideTheEvents) {
       {{{Column::kMatches, joined({{0}, varint(UINT64_MAX), {0}})}}, "a rank or a tag is out of range"},
       {{{Column::kEnd, {6}}}, "end, block 0, byte 72: it ends within a number"},
       {{{Column::kEnd, {6, 2}}}, "it says neither that all is there nor that it is not"},
-      {{{Column::kEnd, {5, 1}}}, "the part of rank 0: rank 0 has 6 events, and its end says 5"},
+      {{{Column::kEnd, {5, 1}}}, "the part of rank 0: rank 0 has more events than its end says, which is 5"},
   };
   for (auto [blocks, error] : cases) {
     blocks.push_back({Column::kEvents, receives});

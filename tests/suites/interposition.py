@@ -44,7 +44,8 @@ def test_installed(arguments, tally):
         if not done.ok:
             tally.record("interposition/cmake --install", False, done.output)
             return
-        wanted = ["bin/offramp", "lib/libofframp.so", "lib/offramp/offramp-fabric-ucx.so", "lib/pkgconfig/offramp.pc",
+        wanted = ["bin/offramp", "lib/libofframp.so", "lib/offramp/offramp-fabric-ucx.so", "lib/offramp/offramp-audit.so",
+                  "lib/pkgconfig/offramp.pc",
                   "include/offramp/offramp.h", "include/offramp/model/backend.hpp", "include/offramp/kernel/time.hpp",
                   "lib/cmake/offramp/offrampConfig.cmake"]
         missing = [path for path in wanted if not os.path.exists(f"{prefix}/usr/{path}")]
@@ -101,6 +102,24 @@ def test_bystanders(arguments, tally):
                  offline.output, offline.seconds)
 
 
+def test_calls_past_preloaded_libraries(arguments, tally):
+    """MPI functions from a handle, and those of a library that is opened with RTLD_DEEPBIND."""
+    mpi = mpi_of(arguments.build)
+    source = os.path.join(ROOT, "tests/fixtures/past_preload.c")
+    with tempfile.TemporaryDirectory() as folder:
+        program, library = os.path.join(folder, "app"), os.path.join(folder, "app.so")
+        for command in (["gcc", "-DPROGRAM", "-o", program, source], [mpi.compiler, "-shared", "-fPIC", "-o", library, source]):
+            subprocess.run(command, check=True, timeout=60)
+        offramp = os.path.join(arguments.build, "bin/offramp")
+        for way in ("by_handle", "by_linker"):
+            result = launch([offramp, "run", "-n", "2", "--backend", "host", "--", program, library, way], base_environment(), 60)
+            ok = result.ok and PROOF in result.output and "sum 1, nothing to audit" in result.output
+            tally.record(f"interposition/calls that go past preloaded libraries, {way}", ok, result.output, result.seconds)
+        result = launch([*mpi.start(2, preload_of(arguments)), program, library, "by_handle"], base_environment(), 60)
+        ok = result.ok and "sum 1," in result.output and len(said(result)) == 1 and "used MPI without Offramp" in said(result)[0]
+        tally.record("interposition/calls that go past Offramp are named", ok, result.output, result.seconds)
+
+
 def test_some_ranks_without(arguments, tally):
     """Jobs of several programs of which some have no Offramp, by hand; with offramp run all have it."""
     label = "interposition/ranks without Offramp are named"
@@ -109,8 +128,7 @@ def test_some_ranks_without(arguments, tally):
         return
     mpi = mpi_of(arguments.build)
     program = os.path.join(arguments.build, "tests/mpi/fixed_pattern")
-    settings = {"LD_PRELOAD": os.path.join(arguments.build, "lib/libofframp.so"), "OFFRAMP_BACKEND": "host"}
-    with_offramp = [word for name, value in settings.items()
+    with_offramp = [word for name, value in preload_of(arguments).items()
                     for word in (["-env", name, value] if mpi.family == "mpich" else ["-x", f"{name}={value}"])]
     for first, second, expected in ((with_offramp, [], "rank 1 has no Offramp; rank 0 has Offramp"),
                                     ([], with_offramp, "rank 0 has no Offramp; rank 1 has Offramp")):
@@ -126,9 +144,12 @@ def said(result):
     return [line for line in result.output.splitlines() if line.startswith("offramp:")]
 
 
+def preload_of(arguments):
+    return {"LD_PRELOAD": os.path.join(arguments.build, "lib/libofframp.so"), "OFFRAMP_BACKEND": "host"}
+
+
 def preloaded(arguments, settings=None):
-    return base_environment({"LD_PRELOAD": os.path.join(arguments.build, "lib/libofframp.so"), "OFFRAMP_BACKEND": "host",
-                             **(settings or {})})
+    return base_environment({**preload_of(arguments), **(settings or {})})
 
 
 def test_any_other_mpi(arguments, tally):

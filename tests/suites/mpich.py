@@ -5,13 +5,17 @@ tests/mpi and tests/fortran natively and over every backend. The modelled times 
 import argparse
 import json
 import os
+import re
+import subprocess
 import tempfile
 
 import pytest
 
-from launch import DEALER, base_environment, run as launch
+from launch import DEALER, base_environment, mpi_of, run as launch
 from mpi_programs import Run, by_number, cases, programs
 from suites import fortran, mpi4
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 # Waits inside MPICH never yield, so there are no more ranks than a program needs.
 RANKS = [2]
@@ -87,6 +91,36 @@ def test_fortran_dealt(within, tally):
 
 def test_same_times(arguments, within, tally):
     same_times(arguments, within, tally, "cclo")
+
+
+def compile_by_abi_name(compiler, folder, source, program):
+    """Links a program to a copy of MPICH's library under the name that programs of Intel MPI, MVAPICH, and Cray MPICH ask for."""
+    words = subprocess.run([compiler, "-show"], capture_output=True, text=True, check=True, timeout=60).stdout.split()
+    linked = os.path.join(folder, "linked")
+    subprocess.run([compiler, "-o", linked, "-x", "c", "-", "-Wl,--no-as-needed"], input="int main(void) { return 0; }", text=True, check=True,
+                   timeout=60)
+    needed = subprocess.run(["ldd", linked], capture_output=True, text=True, check=True, timeout=60).stdout
+    name, original = re.search(r"(libmpich\.so\.12) => (\S+)", needed).groups()
+    library = os.path.join(folder, "libmpi.so.12")
+    with open(original, "rb") as old, open(library, "wb") as new:
+        new.write(old.read().replace(name.encode() + b"\0", b"libmpi.so.12\0\0\0"))
+    headers = [word for word in words if word.startswith("-I")]
+    return launch([words[0], *headers, "-o", program, source, library, f"-Wl,-rpath,{folder}", "-lm"], base_environment(), 60)
+
+
+def test_abi_name(arguments, within, tally):
+    label = "mpich/a program that is linked to libmpi.so.12"
+    if not tally.wants(label):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, "app")
+        source = os.path.join(ROOT, "tests/mpi/fixed_pattern.c")
+        compiled = compile_by_abi_name(mpi_of(within.build).compiler, folder, source, program)
+        needed = subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True, timeout=60).stdout
+        result = launch([os.path.join(arguments.build, "bin/offramp"), "run", "-n", "2", "--backend", "host", "--", program],
+                        base_environment(), 90)
+    ok = compiled.ok and result.ok and "libmpich" not in needed and "ok fixed_pattern" in result.output
+    tally.record(label, ok and "backend host, 2 ranks" in result.output, f"{compiled.output}{needed}{result.output}", result.seconds)
 
 
 def test_only_mpi4(arguments, within, tally):

@@ -1,7 +1,6 @@
 """Processes that come to grief: the others end with a message that names the rank, or go on and are right, and nothing is
 left behind. Each run has a machine to itself."""
 
-import fcntl
 import json
 import os
 import re
@@ -136,18 +135,23 @@ def incomplete(arguments, fault, backend, ranks):
         return ok, result
 
 
+# Before the library in LD_PRELOAD: waits for a lock as if another process had it for long.
+NO_LOCK = "#include <unistd.h>\nint flock(int file, int operation) { (void)file; (void)operation; return (int)sleep(60); }\n"
+
+
 def held_up(arguments, backend):
-    """The child that writes waits in vain for the folder, which is locked: the rank says so, and nothing is left aside. With
-    one rank: mpirun ends others by SIGKILL meanwhile, whose children go on waiting for a while."""
-    with tempfile.TemporaryDirectory() as folder:
-        lock = os.open(folder, os.O_RDONLY)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            result = run_alone(arguments, backend, 1, ["crash", 0, "reduce"], {"OFFRAMP_REPORT": f"{folder}/r.json"})
-        finally:
-            os.close(lock)
+    """The child that writes waits in vain for its turn: the rank says so, and nothing but the lock is left. With one rank: mpirun ends
+    others by SIGKILL meanwhile, whose children go on waiting for a while."""
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as outputs:
+        waits, source = os.path.join(folder, "waits.so"), os.path.join(folder, "waits.c")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(NO_LOCK)
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", waits, source], check=True)
+        preload = f"{waits}:{os.path.join(arguments.build, 'lib/libofframp.so')}"
+        result = run_alone(arguments, backend, 1, ["crash", 0, "reduce"], {"OFFRAMP_REPORT": f"{outputs}/r.json", "LD_PRELOAD": preload})
         told = "offramp: rank 0: its part of the outputs is lost, from the report on" in result.output
-        return not result.ok and clean(result) and told and os.listdir(folder) == [], result
+        left = [name for name in os.listdir(outputs) if not re.fullmatch(r"\.offramp-[0-9a-f]{16}", name)]
+        return not result.ok and clean(result) and told and left == [], result
 
 
 def own_handlers(arguments, backend, ranks):

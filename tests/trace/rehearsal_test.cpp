@@ -72,7 +72,7 @@ TEST_F(ARehearsal, NamesCollectivesThatAreNotAlike) {
 }
 
 TEST_F(ARehearsal, NamesRanksThatDoNothing) {
-  EXPECT_THAT(found("0 compute 5\n0 send 2 0 8\n2 recv 0 0 8\n").problems,
+  EXPECT_THAT(found("0 compute 5\n0 send 2 0 8\n1 init\n2 recv 0 0 8\n").problems,
               ElementsAre("rank 1 does nothing"));
 }
 

@@ -183,13 +183,21 @@ void refuse_opened_mpi() {
   _exit(1);
 }
 
+bool begins_here = false;  // the program's MPI, by a call that has reached this library
+
+/// What each function that starts MPI does first.
+void prepare_start() {
+  begins_here = true;
+  refuse_opened_mpi();
+  announce_offramp();
+}
+
 }  // namespace
 
 namespace face {
 
 int Init(int* argc, char*** argv) {
-  refuse_opened_mpi();
-  announce_offramp();
+  prepare_start();
   meet_before_init(MPI_THREAD_SINGLE);
   const int code = native.Init(argc, argv);
   if (code != MPI_SUCCESS) return code;
@@ -200,8 +208,7 @@ int Init(int* argc, char*** argv) {
 }
 
 int Init_thread(int* argc, char*** argv, int required, int* provided) {
-  refuse_opened_mpi();
-  announce_offramp();
+  prepare_start();
   meet_before_init(required);
   const int code = native.Init_thread(argc, argv, required, provided);
   if (code == MPI_SUCCESS) begin_world(*provided);
@@ -224,8 +231,7 @@ int Finalize() {
 
 #ifdef OFFRAMP_HAS_Session_init
 int Session_init(MPI_Info info, MPI_Errhandler errors, MPI_Session* made) {
-  refuse_opened_mpi();
-  announce_offramp();
+  prepare_start();
   const int code = native.Session_init(info, errors, made);
   if (code != MPI_SUCCESS) return code;
   const std::scoped_lock guard(ways.mutex);
@@ -309,6 +315,22 @@ void on_exit_of_process(int code, void*) {
   _exit(kOutputLost);
 }
 
+pid_t watched_process = 0;  // 0: Offramp is off
+
+/// The calls of the program went past this library.
+void say_if_bypassed() {
+  if (begins_here || watched_process != getpid()) return;
+  const std::string library = initialized_mpi();
+  if (library.empty()) return;
+  Dl_info own{};
+  const bool is_own =
+      dladdr(reinterpret_cast<void*>(pmpi::Initialized), &own) != 0 && library == own.dli_fname;
+  say_once(fmt::format(
+      "the program used MPI without Offramp: it found the functions of {} by itself. {}", library,
+      is_own ? "offramp run carries such a program; without it, add " + audit_path() + " to LD_AUDIT"
+             : fmt::format("This Offramp calls {}; let the program open that file", own.dli_fname)));
+}
+
 /// Runs when the library is loaded: the exported functions work from then on, by the MPI library alone. In a
 /// process that never initialises MPI nothing else happens.
 __attribute__((constructor)) void load() {
@@ -318,6 +340,7 @@ __attribute__((constructor)) void load() {
   if (!off) stand_in_for_natives(native);  // off, the program has the library's own functions
   resolve_dispatch_to_native();
   if (off) return;
+  watched_process = getpid();
   (void)on_exit(on_exit_of_process, nullptr);  // what is registered first is called last
   dispatch.Init = face::Init;
   dispatch.Init_thread = face::Init_thread;
@@ -329,7 +352,8 @@ __attribute__((constructor)) void load() {
 /// mpirun says that a rank vanished, and not always which one.
 __attribute__((destructor)) void unload() {
   const Session* session = Session::current;
-  if (session == nullptr || session->is_aborted() || session->process() != getpid()) return;
+  if (session == nullptr) return say_if_bypassed();
+  if (session->is_aborted() || session->process() != getpid()) return;
   (void)std::fprintf(stderr, "offramp: rank %d ended without MPI_Finalize\n", session->engine().rank());
   leave_parts("ended without MPI_Finalize");
 }

@@ -156,12 +156,59 @@ bool names_own_file(const std::string& entry) {
   return entry == own || fs::equivalent(entry, own, ignored);
 }
 
+/// Takes some entries out of a list of libraries in the environment, and puts another one in the place of the
+/// first. False: the list has none of them.
+template <typename Predicate>
+bool replace_entries(const char* variable, Predicate is_meant, const std::string& instead = {}) {
+  const char* const list = std::getenv(variable);
+  if (list == nullptr) return false;
+  bool found = false;
+  std::string kept;
+  std::string entry;
+  for (const char* p = list;; ++p) {
+    if (*p != ':' && *p != ' ' && *p != '\0') {
+      entry += *p;
+      continue;
+    }
+    if (!entry.empty() && is_meant(entry)) entry = std::exchange(found, true) ? std::string() : instead;
+    if (!entry.empty()) kept += (kept.empty() ? "" : ":") + entry;
+    entry.clear();
+    if (*p == '\0') break;
+  }
+  if (found) kept.empty() ? unsetenv(variable) : setenv(variable, kept.c_str(), 1);
+  return found;
+}
+
+/// An MPI library that the program has initialised.
+bool is_initialized_mpi(const Object& object) {
+  if (*object.map->l_name == '\0') return false;
+  void* const handle = dlopen(object.map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr) return false;
+  int initialized = 0;
+  if (void* const symbol = own_symbol(handle, object, "PMPI_Initialized"); symbol != nullptr)
+    reinterpret_cast<decltype(&PMPI_Initialized)>(symbol)(&initialized);
+  dlclose(handle);
+  return initialized != 0;
+}
+
 }  // namespace
 
 std::string own_path() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<void*>(&own_path), &info) == 0 || info.dli_fname == nullptr) return {};
   return info.dli_fname;
+}
+
+std::string audit_path() {
+  const fs::path path = fs::path(own_path()).parent_path() / "offramp/offramp-audit.so";
+  std::error_code ignored;
+  return fs::exists(path, ignored) ? path.string() : std::string();
+}
+
+std::string initialized_mpi() {
+  const std::vector<Object> objects = loaded_objects();
+  const auto found = std::find_if(objects.begin(), objects.end(), is_initialized_mpi);
+  return found != objects.end() ? found->map->l_name : std::string();
 }
 
 std::string other_mpi_of_program() {
@@ -194,24 +241,12 @@ std::string interposer_for(const std::string& other_mpi) {
 }
 
 bool clear_preload(const std::string& instead) {
-  const char* const preload = std::getenv("LD_PRELOAD");
-  if (preload == nullptr) return false;
-  bool found = false;
-  std::string kept;
-  std::string entry;
-  for (const char* p = preload;; ++p) {
-    if (*p != ':' && *p != ' ' && *p != '\0') {
-      entry += *p;
-      continue;
-    }
-    const bool own = !entry.empty() && names_own_file(entry);
-    if (own) entry = std::exchange(found, true) ? std::string() : instead;
-    if (!entry.empty()) kept += (kept.empty() ? "" : ":") + entry;
-    entry.clear();
-    if (*p == '\0') break;
+  if (instead.empty()) {
+    replace_entries("LD_AUDIT", [](const std::string& entry) {
+      return fs::path(entry).filename() == fs::path(audit_path()).filename();
+    });
   }
-  kept.empty() ? unsetenv("LD_PRELOAD") : setenv("LD_PRELOAD", kept.c_str(), 1);
-  return found;
+  return replace_entries("LD_PRELOAD", names_own_file, instead);
 }
 
 std::string restart_program() {
