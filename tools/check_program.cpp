@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -37,6 +38,8 @@ void print_text(const CheckOptions& options, const trace::Program& program, cons
 
 /// What is not there may be the name of a command.
 bool may_be_compiled(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return false;
   std::string begin(4, ' ');
   std::ifstream file(path, std::ios::binary);
   return !file.read(begin.data(), 4) ||
