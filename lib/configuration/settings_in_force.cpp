@@ -110,6 +110,10 @@ std::vector<string> settings_without_effect(const Configuration& configuration) 
     note({"network.link", "network.hop", "network.routing"},
          fmt::format("has no effect beside {}, which has rates, latencies and routes of its own",
                      printable(network.topology)));
+  if (network.platform != nullptr) {
+    for (const string& unread : network.platform->notes())
+      texts.push_back(fmt::format("network.topology: {}", printable(unread, 1000)));
+  }
   const StragglerOptions& stragglers = configuration.stragglers;
   if (!stragglers.noise.any()) note({"stragglers.noise_phase"}, "has no effect without stragglers.noise");
   if (!stragglers.any()) note({"stragglers.seed"}, "has no effect without stragglers");

@@ -181,19 +181,31 @@ class Events final : public trace::MadeEvents {
   std::unordered_map<std::uint32_t, std::uint32_t> made_;     // communicators, by reference
 };
 
+/// What a first look at all ranks finds.
+struct Seen {
+  std::set<std::string> notes;
+  std::set<std::string> unknown;
+  std::vector<std::size_t> cut;  // ranks with MPI_Init and without MPI_Finalize
+};
+
 /// Fills in what is known of all ranks. Empty, or what is wrong.
-std::string look_through(Archive& archive, std::set<std::string>& notes, std::set<std::string>& unknown) {
+std::string look_through(Archive& archive, Seen& seen) {
   const auto ranks = static_cast<int>(archive.definitions->ranks.size());
   for (int rank = 0; rank < ranks; ++rank) {
     RankCalls calls(archive.definitions, rank);
+    bool begins = false;
+    bool ends = false;
     for (Item item; calls.next(item);) {
+      begins = begins || (item.region != nullptr && item.region->function.call == Call::kInit);
+      ends = ends || (item.region != nullptr && item.region->function.call == Call::kFinalize);
       if (item.kind != Item::Kind::kCollective) continue;
       if (std::string problem = archive.collectives.add(rank, item); !problem.empty()) return problem;
     }
     if (!calls.error().empty()) return calls.error();
     archive.has_threads.push_back(calls.threads() > 1);
-    notes.insert(calls.notes().begin(), calls.notes().end());
-    unknown.insert(calls.unknown().begin(), calls.unknown().end());
+    if (begins && !ends) seen.cut.push_back(static_cast<std::size_t>(rank));
+    seen.notes.insert(calls.notes().begin(), calls.notes().end());
+    seen.unknown.insert(calls.unknown().begin(), calls.unknown().end());
   }
   return {};
 }
@@ -206,10 +218,8 @@ Result<trace::Program> open_archive(const std::string& anchor) {
   Result<std::shared_ptr<const Definitions>> definitions = read_definitions(anchor);
   if (!definitions) return Failure::failure(definitions.error());
   const auto archive = std::make_shared<Archive>(Archive{*definitions, Collectives(*definitions), {}});
-  std::set<std::string> notes;
-  std::set<std::string> unknown;
-  if (std::string problem = look_through(*archive, notes, unknown); !problem.empty())
-    return Failure::failure(problem);
+  Seen seen;
+  if (std::string problem = look_through(*archive, seen); !problem.empty()) return Failure::failure(problem);
   trace::Program program;
   program.has_arrival = false;
   program.description.ranks = static_cast<int>(archive->definitions->ranks.size());
@@ -228,10 +238,11 @@ Result<trace::Program> open_archive(const std::string& anchor) {
   if (archive->definitions->left_out > 0)
     program.notes.push_back(fmt::format("{} threads of processes that are several ranks are left out",
                                         archive->definitions->left_out));
-  program.notes.insert(program.notes.end(), notes.begin(), notes.end());
-  if (!unknown.empty())
+  program.missing = trace::missing_text(seen.cut, "MPI_Finalize", {});
+  program.notes.insert(program.notes.end(), seen.notes.begin(), seen.notes.end());
+  if (!seen.unknown.empty())
     program.notes.push_back(fmt::format("calls that are not carried and take no time: {}",
-                                        printable(fmt::format("{}", fmt::join(unknown, ", ")), 1000)));
+                                        printable(fmt::format("{}", fmt::join(seen.unknown, ", ")), 1000)));
   const std::shared_ptr<const Archive> shared = archive;
   program.read = [shared](int rank) { return std::make_unique<Events>(shared, rank); };
   return program;

@@ -9,6 +9,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "lib/configuration/names.hpp"
 #include "lib/recording/source.hpp"
 #include "lib/trace/chakra_format.hpp"
 #include "lib/trace/lines.hpp"
@@ -89,6 +90,7 @@ struct Attribute {
   std::string name;
   std::optional<std::int64_t> number;
   std::string text;
+  bool has_false = false;  // a list of booleans
 };
 
 std::optional<Attribute> attribute_in(ByteSpan bytes) {
@@ -116,6 +118,15 @@ std::optional<Attribute> attribute_in(ByteSpan bytes) {
       case chakra::kSint64:
         attribute.number = static_cast<std::int64_t>(recording::unzigzag(field.value));
         break;
+      case chakra::kBools: {
+        std::vector<std::uint64_t> values;
+        Fields list(field.bytes);
+        for (Field one; list.next(one);) {
+          if (one.number == chakra::kValues && !add_numbers(one, values)) return std::nullopt;
+        }
+        attribute.has_false = std::find(values.begin(), values.end(), 0U) != values.end();
+        break;
+      }
       case chakra::kString:
         attribute.text = recording::text_of(field.bytes);
         break;
@@ -126,24 +137,44 @@ std::optional<Attribute> attribute_in(ByteSpan bytes) {
   return fields.good() ? std::optional(std::move(attribute)) : std::nullopt;
 }
 
+/// What makes a message or a collective of a node.
+constexpr std::string_view kKnownNumbers[] = {"comm_type", "comm_size", "tensor_size", "comm_src",
+                                              "comm_dst",  "comm_tag",  "is_cpu_op"};
+
 struct ChakraNode {
   std::uint64_t id = 0;
+  std::string name;
   NodeType type = NodeType::kInvalid;
   std::vector<std::uint64_t> waits_for;
   std::uint64_t microseconds = 0;
   std::map<std::string, std::int64_t, std::less<>> numbers;  // attributes
   std::string group;                                         // pg_name
+  std::vector<std::string> unread;                           // attributes of communication
+  bool leaves_out_dimensions = false;                        // ASTRA-sim's involved_dim
   std::string values;                                        // of its inputs
 
-  [[nodiscard]] std::optional<std::int64_t> number(std::string_view name) const {
-    const auto found = numbers.find(name);
+  [[nodiscard]] std::optional<std::int64_t> number(std::string_view wanted) const {
+    const auto found = numbers.find(wanted);
     return found == numbers.end() ? std::nullopt : std::optional(found->second);
+  }
+  /// PyTorch's traces have an operation of the host that launches a collective beside the accelerator's that
+  /// is the collective. Both have its type of node; the first one lacks what the collective is of.
+  [[nodiscard]] bool launches_only() const {
+    const bool lacks = (type == NodeType::kCollective && !number("comm_type")) ||
+                       (type == NodeType::kSend && !number("comm_dst")) ||
+                       (type == NodeType::kReceive && !number("comm_src"));
+    return lacks && number("is_cpu_op").value_or(0) != 0;
   }
 };
 
-/// PyTorch's nodes have a dozen of others.
-bool is_of_communication(std::string_view name) {
-  return name.starts_with("comm_") || name == "tensor_size";
+/// Keeps what the node needs of an attribute. PyTorch's nodes have a dozen of others.
+void take_attribute(ChakraNode& node, const Attribute& attribute) {
+  const bool is_known = std::find(std::begin(kKnownNumbers), std::end(kKnownNumbers), attribute.name) !=
+                        std::end(kKnownNumbers);
+  if (attribute.number && is_known) node.numbers.insert_or_assign(attribute.name, *attribute.number);
+  if (!is_known && attribute.name.starts_with("comm_")) node.unread.push_back(attribute.name);
+  if (attribute.name == "pg_name") node.group = attribute.text;
+  if (attribute.name == "involved_dim") node.leaves_out_dimensions = attribute.has_false;
 }
 
 std::optional<ChakraNode> node_in(ByteSpan bytes) {
@@ -179,13 +210,13 @@ std::optional<ChakraNode> node_in(ByteSpan bytes) {
       case chakra::kAttribute: {
         std::optional<Attribute> attribute = attribute_in(field.bytes);
         good = is_bytes && attribute.has_value();
-        if (!good) break;
-        if (attribute->number && is_of_communication(attribute->name))
-          node.numbers.insert_or_assign(attribute->name, *attribute->number);
-        if (attribute->name == "pg_name") node.group = attribute->text;
+        if (good) take_attribute(node, *attribute);
         break;
       }
       case chakra::kName:
+        good = is_bytes;
+        node.name = recording::text_of(field.bytes);
+        break;
       case chakra::kOutputs:
         good = is_bytes;
         break;
@@ -303,12 +334,13 @@ class ChakraRank {
 
  private:
   void bad(const ChakraNode& node, std::string_view what) {
-    (void)messages_.fail(fmt::format("rank {}: node {}: {}", rank_, node.id, what));
+    const std::string name = node.name.empty() ? "" : fmt::format(" ({})", node.name.substr(0, 60));
+    (void)messages_.fail(fmt::format("rank {}: node {}{}: {}", rank_, node.id, name, what));
   }
 
   void add(const ChakraNode& node) {
     std::uint32_t number = 0;
-    switch (node.type) {
+    switch (node.launches_only() ? NodeType::kCompute : node.type) {
       case NodeType::kSend:
       case NodeType::kReceive:
         number = builder_.add(message(node));
@@ -333,13 +365,15 @@ class ChakraRank {
     if (!numbers_.emplace(node.id, number).second) bad(node, "there is another one with its id");
   }
 
+  static bool sends(const ChakraNode& node) { return node.type == NodeType::kSend && !node.launches_only(); }
+
   /// ASTRA-sim's senders do not wait for their receivers: what waits for a send waits until it is on its way.
   void connect(const ChakraNode& node, const std::vector<ChakraNode>& nodes) {
     for (const std::uint64_t before : node.waits_for) {
       const auto found = numbers_.find(before);
       if (found == numbers_.end())
         return bad(node, fmt::format("it waits for node {}, which is missing", before));
-      builder_.depend(numbers_[node.id], found->second, nodes[found->second].type == NodeType::kSend);
+      builder_.depend(numbers_[node.id], found->second, sends(nodes[found->second]));
     }
   }
 
@@ -368,7 +402,13 @@ class ChakraRank {
   Event collective(const ChakraNode& node) {
     Event event;
     const auto type = node.number("comm_type");
-    if (!type || *type < 0 || static_cast<std::size_t>(*type) >= chakra::kCollectives.size()) {
+    if (node.leaves_out_dimensions)
+      bad(node, "its involved_dim leaves out dimensions: only pg_name says here who takes part");
+    if (!type) {
+      bad(node, "it is a collective without comm_type, and no is_cpu_op says that it only launches one");
+      return event;
+    }
+    if (*type < 0 || static_cast<std::size_t>(*type) >= chakra::kCollectives.size()) {
       bad(node, "its comm_type is none of the ten collectives");
       return event;
     }
@@ -409,6 +449,33 @@ class ChakraRank {
   std::map<std::string, std::uint32_t, std::less<>> communicators_;
 };
 
+/// Goes through the nodes of all ranks and notes what is not read of them. Returns what is wrong, or nothing.
+std::string look_through(const RankFiles& files, std::vector<std::string>& notes) {
+  std::uint64_t launches = 0;
+  std::set<std::string> unread;
+  for (const auto& file : files) {
+    Messages messages(file->name());
+    ByteSpan message;
+    (void)messages.next(message);  // the metadata
+    while (messages.next(message)) {
+      const std::optional<ChakraNode> node = node_in(message);
+      if (!node) break;  // the rank's reader reports it
+      launches += node->launches_only() ? 1 : 0;
+      unread.insert(node->unread.begin(), node->unread.end());
+    }
+    if (!messages.problem().empty()) return messages.problem();
+  }
+  if (launches > 0)
+    notes.push_back(fmt::format(
+        "operations of the host that launch communication compute for their duration: {} with is_cpu_op, "
+        "without comm_type, comm_dst or comm_src",
+        launches));
+  if (!unread.empty())
+    notes.push_back(fmt::format("attributes of communication that are not read: {}",
+                                printable(fmt::format("{}", fmt::join(unread, ", ")), 400)));
+  return {};
+}
+
 /// Metadata, and behind it a node that says something, or nothing.
 bool is_chakra(const std::string& path) {
   Messages messages(path);
@@ -441,6 +508,8 @@ Result<std::optional<Program>> open_chakra(const Candidate& candidate) {
                    "a rank computes one thing at a time, on the host or on an accelerator",
                    "reductions do not name type and function: they are sums of 32-bit floats",
                    "collectives of one group begin in the order of their ids"};
+  if (const std::string problem = look_through(*shared, program.notes); !problem.empty())
+    return Opened::failure(problem);
   return std::optional(std::move(program));
 }
 

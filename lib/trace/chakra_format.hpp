@@ -38,6 +38,7 @@ inline constexpr std::uint32_t kFixed64 = 21;
 inline constexpr std::uint32_t kSfixed32 = 23;
 inline constexpr std::uint32_t kSfixed64 = 25;
 inline constexpr std::uint32_t kBool = 27;
+inline constexpr std::uint32_t kBools = 28;  // a message with the values as its first field
 inline constexpr std::uint32_t kString = 29;
 inline constexpr std::uint32_t kLastMember = 32;
 

@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::string_view kEntering = " entering at walltime ";
 constexpr std::string_view kReturning = " returning at walltime ";
+constexpr std::string_view kIgnored = " times and ignored ";
+constexpr std::string_view kTypeSize = "Datatype ";  // a line of what dumpi2ascii -X adds
 
 /// By DUMPI's numbers (types.h), with sizes as on x86-64. From 28 on a program made them.
 constexpr auto kDumpiTypes = [] {
@@ -63,7 +65,7 @@ TypeSizes sizes_at_end(const std::shared_ptr<const recording::Source>& source) {
   Lines lines(source, source->size() > kLookedThrough ? source->size() - kLookedThrough : 0);
   std::vector<std::string_view> words;
   for (std::string_view line; lines.next(line);) {
-    if (!line.starts_with("Datatype ")) continue;
+    if (!line.starts_with(kTypeSize)) continue;
     split(line, words);
     const auto number = words.size() > 2 ? number_in<std::uint64_t>(words[1]) : std::nullopt;
     const auto size = number_in<std::uint64_t>(words.back());
@@ -133,7 +135,17 @@ class DumpiCalls final : public LineCalls {
  private:
   bool read(std::string_view line) final {
     const std::size_t entering = line.find(kEntering);
-    if (entering == std::string_view::npos) return false;
+    if (entering == std::string_view::npos) {
+      if (const std::size_t returning = line.find(kReturning); returning != std::string_view::npos)
+        return fail(fmt::format("{} returns, and was not entered",
+                                line.substr(0, std::min<std::size_t>(returning, 60))));
+      // What stands around the calls is the tracer's own, but for the calls that it was to ignore.
+      const bool is_between = !function().empty() && function() != "MPI_Finalize";
+      if (is_between || (line.find(kIgnored) != std::string_view::npos &&
+                         line.find(" ignored 0 times") == std::string_view::npos))
+        leave_out(line);
+      return false;
+    }
     begin(line.substr(0, entering), wall_time_in(line.substr(entering + kEntering.size())));
     if (!read_arguments()) return false;
     learn_type();
@@ -156,7 +168,10 @@ class DumpiCalls final : public LineCalls {
                                 short_name(function())));
       // "int sendcounts[4]=[1, 1, 1, 1]", "MPI_Comm comm=2 (MPI_COMM_WORLD)"
       const std::size_t equals = line.find('=');
-      if (equals == std::string_view::npos) continue;
+      if (equals == std::string_view::npos) {
+        leave_out(line);
+        continue;
+      }
       std::string_view name = line.substr(0, std::min(equals, line.find('[')));
       name = name.substr(name.rfind(' ') == std::string_view::npos ? 0 : name.rfind(' ') + 1);
       arguments_.emplace_back(name, line.substr(equals + 1));

@@ -193,14 +193,24 @@ Result<TextSchedule> find_ranks(Lines& lines, std::uint32_t ranks, TextSchedule 
   using Failure = Result<TextSchedule>;
   schedule.ranks.resize(ranks);
   std::vector<std::string_view> words;
+  bool inside = false;  // of a rank's block
   for (std::string_view line; lines.next(line);) {
     const std::string_view statement = comments.strip(line);
     if (statement.find(" cpu ") != std::string_view::npos ||
         statement.find(" nic ") != std::string_view::npos)
       schedule.several = true;
-    if (statement.find("rank") == std::string_view::npos) continue;
+    const std::size_t first = statement.find_first_not_of(" \t\r");
+    if (first == std::string_view::npos) continue;
+    if (inside && statement[first] != 'r' && statement[first] != '}') continue;
     split(statement, words);
-    if (words.empty() || words[0] != "rank") continue;
+    if (inside && words[0] == "}") {
+      if (words.size() > 1) return Failure::failure(lines.at("a rank's block ends with a line of its own"));
+      inside = false;
+      continue;
+    }
+    if (inside && words[0] != "rank") continue;
+    if (inside) return Failure::failure(lines.at("a rank begins before the one above has its }"));
+    inside = true;
     const auto rank = rank_begun(words);
     if (!rank || *rank >= ranks)
       return Failure::failure(lines.at(fmt::format("rank R {{ is expected, R below {}", ranks)));

@@ -1,6 +1,8 @@
 // What the readers of calls share whose traces are texts, one for each rank: a call begins on a line.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -30,6 +32,7 @@ class LineCalls : public Calls {
   [[nodiscard]] std::optional<std::uint64_t> begun() const final { return begun_; }
   [[nodiscard]] std::optional<std::uint64_t> ended() const final { return ended_; }
   [[nodiscard]] const std::string& error() const final { return error_; }
+  [[nodiscard]] const Unread& unread() const final { return unread_; }
   [[nodiscard]] std::string at(std::string_view what) const final { return lines_.at(what); }
 
  protected:
@@ -42,6 +45,11 @@ class LineCalls : public Calls {
     begun_ = when;
   }
   void end(std::optional<std::uint64_t> when) { ended_ = when; }
+  /// Counts a line that belongs to no call, unless it is blank.
+  void leave_out(std::string_view line) {
+    if (line.find_first_not_of(" \t") == std::string_view::npos || unread_.lines++ > 0) return;
+    unread_.first = fmt::format("{}:{}", lines_.file(), lines_.number());
+  }
   /// A further line of the call. False: there is none.
   bool next_line(std::string_view& line) { return lines_.next(line); }
   /// What is wrong with the line that was read last, unless the file itself could not be read on.
@@ -55,6 +63,7 @@ class LineCalls : public Calls {
   std::string function_;
   std::optional<std::uint64_t> begun_;
   std::optional<std::uint64_t> ended_;
+  Unread unread_;
   std::string error_;
 };
 

@@ -93,7 +93,7 @@ bool MadeEvents::next(Event& event) {
       ended_ = true;
       // What is computed last belongs to the end, which not every format has.
       turn(0);
-      if (error_.empty() && !finalized_) native(Call::kFinalize);
+      if (error_.empty() && !initialized_ && !finalized_) native(Call::kFinalize);
     }
     if (made_.empty()) return false;
   }
@@ -131,6 +131,7 @@ void MadeEvents::native(Call call) {
   Event event;
   event.kind = EventKind::kNative;
   event.call = static_cast<std::uint16_t>(call);
+  initialized_ = initialized_ || call == Call::kInit;
   finalized_ = finalized_ || call == Call::kFinalize;
   add(event);
 }

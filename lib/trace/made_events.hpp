@@ -42,7 +42,8 @@ enum class Call : std::uint16_t {
 /// where they do not fit, combines bytes.
 recording::Event collective_of_bytes(OperationKind operation, std::uint64_t bytes);
 
-/// Traces do not say what wildcards took, or hold the source that was matched.
+/// Traces do not say what wildcards took, or hold the source that was matched. A rank that has MPI_Init and
+/// no MPI_Finalize is cut; one that has neither is whole.
 class MadeEvents : public recording::UnrecordedReader {
  public:
   bool next(recording::Event& event) final;
@@ -50,6 +51,7 @@ class MadeEvents : public recording::UnrecordedReader {
   [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const final;
   [[nodiscard]] std::uint32_t thread() const final { return current_.thread; }
   [[nodiscard]] std::string_view call(std::uint16_t number) const final;
+  [[nodiscard]] bool cut() const final { return ended_ && error_.empty() && initialized_ && !finalized_; }
   [[nodiscard]] const std::string& error() const final { return error_; }
 
  protected:
@@ -108,6 +110,7 @@ class MadeEvents : public recording::UnrecordedReader {
   std::uint32_t thread_ = 0;
   std::uint64_t begun_ = 0;
   std::uint64_t events_ = 0;
+  bool initialized_ = false;
   bool finalized_ = false;
   bool ended_ = false;
   std::string error_;

@@ -461,6 +461,8 @@ Making making_of(Calls& calls, Making::Kind kind) {
 struct Seen {
   std::vector<std::vector<Making>> makings;  // by rank
   std::set<std::string> unknown;             // what is not carried
+  std::vector<std::size_t> cut;              // ranks with MPI_Init and without MPI_Finalize
+  Calls::Unread unread;                      // of all ranks
   MpiLibraryEvidence library;
 };
 
@@ -469,14 +471,21 @@ std::string look_through(int ranks, const std::function<std::unique_ptr<Calls>(i
   seen.makings.resize(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     const std::unique_ptr<Calls> calls = open(rank);
+    bool begins = false;
+    bool ends = false;
     while (calls->next()) {
       const Function function = function_of(calls->function());
+      begins = begins || function.call == Call::kInit;
+      ends = ends || function.call == Call::kFinalize;
       seen.library.look_at(*calls, function);
       if (function.kind == FunctionKind::kUnknown) seen.unknown.emplace(calls->function());
       if (function.kind == FunctionKind::kMaking)
         seen.makings[static_cast<std::size_t>(rank)].push_back(making_of(*calls, function.making));
     }
     if (!calls->error().empty()) return calls->error();
+    if (begins && !ends) seen.cut.push_back(static_cast<std::size_t>(rank));
+    if (seen.unread.lines == 0) seen.unread.first = calls->unread().first;
+    seen.unread.lines += calls->unread().lines;
   }
   return {};
 }
@@ -496,11 +505,15 @@ Result<std::optional<Program>> program_of_calls(const std::string& name, int ran
   program.has_arrival = false;
   program.description.ranks = ranks;
   program.description.facts = {{"program", name}};
+  program.missing = missing_text(seen.cut, "MPI_Finalize", {});
   program.notes = std::move(notes);
   for (std::string& note : seen.library.notes()) program.notes.push_back(std::move(note));
   if (!seen.unknown.empty())
     program.notes.push_back(
         fmt::format("calls that are not carried and take no time: {}", fmt::join(seen.unknown, ", ")));
+  if (seen.unread.lines > 0)
+    program.notes.push_back(fmt::format("lines that belong to no call are not read: {}, the first at {}",
+                                        seen.unread.lines, seen.unread.first));
   const auto shared = std::make_shared<const std::vector<RankMade>>(std::move(*made));
   program.read = [shared, open = std::move(calls), ranks, library = seen.library.library()](int rank) {
     return std::make_unique<CallEvents>(open(rank), rank, ranks, library, shared);

@@ -29,6 +29,15 @@ class Calls {
   [[nodiscard]] virtual std::optional<std::uint64_t> begun() const = 0;
   [[nodiscard]] virtual std::optional<std::uint64_t> ended() const = 0;
   [[nodiscard]] virtual const std::string& error() const = 0;
+  /// Lines that belong to no call, so far, and the first of them as "FILE:12".
+  struct Unread {
+    std::uint64_t lines = 0;
+    std::string first;
+  };
+  [[nodiscard]] virtual const Unread& unread() const {
+    static const Unread none;
+    return none;
+  }
   /// "FILE:12: what", of the call.
   [[nodiscard]] virtual std::string at(std::string_view what) const = 0;
   /// Ranks and handles are those of the program's MPI library, which MpiLibraryEvidence tells; else the

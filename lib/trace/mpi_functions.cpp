@@ -72,36 +72,87 @@ constexpr NamedFunction kMpiFunctions[] = {
     {"MPI_Group_excl", {.kind = FunctionKind::kMaking, .making = Making::Kind::kExclude}},
 };
 
-/// Those that move data or wait for other ranks, and that have no event here.
-constexpr std::string_view kUnknowns[] = {"MPI_Put",
-                                          "MPI_Get",
-                                          "MPI_Accumulate",
-                                          "MPI_Rput",
-                                          "MPI_Rget",
-                                          "MPI_Raccumulate",
-                                          "MPI_Fetch_and_op",
-                                          "MPI_Compare_and_swap",
-                                          "MPI_Get_accumulate",
-                                          "MPI_Mprobe",
-                                          "MPI_Improbe",
-                                          "MPI_Mrecv",
-                                          "MPI_Imrecv",
-                                          "MPI_Alltoallw",
-                                          "MPI_Ialltoallw",
-                                          "MPI_Intercomm_create",
-                                          "MPI_Intercomm_merge",
-                                          "MPI_Comm_accept",
-                                          "MPI_Comm_connect",
-                                          "MPI_Comm_spawn",
-                                          "MPI_Comm_spawn_multiple",
-                                          "MPI_Comm_idup",
-                                          "MPI_Comm_split_type",
-                                          "MPI_Comm_create_group",
-                                          "MPI_Dist_graph_create",
-                                          "MPI_Dist_graph_create_adjacent"};
-/// What begins like this is unknown, too.
-constexpr std::string_view kUnknownBeginnings[] = {"MPI_Win_", "MPI_File_", "MPI_Neighbor_",
-                                                   "MPI_Ineighbor_"};
+/// Functions that neither move data nor wait for other ranks begin like one of these. All others that have no
+/// event are unknown and are reported: functions of later versions of MPI, and names that are none.
+constexpr std::string_view kLocal[] = {
+    "MPI_Add_error_",
+    "MPI_Address",
+    "MPI_Aint_",
+    "MPI_Alloc_mem",
+    "MPI_Attr_",
+    "MPI_Buffer_",
+    "MPI_Cart_",
+    "MPI_Cartdim_get",
+    "MPI_Close_port",
+    "MPI_Comm_c2f",
+    "MPI_Comm_call_errhandler",
+    "MPI_Comm_compare",
+    "MPI_Comm_create_errhandler",
+    "MPI_Comm_create_keyval",
+    "MPI_Comm_delete_attr",
+    "MPI_Comm_f2c",
+    "MPI_Comm_free",
+    "MPI_Comm_get_",
+    "MPI_Comm_rank",
+    "MPI_Comm_remote_",
+    "MPI_Comm_set_",
+    "MPI_Comm_size",
+    "MPI_Comm_test_inter",
+    "MPI_Dims_create",
+    "MPI_Dist_graph_neighbors",
+    "MPI_Errhandler_",
+    "MPI_Error_",
+    "MPI_F_sync_reg",
+    "MPI_File_call_errhandler",
+    "MPI_File_create_errhandler",
+    "MPI_File_get_",
+    "MPI_File_set_errhandler",
+    "MPI_Finalized",
+    "MPI_Free_mem",
+    "MPI_Get_address",
+    "MPI_Get_count",
+    "MPI_Get_elements",
+    "MPI_Get_hw_resource_info",
+    "MPI_Get_library_version",
+    "MPI_Get_processor_name",
+    "MPI_Get_version",
+    "MPI_Graph_",
+    "MPI_Graphdims_get",
+    "MPI_Grequest_",
+    "MPI_Group_",
+    "MPI_Info_",
+    "MPI_Initialized",
+    "MPI_Is_thread_main",
+    "MPI_Keyval_",
+    "MPI_Lookup_name",
+    "MPI_Op_",
+    "MPI_Open_port",
+    "MPI_Pack",
+    "MPI_Pcontrol",
+    "MPI_Publish_name",
+    "MPI_Query_thread",
+    "MPI_Register_datarep",
+    "MPI_Remove_error_",
+    "MPI_Request_get_status",
+    "MPI_Session_",
+    "MPI_Sizeof",
+    "MPI_Status_",
+    "MPI_T_",
+    "MPI_Test_cancelled",
+    "MPI_Topo_test",
+    "MPI_Type_",
+    "MPI_Unpack",
+    "MPI_Unpublish_name",
+    "MPI_Win_call_errhandler",
+    "MPI_Win_create_errhandler",
+    "MPI_Win_create_keyval",
+    "MPI_Win_delete_attr",
+    "MPI_Win_free_keyval",
+    "MPI_Win_get_",
+    "MPI_Win_set_",
+    "MPI_Wtick",
+    "MPI_Wtime",
+};
 
 /// "bcast" of "MPI_Ibcast".
 std::optional<Function> collective_of(std::string_view name) {
@@ -131,12 +182,12 @@ Function function_of(std::string_view name) {
     if (one.name == name) return one.function;
   }
   constexpr std::string_view kPrefix = "MPI_";
-  if (!name.starts_with(kPrefix)) return {};
-  if (const auto collective = collective_of(name.substr(kPrefix.size()))) return *collective;
-  const bool unknown = std::find(std::begin(kUnknowns), std::end(kUnknowns), name) != std::end(kUnknowns) ||
-                       std::any_of(std::begin(kUnknownBeginnings), std::end(kUnknownBeginnings),
-                                   [&](std::string_view begin) { return name.starts_with(begin); });
-  return unknown ? Function{.kind = FunctionKind::kUnknown} : Function();
+  if (name.starts_with(kPrefix)) {
+    if (const auto collective = collective_of(name.substr(kPrefix.size()))) return *collective;
+  }
+  const bool is_local = std::any_of(std::begin(kLocal), std::end(kLocal),
+                                    [&](std::string_view begin) { return name.starts_with(begin); });
+  return is_local ? Function() : Function{.kind = FunctionKind::kUnknown};
 }
 
 }  // namespace offramp::trace

@@ -12,7 +12,7 @@ namespace offramp::trace {
 
 enum class FunctionKind : std::uint8_t {
   kOther,    // takes no modelled time
-  kUnknown,  // the same, and that is wrong: it moves data or waits
+  kUnknown,  // the same, and that may be wrong: it moves data, waits, or is no function of MPI
   kSend,     // and what else begins a message: Function::call and flags
   kReceive,
   kPersistent,  // of the two

@@ -6,6 +6,7 @@
 #include "lib/configuration/names.hpp"
 #include "lib/recording/format.hpp"
 #include "lib/recording/source.hpp"
+#include "lib/report/words.hpp"
 #include "lib/trace/openers.hpp"
 
 namespace offramp::trace {
@@ -38,6 +39,9 @@ std::string found_in(const Candidate& candidate) {
       {"\xfd"
        "7zXZ"sv,
        "it is compressed by xz: unpack it first"},
+      {"\xff\xaa\xdd"
+       "DUMPI"sv,
+       "it is a binary trace of DUMPI: dumpi2ascii -f FILE > FILE.txt makes the text that is read here"},
       {"\x7f"
        "ELF"sv,
        "it is a compiled program: offramp record writes down what it does"}};
@@ -47,6 +51,10 @@ std::string found_in(const Candidate& candidate) {
   }
   constexpr std::size_t kShown = 40;
   const std::string_view begin = candidate.begin;
+  if (candidate.is_text() && begin.find("fileprefix=") != std::string_view::npos &&
+      begin.find("numprocs=") != std::string_view::npos)
+    return "it describes binary traces of DUMPI: dumpi2ascii makes a text of each, and one of those is read "
+           "here";
   if (candidate.is_text())
     return fmt::format("it is a text that begins {}",
                        in_quotes(begin.substr(0, std::min(begin.find('\n'), kShown))));
@@ -66,6 +74,16 @@ std::string what_can_be_opened() {
 
 std::span<const Opener* const> openers() {
   return kOpeners;
+}
+
+std::string missing_text(const std::vector<std::size_t>& cut, std::string_view before,
+                         const std::vector<std::size_t>& absent) {
+  std::vector<std::string> parts;
+  if (!cut.empty())
+    parts.push_back(
+        fmt::format("{} {} off before {}", ranks_text(cut), cut.size() == 1 ? "is cut" : "are cut", before));
+  if (!absent.empty()) parts.push_back(fmt::format("nothing is there of {}", ranks_text(absent)));
+  return fmt::format("{}", fmt::join(parts, "; "));
 }
 
 Result<Program> open_program(const std::string& name) {

@@ -39,6 +39,11 @@ struct Program {
   std::function<Result<Graph>(int rank)> graph = {};
 };
 
+/// What Program::missing says of ranks whose events end before something, "MPI_Finalize", and of ranks that
+/// have none. Empty if both lists are.
+std::string missing_text(const std::vector<std::size_t>& cut, std::string_view before,
+                         const std::vector<std::size_t>& absent);
+
 /// What a user named, for openers to look at.
 struct Candidate {
   std::string name;

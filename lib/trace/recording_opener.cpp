@@ -27,10 +27,8 @@ std::string gaps_of(const Recording& recording) {
       cut.push_back(number);
     }
   }
-  if (!cut.empty())
-    parts.push_back(fmt::format("{} {} off before the end of the program", ranks_text(cut),
-                                cut.size() == 1 ? "is cut" : "are cut"));
-  if (!empty.empty()) parts.push_back(fmt::format("nothing is there of {}", ranks_text(empty)));
+  if (std::string gaps = missing_text(cut, "the end of the program", empty); !gaps.empty())
+    parts.push_back(std::move(gaps));
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 

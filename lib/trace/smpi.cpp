@@ -30,23 +30,33 @@ std::optional<int> next_rank(Lines& lines) {
   return std::nullopt;
 }
 
-/// One file with the lines of all ranks. Each rank reads from its first line to its last one.
-Result<std::vector<SmpiPart>> parts_of_shared(const std::shared_ptr<const recording::Source>& source) {
-  std::vector<SmpiPart> parts;
+/// Where the lines of each rank are in a file: all its lines are looked at, for their ranks and actions.
+/// Returns what is wrong, or nothing.
+std::string find_parts(const std::shared_ptr<const recording::Source>& source, std::vector<SmpiPart>& parts) {
+  constexpr std::size_t kLookedAtOfLine = 64;
   Lines lines(source);
   std::vector<std::string_view> words;
   for (std::string_view line; lines.next(line);) {
-    split(line.substr(0, 64), words);
+    split(line.substr(0, kLookedAtOfLine), words);
     if (words.empty() || words[0].starts_with('#')) continue;
     const std::optional<int> rank = smpi_rank_in(words[0]);
-    if (!rank) return Result<std::vector<SmpiPart>>::failure(lines.at("it begins with no rank below 2^20"));
+    if (!rank) return lines.at("it begins with no rank below 2^20");
+    if (words.size() < 2) return lines.at("it has a rank, and no action");
     const auto index = static_cast<std::size_t>(*rank);
     if (index >= parts.size()) parts.resize(index + 1);
     SmpiPart& part = parts[index];
     if (part.source == nullptr) part = {source, lines.offset(), lines.number() - 1, 0};
     part.last = lines.offset();
+    note_boundary(words[1], part);
   }
-  if (!lines.error().empty()) return Result<std::vector<SmpiPart>>::failure(lines.error());
+  return lines.error();
+}
+
+/// One file with the lines of all ranks. Each rank reads from its first line to its last one.
+Result<std::vector<SmpiPart>> parts_of_shared(const std::shared_ptr<const recording::Source>& source) {
+  std::vector<SmpiPart> parts;
+  if (std::string problem = find_parts(source, parts); !problem.empty())
+    return Result<std::vector<SmpiPart>>::failure(std::move(problem));
   // A few bytes must not become a million ranks.
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {
     if (parts[rank].source == nullptr)
@@ -62,11 +72,16 @@ bool is_regular_file(const std::string& path) {
   return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/// A name in a list: relative to this process's folder, as for SMPI, or to that of the list.
+/// A name in a list: relative to this process's folder, as for SMPI, to that of the list, or to the one
+/// above, from where SimGrid replays its own examples.
 std::string found_file(const std::string& list, const std::string& name) {
   if (is_regular_file(name) || name.starts_with('/')) return name;
   const std::size_t slash = list.rfind('/');
-  return slash == std::string::npos ? name : list.substr(0, slash + 1) + name;
+  const std::string folder = slash == std::string::npos ? "" : list.substr(0, slash + 1);
+  for (const char* const from : {"", "../"}) {
+    if (std::string file = folder + from + name; is_regular_file(file)) return file;
+  }
+  return folder + name;
 }
 
 std::string trimmed(std::string_view line) {
@@ -90,12 +105,30 @@ Result<std::vector<SmpiPart>> parts_of_list(
     if (static_cast<std::size_t>(*rank) >= parts.size())
       return Failure::failure(
           lines.at(fmt::format("rank {}, and the list has {} files", *rank, files.size())));
+    std::vector<SmpiPart> found;
+    if (std::string problem = find_parts(file, found); !problem.empty())
+      return Failure::failure(std::move(problem));
+    for (std::size_t other = 0; other < found.size(); ++other) {
+      if (found[other].source != nullptr && other != static_cast<std::size_t>(*rank))
+        return Failure::failure(fmt::format("{}:{}: a line of rank {} in the file of rank {}", file->name(),
+                                            found[other].lines_before + 1, other, *rank));
+    }
     SmpiPart& part = parts[static_cast<std::size_t>(*rank)];
     if (part.source != nullptr)
       return Failure::failure(lines.at(fmt::format("{} is of rank {}, too", part.source->name(), *rank)));
-    part = {file, 0, 0, UINT64_MAX};
+    part = std::move(found.back());
   }
   return parts;
+}
+
+std::string missing_of(const std::vector<SmpiPart>& parts) {
+  std::vector<std::size_t> cut;
+  std::vector<std::size_t> absent;
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    if (parts[rank].source == nullptr) absent.push_back(rank);
+    if (parts[rank].begins && !parts[rank].ends) cut.push_back(rank);
+  }
+  return missing_text(cut, "finalize", absent);
 }
 
 Result<std::optional<Program>> program_of(const std::string& name, std::vector<SmpiPart> parts) {
@@ -103,16 +136,32 @@ Result<std::optional<Program>> program_of(const std::string& name, std::vector<S
   trace.has_arrival = false;
   trace.description.facts = {{"program", name}};
   trace.description.ranks = static_cast<int>(parts.size());
+  trace.missing = missing_of(parts);
   trace.notes = {"computing is in flops: one takes 1 ns (--compute FACTOR takes another speed)",
                  "reductions do not name their function: they are sums",
                  "MPI_Reduce_scatter_block is written without its sizes: they are 0",
                  "all collectives are on the communicator of all ranks",
+                 "types that the program made are written without their size: they count as the default type",
                  "a test does not say whether it found something: it takes no time"};
   const auto shared = std::make_shared<const std::vector<SmpiPart>>(std::move(parts));
   trace.read = [shared](int rank) {
     return read_smpi((*shared)[static_cast<std::size_t>(rank)], rank, static_cast<int>(shared->size()));
   };
   return std::optional(std::move(trace));
+}
+
+/// Each line has one word, which looks like the path of a file.
+bool is_list_of_paths(std::string_view text) {
+  const bool is_all = text.size() < kLookedAt;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos && !is_all) return true;  // cut within a line
+    const std::string name = trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end, text.size() - 1) + 1);
+    if (name.find_first_of(" \t") != std::string::npos) return false;
+    if (!name.empty() && name.find_first_of("/.") == std::string::npos) return false;
+  }
+  return true;
 }
 
 Result<std::optional<Program>> open_smpi(const Candidate& candidate) {
@@ -137,7 +186,10 @@ Result<std::optional<Program>> open_smpi(const Candidate& candidate) {
     Result<recording::Source> listed = file.empty()
                                            ? Result<recording::Source>::failure("its name is too long")
                                            : recording::Source::look(file);
-    if (!listed && files.empty()) return std::optional<Program>();
+    if (!listed && files.empty() && !is_list_of_paths(candidate.begin)) return std::optional<Program>();
+    if (!listed && files.empty())
+      return Made::failure(list.at(fmt::format(
+          "{}; if this is a list of SMPI's traces, it names a file on each line", listed.error())));
     if (!listed) return Made::failure(list.at(listed.error()));
     files.push_back(std::make_shared<const recording::Source>(std::move(*listed)));
     Lines lines(files.back());

@@ -158,6 +158,8 @@ class SmpiRank final : public MadeEvents {
       bad_.clear();
       const std::uint64_t before = made();
       act(*action, nonblocking);
+      if (bad_.empty() && reads_arguments(*action) && left() > 0)
+        bad(fmt::format("{} and what follows is more than it has arguments", words_[read_].substr(0, 40)));
       if (!bad_.empty()) return refuse(fmt::format("{}: {}", words_[1], bad_));
       if (made() != before) return true;
     }
@@ -186,7 +188,12 @@ class SmpiRank final : public MadeEvents {
     }
     return value;
   }
-  std::int64_t whole() { return static_cast<std::int64_t>(number()); }
+  std::int64_t whole() {
+    const double value = number();
+    if (value != std::trunc(value))
+      bad(fmt::format("{} is no whole number", words_[read_ - 1].substr(0, 40)));
+    return static_cast<std::int64_t>(value);
+  }
   std::uint64_t count() {
     const std::int64_t value = whole();
     if (value < 0) bad(fmt::format("{} is less than 0", value));
@@ -217,7 +224,15 @@ class SmpiRank final : public MadeEvents {
   void in_bytes(std::vector<std::uint64_t>& values, const Datatype& type) {
     for (std::uint64_t& value : values) value = bytes(value, type);
   }
-  void flops() { compute(static_cast<std::uint64_t>(std::max(0.0, number()))); }
+  /// A time, or flops, which take as many nanoseconds.
+  void work(double value) {
+    if (value < 0) bad(fmt::format("{} is less than 0", value));
+    if (bad_.empty()) compute(static_cast<std::uint64_t>(value));
+  }
+  static bool reads_arguments(Action action) {
+    return action >= Action::kSend && action != Action::kTest && action != Action::kWaitall &&
+           action != Action::kWaitany;
+  }
 
   // --- messages ---
 
@@ -341,14 +356,14 @@ class SmpiRank final : public MadeEvents {
   void reduction(OperationKind operation, bool nonblocking) {
     Event event;
     const std::uint64_t elements = count();
-    const double work = number();
+    const double flops = number();
     if (operation == OperationKind::kReduce) event.peer = root();
     const Datatype of = type();
     event.bytes = bytes(elements, of);
     event.extra = elements;
     event.function = ReduceFunction::kSum;
     put(event, operation, of.element, nonblocking);
-    compute(static_cast<std::uint64_t>(std::max(0.0, work)));
+    work(flops);
   }
 
   /// A receive count of 0 is left out by the tracer, and with it a column: where there are types, the number
@@ -411,7 +426,7 @@ class SmpiRank final : public MadeEvents {
     if (!event) return bad("it is beyond 64 bits");
     event->function = ReduceFunction::kSum;
     put(*event, of.element, nonblocking);
-    if (!is_type) compute(static_cast<std::uint64_t>(std::max(0.0, next)));
+    if (!is_type) work(next);
   }
 
   void exchange_blocks(bool nonblocking) {
@@ -464,9 +479,9 @@ class SmpiRank final : public MadeEvents {
       case Action::kTest:  // whether it found something is not written: the wait that follows learns of it
         return native(Call::kTest);
       case Action::kCompute:
-        return flops();
+        return work(number());
       case Action::kSleep:
-        return compute(static_cast<std::uint64_t>(std::clamp(number() * 1e9, 0.0, kExact)));
+        return work(std::min(number() * 1e9, kExact));
       case Action::kBarrier:
         return put({}, OperationKind::kBarrier, ElementType::kByte, nonblocking);
       case Action::kBcast: {
@@ -535,6 +550,13 @@ std::optional<int> smpi_rank_in(std::string_view word) {
 bool is_smpi_action(std::string_view word) {
   bool nonblocking = false;
   return action_of(word, nonblocking).has_value();
+}
+
+void note_boundary(std::string_view action, SmpiPart& part) {
+  bool nonblocking = false;
+  const std::optional<Action> found = action_of(action, nonblocking);
+  part.begins = part.begins || found == Action::kInit;
+  part.ends = part.ends || found == Action::kFinalize;
 }
 
 std::unique_ptr<recording::Reader> read_smpi(const SmpiPart& part, int rank, int ranks) {

@@ -31,9 +31,11 @@ std::int32_t Platform::meet(std::int32_t& a, std::int32_t& b) const {
 void Platform::through(const Cluster& cluster, const Point& from, const Point& to,
                        std::vector<std::size_t>& links) {
   const auto own = [&](const std::vector<std::int32_t>& all, const Point& host) {
-    if (host.place != kNone && !all.empty())
-      links.push_back(static_cast<std::size_t>(all[static_cast<std::size_t>(host.place)]));
+    if (host.place == kNone || all.empty()) return;
+    const std::int32_t link = all[static_cast<std::size_t>(host.place)];
+    if (link != kNone) links.push_back(static_cast<std::size_t>(link));
   };
+  own(cluster.limiters, from);
   own(cluster.up, from);
   if (cluster.backbone != kNone) links.push_back(static_cast<std::size_t>(cluster.backbone));
   if (cluster.inner != nullptr && from.place != kNone && to.place != kNone) {
@@ -42,6 +44,7 @@ void Platform::through(const Cluster& cluster, const Point& from, const Point& t
     for (std::size_t i = first; i < links.size(); ++i) links[i] += cluster.first_inner;
   }
   own(cluster.down, to);
+  own(cluster.limiters, to);
 }
 
 /// Between two points of one zone. first, last: the hosts or routers at the ends.

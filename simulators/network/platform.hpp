@@ -2,7 +2,8 @@
 // zones, with routes between them, or clusters that make theirs.
 //
 // The format is that of SimGrid's documentation ("The XML reference", version 4.1), whose notation and
-// meaning are kept: which are read is in docs/network.md, and anything else is an error that names the line.
+// meaning are kept: which are read is in docs/network.md. What is known and not read is a note; anything else
+// is an error that names the line.
 // Hosts are nodes in the order of the file.
 //
 // The links of a cluster's hosts stand for the backends' own wires, which have their latency already: they
@@ -38,6 +39,8 @@ class Platform final : public Topology {
   [[nodiscard]] std::string missing(const Way& way) const override;
   /// "FILE:7", of the element that has the hosts.
   [[nodiscard]] const std::string& place() const { return place_; }
+  /// What the file has and is not read, "FILE:7: SENTENCE" each.
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   friend class PlatformReader;
@@ -62,8 +65,10 @@ class Platform final : public Topology {
   };
   enum class Kind : std::uint8_t { kFull, kShortest, kCluster };
   struct Cluster {
-    std::vector<std::int32_t> up;  // links of the hosts; empty: none of their own
+    // Links by host. Empty, or kNone for a host: it has none.
+    std::vector<std::int32_t> up;
     std::vector<std::int32_t> down;
+    std::vector<std::int32_t> limiters;
     std::int32_t backbone = kNone;
     std::shared_ptr<const Topology> inner;  // null: one switch
     std::size_t first_inner = 0;            // link
@@ -103,6 +108,7 @@ class Platform final : public Topology {
   std::vector<std::int32_t> hosts_;  // points
   std::string file_;
   std::string place_;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace offramp

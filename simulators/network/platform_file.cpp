@@ -12,6 +12,7 @@
 
 #include "simulators/network/cascade.hpp"
 #include "simulators/network/platform.hpp"
+#include "simulators/network/platform_elements.hpp"
 #include "simulators/network/words.hpp"
 #include "simulators/network/xml_tree.hpp"
 
@@ -26,10 +27,7 @@ constexpr std::size_t kMostFileLinks = std::size_t{1} << 22;
 constexpr std::size_t kMostHops = std::size_t{1} << 22;      // of all routes: links
 constexpr std::size_t kMostSearched = std::size_t{1} << 22;  // by Floyd and Dijkstra: points x hops
 
-struct Wrong {
-  int line;
-  string what;
-};
+using Wrong = WrongPlatform;
 
 const string& required(const XmlElement& element, string_view attribute) {
   if (const string* const value = element.find(attribute)) return *value;
@@ -103,9 +101,11 @@ Time latency_of(const XmlElement& element, string_view attribute, const char* ot
 }
 
 bool is_yes(const XmlElement& element, string_view attribute, bool otherwise) {
-  const string* const value = element.find(attribute);
+  const string* const value = given(element, attribute);
   if (value == nullptr) return otherwise;
-  return *value == "yes" || *value == "YES" || *value == "1" || *value == "true";
+  if (*value == "yes" || *value == "YES" || *value == "1" || *value == "true") return true;
+  if (*value == "no" || *value == "NO" || *value == "0" || *value == "false") return false;
+  throw Wrong{element.line, fmt::format("{}={} is neither YES nor NO", attribute, shown(*value))};
 }
 
 std::optional<std::int64_t> whole(string_view text, std::int64_t least, std::int64_t most) {
@@ -161,11 +161,6 @@ Cascade::Shape cascade_of(const XmlElement& element, string_view text) {
   return {n[0], n[1], n[2], n[3], n[4], n[5], n[6]};
 }
 
-constexpr bool is_ignored(string_view name) {
-  return name == "prop" || name == "config" || name == "disk" || name == "storage" || name == "mount" ||
-         name == "storage_type";
-}
-
 }  // namespace
 
 class PlatformReader {
@@ -178,14 +173,23 @@ class PlatformReader {
     const string* const version = root.find("version");
     if (version == nullptr || (*version != "4" && *version != "4.1"))
       throw Wrong{root.line, "the platform's version is not 4.1; simgrid_update_xml brings files up to date"};
+    for (const string& note : check_elements(root)) p_.notes_.push_back(note);
     const XmlElement* only = nullptr;
     for (const XmlElement& element : root.children) {
-      if (is_ignored(element.name)) continue;
-      if (only != nullptr) throw Wrong{element.line, "the platform has a second zone"};
+      if (is_passed_over(element.name) || is_only_noted(element.name)) continue;
+      if (!is_zone(element)) throw Wrong{element.line, fmt::format("<{}> is no zone", element.name)};
+      if (only != nullptr)
+        throw Wrong{element.line,
+                    fmt::format("the platform has a second zone; the first begins in line {}", only->line)};
       only = &element;
     }
-    if (only == nullptr) throw Wrong{root.line, "the platform has no zone"};
-    if (!is_zone(*only)) throw Wrong{only->line, fmt::format("<{}> is no zone", only->name)};
+    if (only == nullptr) {
+      const bool has_actors = std::any_of(
+          root.children.begin(), root.children.end(),
+          [](const auto& element) { return element.name == "actor" || element.name == "process"; });
+      throw Wrong{root.line, has_actors ? "it has actors and no zone: a deployment, and no machine"
+                                        : "the platform has no zone"};
+    }
     read_zone(*only, Platform::kNone);
     if (p_.hosts_.empty()) throw Wrong{only->line, "the platform has no host"};
     line_ = only->line;
@@ -232,7 +236,7 @@ class PlatformReader {
   /// One link, or one for each direction.
   Ends add_links(const XmlElement& element, const string& name, Topology::Link link, const string& policy) {
     link.shared = policy != "FATPIPE";
-    if (policy == "SPLITDUPLEX") {
+    if (policy == "SPLITDUPLEX" || policy == "FULLDUPLEX") {
       const std::int32_t up = add_link(element, name + "_UP", link);
       return {up, add_link(element, name + "_DOWN", link)};
     }
@@ -244,7 +248,7 @@ class PlatformReader {
   }
 
   static string policy_of(const XmlElement& element, string_view attribute, const char* otherwise) {
-    const string* const policy = element.find(attribute);
+    const string* const policy = given(element, attribute);
     return policy == nullptr ? otherwise : *policy;
   }
 
@@ -259,42 +263,42 @@ class PlatformReader {
     }
     if (element.name == "cluster") return read_cluster(element, number);
     const string& routing = required(element, "routing");
+    if (routing == "Cluster") return read_star(element, number);
     if (routing == "Floyd" || routing == "Dijkstra" || routing == "DijkstraCache") {
       zone(number).kind = Platform::Kind::kShortest;
     } else if (routing != "Full" && routing != "None") {
-      throw Wrong{
-          element.line,
-          fmt::format("routing={} is none of Full, Floyd, Dijkstra, DijkstraCache, None", shown(routing))};
+      throw Wrong{element.line,
+                  fmt::format("routing={} is none of Full, Floyd, Dijkstra, DijkstraCache, Cluster, None",
+                              shown(routing))};
     }
     for (const XmlElement& child : element.children) read_member(child, number);
     if (zone(number).kind == Platform::Kind::kShortest) search(element, number);
   }
 
   void read_member(const XmlElement& element, std::int32_t in) {
-    if (is_ignored(element.name)) return;
+    if (is_passed_over(element.name) || is_only_noted(element.name)) return;
     if (is_zone(element)) return read_zone(element, in);
     if (element.name == "host") return void(add_host(element, required(element, "id"), in));
     if (element.name == "router") return void(add_point(element, required(element, "id"), in));
-    if (element.name == "link") return read_link(element);
+    if (element.name == "link") return void(read_link(element));
     if (element.name == "route") return read_route(element, in, false);
     if (element.name == "zoneRoute" || element.name == "ASroute") return read_route(element, in, true);
-    throw Wrong{element.line, fmt::format("<{}> is not read by Offramp: see docs/network.md", element.name)};
+    throw Wrong{element.line, fmt::format("<{}> belongs into a zone with routing=\"Cluster\"", element.name)};
   }
 
-  void read_link(const XmlElement& element) {
+  Ends read_link(const XmlElement& element) {
     const string& id = required(element, "id");
     const Ends ends =
         add_links(element, id, {rate_of(element, "bandwidth"), latency_of(element, "latency", "0")},
                   policy_of(element, "sharing_policy", "SHARED"));
     if (!ends_.emplace(id, ends).second)
       throw Wrong{element.line, fmt::format("the link {} is there twice", shown(id))};
+    return ends;
   }
 
   // --- clusters ---
 
   void read_cluster(const XmlElement& element, std::int32_t number) {
-    if (element.find("limiter_link") != nullptr)
-      throw Wrong{element.line, "limiter_link is not read by Offramp: see docs/network.md"};
     zone(number).kind = Platform::Kind::kCluster;
     zone(number).cluster = std::make_unique<Platform::Cluster>();
     const string& id = required(element, "id");
@@ -308,12 +312,12 @@ class PlatformReader {
       const std::int32_t host = add_host(element, fmt::format("{}{}{}", prefix, radical[i], suffix), number);
       p_.points_[static_cast<std::size_t>(host)].place = static_cast<std::int32_t>(i);
     }
-    const string* const router = element.find("router_id");
-    add_point(element, router != nullptr && !router->empty() ? *router : prefix + id + "_router" + suffix,
-              number);
+    const string* const router = given(element, "router_id");
+    add_point(element, router != nullptr ? *router : prefix + id + "_router" + suffix, number);
+    add_limiters(element, number, radical);
     if (topology != "TORUS") add_cables(element, number, radical, link.rate, policy);
     if (topology == "FLAT") return add_backbone(element, number, id);
-    if (element.find("bb_bw") != nullptr)
+    if (given(element, "bb_bw") != nullptr)
       throw Wrong{element.line,
                   fmt::format("a cluster with the topology {} has no backbone", shown(topology))};
     add_inner(element, number, radical.size(), link, policy);
@@ -330,8 +334,18 @@ class PlatformReader {
     }
   }
 
+  /// What a host sends and receives together passes its limiter.
+  void add_limiters(const XmlElement& element, std::int32_t number,
+                    const std::vector<std::int64_t>& radical) {
+    if (given(element, "limiter_link") == nullptr) return;
+    const Bandwidth rate = rate_of(element, "limiter_link");
+    for (const std::int64_t place : radical)
+      zone(number).cluster->limiters.push_back(add_link(
+          element, fmt::format("{}_link_{}_limiter", required(element, "id"), place), {rate, Time()}));
+  }
+
   void add_backbone(const XmlElement& element, std::int32_t number, const string& id) {
-    if (element.find("bb_bw") == nullptr) return;
+    if (given(element, "bb_bw") == nullptr) return;
     Topology::Link link{rate_of(element, "bb_bw"), latency_of(element, "bb_lat", "0")};
     const string policy = policy_of(element, "bb_sharing_policy", "SHARED");
     if (policy == "SPLITDUPLEX")
@@ -381,6 +395,80 @@ class PlatformReader {
     cluster.inner = std::move(inner);
   }
 
+  // --- zones with routing="Cluster": hosts with links of their own around a backbone ---
+
+  void read_star(const XmlElement& element, std::int32_t number) {
+    zone(number).kind = Platform::Kind::kCluster;
+    zone(number).cluster = std::make_unique<Platform::Cluster>();
+    for (const XmlElement& child : element.children) {
+      if (is_passed_over(child.name) || is_only_noted(child.name)) continue;
+      if (child.name == "host") {
+        add_star_host(child, required(child, "id"), number, {});
+      } else if (child.name == "router") {
+        add_point(child, required(child, "id"), number);
+      } else if (child.name == "link") {
+        read_link(child);
+      } else if (child.name == "host_link") {
+        read_host_link(child, number);
+      } else if (child.name == "cabinet") {
+        read_cabinet(child, number);
+      } else if (child.name == "backbone") {
+        if (zone(number).cluster->backbone != Platform::kNone)
+          throw Wrong{child.line, "the zone has a second backbone"};
+        zone(number).cluster->backbone = read_link(child).up;
+      } else {
+        throw Wrong{child.line,
+                    fmt::format("<{}> is no part of a zone with routing=\"Cluster\"", child.name)};
+      }
+    }
+  }
+
+  void add_star_host(const XmlElement& element, string id, std::int32_t in, const Ends& ends) {
+    const std::int32_t host = add_host(element, std::move(id), in);
+    Platform::Cluster& cluster = *zone(in).cluster;
+    p_.points_[static_cast<std::size_t>(host)].place = static_cast<std::int32_t>(cluster.up.size());
+    cluster.up.push_back(ends.up);
+    cluster.down.push_back(ends.down);
+  }
+
+  void read_host_link(const XmlElement& element, std::int32_t in) {
+    const Platform::Point& host = p_.point(member(element, "id", in));
+    if (host.place == Platform::kNone)
+      throw Wrong{element.line, fmt::format("id={} is no host", shown(host.id))};
+    const auto at = static_cast<std::size_t>(host.place);
+    Platform::Cluster& cluster = *zone(in).cluster;
+    cluster.up[at] = wire(element, "up", &Ends::up);
+    cluster.down[at] = wire(element, "down", &Ends::down);
+  }
+  /// A link of a host, whose latency is that of the backend's own wire. The halves of a link l that is split
+  /// are l_UP and l_DOWN.
+  std::int32_t wire(const XmlElement& element, string_view attribute, std::int32_t Ends::*half) {
+    const string& id = required(element, attribute);
+    auto found = ends_.find(id);
+    for (const auto& [ending, named_half] : {std::pair("_UP", &Ends::up), {"_DOWN", &Ends::down}}) {
+      if (found != ends_.end() || !id.ends_with(ending)) continue;
+      found = ends_.find(id.substr(0, id.rfind('_')));
+      half = named_half;
+    }
+    if (found == ends_.end())
+      throw Wrong{element.line, fmt::format("there is no link {} before this line", shown(id))};
+    const std::int32_t link = found->second.*half;
+    p_.links_[static_cast<std::size_t>(link)].link.latency = Time();
+    return link;
+  }
+
+  void read_cabinet(const XmlElement& element, std::int32_t in) {
+    const string& prefix = required(element, "prefix");
+    const string& suffix = required(element, "suffix");
+    const Bandwidth rate = rate_of(element, "bw");
+    (void)latency_of(element, "lat");  // the backend's own wire has one
+    for (const std::int64_t place : radical_of(element)) {
+      string id = fmt::format("{}{}{}", prefix, place, suffix);
+      const Ends ends = add_links(element, "link_" + id, {rate, Time()}, "SPLITDUPLEX");
+      add_star_host(element, std::move(id), in, ends);
+    }
+  }
+
   // --- routes ---
 
   std::int32_t named(const XmlElement& element, string_view attribute) {
@@ -402,8 +490,12 @@ class PlatformReader {
 
   /// The gateway of a zone; of a host or router, itself.
   std::int32_t gate(const XmlElement& element, string_view attribute, std::int32_t point) {
-    if (p_.point(point).inner == Platform::kNone) return point;
+    const bool is_zone = p_.point(point).inner != Platform::kNone;
+    if (!is_zone && given(element, attribute) == nullptr) return point;
     const std::int32_t gateway = named(element, attribute);
+    if (!is_zone && gateway != point)
+      throw Wrong{element.line, fmt::format("{}={}: {} is no zone, and has no other gateway than itself",
+                                            attribute, shown(p_.point(gateway).id), p_.point(point).id)};
     std::int32_t at = gateway;
     while (at != Platform::kNone && at != point) at = zone(p_.point(at).zone).point;
     if (at != point || p_.point(gateway).inner != Platform::kNone)
@@ -426,7 +518,7 @@ class PlatformReader {
     back.leaves = hop.enters;
     back.enters = hop.leaves;
     for (const XmlElement& child : element.children) {
-      if (is_ignored(child.name)) continue;
+      if (is_passed_over(child.name)) continue;
       if (child.name != "link_ctn")
         throw Wrong{child.line, fmt::format("<{}> is no part of a route", child.name)};
       add_step(child, hop, back);
@@ -445,7 +537,7 @@ class PlatformReader {
 
   void add_step(const XmlElement& element, Platform::Hop& hop, Platform::Hop& back) {
     const string& id = required(element, "id");
-    const string* const direction = element.find("direction");
+    const string* const direction = given(element, "direction");
     const auto found = ends_.find(id);
     if (found == ends_.end())
       throw Wrong{element.line, fmt::format("there is no link {} before this line", shown(id))};
@@ -513,6 +605,7 @@ Result<std::shared_ptr<const Platform>> Platform::read(string_view text, const s
     reader.read(*root);
     platform->file_ = file;
     platform->place_ = fmt::format("{}:{}", file, reader.line());
+    for (string& note : platform->notes_) note = fmt::format("{}:{}", file, note);
   } catch (const Wrong& wrong) {
     return Read::failure(fmt::format("{}:{}: {}", file, wrong.line, wrong.what));
   }

@@ -17,19 +17,10 @@ constexpr std::size_t kDeepest = 64;
 constexpr std::size_t kMostElements = std::size_t{1} << 20;
 constexpr std::size_t kAtOnce = std::size_t{1} << 20;  // bytes; expat counts in int
 
-/// Expat 2.9 has a function with 64 bits for it, and warns of the other one.
-int line_now(XML_Parser parser) {
-#if XML_MAJOR_VERSION == 2 && XML_MINOR_VERSION < 9
-  return static_cast<int>(XML_GetCurrentLineNumber(parser));
-#else
-  return static_cast<int>(XML_GetCurrentLineNumber64(parser));
-#endif
-}
-
 /// What the parser calls. It may not be left by an exception.
 class Handler {
  public:
-  explicit Handler(XML_Parser parser) : parser_(parser) {
+  Handler(XML_Parser parser, int lines_before) : parser_(parser), lines_before_(lines_before) {
     XML_SetUserData(parser, this);
     XML_SetElementHandler(
         parser,
@@ -43,6 +34,15 @@ class Handler {
     });
   }
 
+  /// Expat 2.9 has a function with 64 bits for it, and warns of the other one.
+  [[nodiscard]] int line_now() const {
+#if XML_MAJOR_VERSION == 2 && XML_MINOR_VERSION < 9
+    return lines_before_ + static_cast<int>(XML_GetCurrentLineNumber(parser_));
+#else
+    return lines_before_ + static_cast<int>(XML_GetCurrentLineNumber64(parser_));
+#endif
+  }
+
   XmlElement root;
   std::string problem;
   int line = 0;
@@ -54,7 +54,7 @@ class Handler {
     if (open_.size() == kDeepest) return stop(fmt::format("its elements are more than {} deep", kDeepest));
     XmlElement element;
     element.name = name;
-    element.line = line_now(parser_);
+    element.line = line_now();
     for (; *attributes != nullptr; attributes += 2)
       element.attributes.emplace_back(attributes[0], attributes[1]);
     open_.push_back(std::move(element));
@@ -68,11 +68,12 @@ class Handler {
   void stop(std::string what) {
     if (!problem.empty()) return;
     problem = std::move(what);
-    line = line_now(parser_);
+    line = line_now();
     XML_StopParser(parser_, XML_FALSE);
   }
 
   XML_Parser parser_;
+  int lines_before_;
   std::vector<XmlElement> open_;
   std::size_t elements_ = 0;
 };
@@ -82,7 +83,11 @@ class Handler {
 Result<XmlElement> read_xml(std::string_view text, const std::string& file) {
   const std::unique_ptr<std::remove_pointer_t<XML_Parser>, decltype(&XML_ParserFree)> parser(
       XML_ParserCreate(nullptr), XML_ParserFree);
-  Handler handler(parser.get());
+  // A declaration is the first thing of a document for expat; SimGrid's parser takes blank lines before it.
+  const std::size_t blank = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+  Handler handler(parser.get(),
+                  static_cast<int>(std::count(text.begin(), text.begin() + static_cast<long>(blank), '\n')));
+  text.remove_prefix(blank);
   bool good = true;
   std::size_t at = 0;
   do {
@@ -94,7 +99,7 @@ Result<XmlElement> read_xml(std::string_view text, const std::string& file) {
   if (good) return std::move(handler.root);
   if (handler.problem.empty()) {
     handler.problem = XML_ErrorString(XML_GetErrorCode(parser.get()));
-    handler.line = line_now(parser.get());
+    handler.line = handler.line_now();
   }
   return Result<XmlElement>::failure(fmt::format("{}:{}: {}", file, handler.line, handler.problem));
 }

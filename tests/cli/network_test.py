@@ -79,5 +79,34 @@ class Network(CliTest):
             self.assertIn(says, refused.stderr)
 
 
+class PlatformFiles(CliTest):
+    LINES = """
+<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <trace id="t" periodicity="2.0">
+    0.0 1.0
+  </trace>
+  <zone id="z" routing="Full">
+    <host id="a" speed="1Gf"/> <host id="b" speed="1Gf"/>
+    <link id="l" bandwidth="1MBps" latency="1ms" bandwidth_file="half.txt"/>
+    <route src="a" dst="b"><link_ctn id="l"/></route>
+  </zone>
+  <trace_connect kind="SPEED" trace="t" element="a"/>
+</platform>
+"""
+
+    def test_say_what_is_not_read(self):
+        (self.folder / "p.xml").write_text(self.LINES)
+        for command in ("replay", "predict"):
+            question = ("pattern:ring:2:8:1",) if command == "replay" else ("send", "--ranks", "2", "--bytes", "8")
+            done = self.offramp(command, *question, "--backend", "host", "--network", "p.xml")
+            self.assertIn("network.topology: p.xml:5: <trace>, bandwidth_file, <trace_connect>: not read: links and hosts do not change with time",
+                          done.stderr + done.stdout)
+        (self.folder / "p.xml").write_text(self.LINES.replace("bandwidth_file", "bandwith_file"))
+        self.assertIn("p.xml:10: <link> has no attribute bandwith_file",
+                      self.refused("replay", "pattern:ring:2:8:1", "--network", "p.xml"))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -38,6 +38,16 @@ class Traces(CliTest):
         (self.folder / "broken").write_text("0 init\n0 send 1\n")
         self.assertIn("broken:2: send: there are too few arguments", self.refused("check", "broken"))
 
+    def test_that_are_cut_are_not_whole(self):
+        (self.folder / "cut").write_text("0 init\n0 compute 2000\n0 isend 1 7 1000 6\n0 waitall\n1 init\n1 recv 0 7 1000 6\n")
+        says = '"cut" is not whole: ranks 0, 1 are cut off before finalize'
+        self.assertIn(says + "; --partial replays what there is", self.refused("replay", "cut", "--backend", "host"))
+        self.assertIn(says, self.offramp("replay", "cut", "--backend", "host", "--partial").stderr)
+        self.assertIn("problem: it is not whole: ranks 0, 1", self.offramp("check", "cut", code=4).stdout)
+        contents = json.loads(self.offramp("info", "--json", "cut", code=2).stdout)
+        self.assertEqual((contents["complete"], contents["missing"]), (False, "ranks 0, 1 are cut off before finalize"))
+        self.assertIn(says, self.refused("convert", "cut", "-o", "out", "--to", "goal"))
+
     def test_are_described(self):
         for name, ranks, call in (("goal/diamond.goal", 4, "MPI_Waitsome"), ("smpi/program.txt", 2, "MPI_Init"),
                                   ("allprof/pmpi-trace-rank-0.txt", 4, "MPI_Gatherv"),

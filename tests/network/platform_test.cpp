@@ -115,6 +115,73 @@ const char* const kZones = R"(<zone id="world" routing="Full">
 <zoneRoute src="a" dst="b" gw_src="ar" gw_dst="b1"><link_ctn id="wan"/></zoneRoute>
 </zone>)";
 
+/// Hosts that a zone with routing="Cluster" lists are those of a cluster with links of their own.
+TEST(APlatform, OfAZoneWithHostLinksIsACluster) {
+  const auto p = made(file_of(R"(<zone id="w" routing="Full">
+<zone id="a" routing="Cluster">
+ <router id="ar"/>
+ <host id="h0" speed="1Gf"/><link id="l" bandwidth="10Gbps" latency="1us" sharing_policy="SPLITDUPLEX"/>
+ <host_link id="h0" up="l_UP" down="l_DOWN"/>
+ <host id="h1" speed="1Gf"/><link id="m" bandwidth="20Gbps" latency="2us"/><host_link id="h1" up="m" down="m"/>
+ <host id="h2" speed="1Gf"/>
+ <cabinet id="k" prefix="c" suffix="x" radical="3-4" speed="1Gf" bw="40Gbps" lat="1us"/>
+ <backbone id="b" bandwidth="100Gbps" latency="3us"/>
+</zone>
+<cluster id="o" prefix="n" suffix="" radical="0-1" speed="1Gf" bw="10Gbps" lat="1us" router_id="or"/>
+<link id="wan" bandwidth="1Gbps" latency="1ms"/>
+<zoneRoute src="a" dst="o" gw_src="ar" gw_dst="or"><link_ctn id="wan"/></zoneRoute></zone>)"));
+  ASSERT_EQ(p->nodes(), 7);
+  EXPECT_EQ(p->node_name(3), "c3x");
+  EXPECT_THAT(way(*p, 0, 1), ElementsAre("l_UP", "b", "m"));
+  EXPECT_THAT(way(*p, 1, 0), ElementsAre("m", "b", "l_DOWN"));
+  EXPECT_THAT(way(*p, 2, 4), ElementsAre("b", "link_c4x_DOWN"));
+  EXPECT_THAT(way(*p, 3, 5), ElementsAre("link_c3x_UP", "b", "wan", "o_link_0_DOWN"));
+  std::vector<std::size_t> links;
+  p->route({0, 1, 0}, Routing::kStatic, NoLoads(), links);
+  EXPECT_EQ(p->link(links[0])->rate.count(), 10'000'000'000);
+  EXPECT_EQ(p->link(links[0])->latency, Time()) << "the backends' own wires have it";
+  EXPECT_EQ(p->link(links[1])->latency, Time::us(3));
+}
+
+/// What a host sends and receives at the same time shares its limiter.
+TEST(APlatform, LimitsItsHosts) {
+  const auto p = made(cluster("0-2", "limiter_link=\"15GBps\" bb_bw=\"50GBps\""));
+  EXPECT_THAT(way(*p, 0, 2), ElementsAre("c_link_0_limiter", "c_link_0_UP", "c_backbone", "c_link_2_DOWN",
+                                         "c_link_2_limiter"));
+  std::vector<std::size_t> links;
+  p->route({0, 2, 0}, Routing::kStatic, NoLoads(), links);
+  EXPECT_EQ(p->link(links[0])->rate.count(), 120'000'000'000);
+  EXPECT_THAT(p->notes(), IsEmpty());
+  const auto tree = made(
+      cluster("0-15", "limiter_link=\"15GBps\" topology=\"FAT_TREE\" topo_parameters=\"2;4,4;1,2;1,1\""));
+  EXPECT_EQ(way(*tree, 0, 3).front(), "c_link_0_limiter");
+  EXPECT_THAT(tree->notes(), ElementsAre(HasSubstr("p.xml:4: limiter_link: a bound of the hosts alone")));
+}
+
+TEST(APlatform, SaysWhatIsNotRead) {
+  const auto notes = [](const std::string& inside) { return made(file_of(inside))->notes(); };
+  const std::string hosts =
+      "<zone id=\"z\" routing=\"Full\"><host id=\"a\" speed=\"1f\" speed_file=\"f\" state_file=\"\"/>\n"
+      "<link id=\"l\" bandwidth=\"1MBps\" bandwidth_file=\"half.txt\"/><link id=\"m\" bandwidth=\"1MBps\" "
+      "bandwidth_file=\"f\"/></zone>";
+  EXPECT_THAT(notes(hosts),
+              ElementsAre("p.xml:4: speed_file, bandwidth_file: not read: links and hosts do not "
+                          "change with time"));
+  EXPECT_THAT(
+      notes("<config id=\"c\"><prop id=\"network/model\" value=\"SMPI\"/></config>\n"
+            "<trace id=\"t\" periodicity=\"2.0\">0 1</trace>\n" +
+            hosts + "<trace_connect kind=\"SPEED\" trace=\"t\" element=\"a\"/>\n" +
+            "<actor host=\"a\" function=\"f\"/>"),
+      ElementsAre(HasSubstr("p.xml:5: <trace>, speed_file, bandwidth_file, <trace_connect>: not read"),
+                  "p.xml:4: <config>: not read: it sets SimGrid's own models",
+                  "p.xml:8: <actor>: not read: network.placement says where the ranks are"));
+  EXPECT_THAT(made(cluster("0-3", "loopback_bw=\"1GBps\" loopback_lat=\"0\""))->notes(),
+              ElementsAre(HasSubstr("loopback_bw, loopback_lat: not read: messages within a node")));
+  EXPECT_THAT(made("\n \n" + cluster("0-3", "loopback_bw=\"1GBps\""))->notes(),
+              ElementsAre(HasSubstr("p.xml:6: ")))
+      << "blank lines before the declaration";
+}
+
 TEST(APlatform, OfZonesGoesOverTheirGateways) {
   const auto p = made(file_of(kZones));
   ASSERT_EQ(p->nodes(), 5);
@@ -221,6 +288,20 @@ TEST(APlatform, IsRefusedWithFileAndLine) {
   EXPECT_THAT(in_zone("<link id=\"l\" bandwidth=\"1GBps\" latency=\"nan\"/>"),
               HasSubstr("\"nan\" is no latency"));
   EXPECT_THAT(in_zone("<peer id=\"x\"/>"), HasSubstr("p.xml:6: <peer> is not read"));
+  EXPECT_THAT(
+      in_zone("<link id=\"l\" bandwidth=\"1GBps\" latncy=\"1us\"/>"),
+      HasSubstr("p.xml:6: <link> has no attribute latncy; it has id bandwidth latency sharing_policy"));
+  EXPECT_THAT(in_zone("<host id=\"i\" speed=\"1f\"><link id=\"l\" bandwidth=\"1GBps\"/></host>"),
+              HasSubstr("p.xml:6: <link> does not belong into a <host>"));
+  EXPECT_THAT(in_zone("<host_link id=\"h\" up=\"l\" down=\"l\"/>"),
+              HasSubstr("p.xml:6: <host_link> belongs into a zone with routing=\"Cluster\""));
+  EXPECT_THAT(in_zone("<host id=\"i\" speed=\"1f\"/><link id=\"l\" bandwidth=\"1GBps\"/>\n"
+                      "<route src=\"h\" dst=\"i\" symmetrical=\"Yess\"><link_ctn id=\"l\"/></route>"),
+              HasSubstr("p.xml:7: symmetrical=\"Yess\" is neither YES nor NO"));
+  EXPECT_THAT(error(file_of("<zone id=\"a\" routing=\"None\"/>\n<zone id=\"b\" routing=\"None\"/>")),
+              HasSubstr("p.xml:5: the platform has a second zone; the first begins in line 4"));
+  EXPECT_THAT(error(file_of("<actor host=\"a\" function=\"f\"/>")),
+              HasSubstr("it has actors and no zone: a deployment, and no machine"));
   EXPECT_THAT(
       in_zone("<host id=\"i\" speed=\"1f\"/>\n<route src=\"h\" dst=\"i\">\n<link_ctn id=\"l\"/></route>"),
       HasSubstr("p.xml:8: there is no link \"l\" before this line"));

@@ -100,6 +100,13 @@ TEST(AllprofTrace, SaysWhichCallsAreNotCarried) {
   EXPECT_THAT(program.notes, Contains("calls that are not carried and take no time: MPI_File_read, MPI_Put"));
 }
 
+TEST(AllprofTrace, ThatIsCutIsNotWhole) {
+  const Folder folder;
+  const std::string begun = "MPI_Init:-:0:0:1.0\nMPI_Barrier:1.0:8,0,1:2.0\n";
+  EXPECT_EQ(opened(folder.file("t", begun)).missing, "rank 0 is cut off before MPI_Finalize");
+  EXPECT_EQ(opened(folder.file("t", begun + "MPI_Finalize:3.0:-\n")).missing, "");
+}
+
 /// One rank that calls itself and others; what it receives from, and what it waits for.
 std::vector<std::string> receives_and_waits(const Program& program) {
   std::vector<std::string> found;

@@ -16,6 +16,7 @@ namespace offramp::trace {
 namespace {
 
 using recording::Event;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -145,7 +146,14 @@ TEST(ChakraTrace, NamesRankAndNodeOfWhatIsWrong) {
   const std::string reduction = attribute("comm_type", 9, 0);
   EXPECT_EQ(problem(node(4, 7, {reduction, size})), "");
   EXPECT_THAT(problem(node(4, 7, {reduction})), HasSubstr("rank 0: node 4: its comm_size is missing"));
-  EXPECT_THAT(problem(node(4, 7, {size})), HasSubstr("node 4: its comm_type is none of the ten"));
+  EXPECT_THAT(problem(node(4, 7, {size, attribute("comm_type", 9, 12)})),
+              HasSubstr("node 4: its comm_type is none of the ten"));
+  EXPECT_THAT(problem(node(4, 7, {size})), HasSubstr("node 4: it is a collective without comm_type, and no"));
+  std::string dimensions;
+  put_bytes(dimensions, 1, "involved_dim");
+  put_bytes(dimensions, 28, std::string("\x0a\x02\x01\x00", 4));
+  EXPECT_THAT(problem(node(4, 7, {reduction, size, dimensions})),
+              HasSubstr("node 4: its involved_dim leaves out dimensions"));
   EXPECT_THAT(problem(node(4, 5, {size, attribute("comm_dst", 7, 1)})),
               HasSubstr("its comm_dst is no rank below 1"));
   EXPECT_THAT(problem(node(4, 6, {size})), HasSubstr("its comm_src is no rank below 1"));
@@ -163,6 +171,29 @@ TEST(ChakraTrace, NamesRankAndNodeOfWhatIsWrong) {
   const std::string good = kMetadata + node(4, 7, {reduction, size});
   for (std::size_t cut = kMetadata.size() + 1; cut < good.size(); ++cut)
     EXPECT_NE(problem_of(folder.file("cut.et", good.substr(0, cut))), "") << cut;
+}
+
+/// PyTorch: the host launches what the accelerator does, and both are of the type of a collective.
+TEST(ChakraTrace, TakesWhatLaunchesCommunicationForComputing) {
+  const Folder folder;
+  const std::string on_host = attribute("is_cpu_op", 27, 1);
+  std::string launch = node(1, 7, {on_host});
+  launch = launch.substr(1);
+  put_number(launch, 7, 25);  // us
+  const std::string real =
+      node(2, 7,
+           {attribute("comm_type", 9, 0), attribute("comm_size", 9, 8), attribute("comm_priority", 9, 1)}, 1);
+  const Program program = opened(folder.file("t.et", kMetadata + with_length(launch) + real));
+  std::vector<std::uint64_t> computed;
+  EXPECT_EQ(each_event(program, 0,
+                       [&](const recording::Reader& reader, const Event& event) {
+                         if (event.kind == recording::EventKind::kCollective)
+                           computed.push_back(reader.computed());
+                       }),
+            "");
+  EXPECT_THAT(computed, ElementsAre(25000U));
+  EXPECT_THAT(program.notes, Contains(HasSubstr("launch communication compute for their duration: 1 with")));
+  EXPECT_THAT(program.notes, Contains("attributes of communication that are not read: comm_priority"));
 }
 
 /// What is written is read again: the same messages between each pair, and as many collectives.
@@ -252,7 +283,9 @@ TEST(ChakraTrace, BeginsCollectivesInTheOrderOfTheirIds) {
 TEST(ChakraTrace, WritesWhatWaitsForASend) {
   const Folder folder;
   const std::string text =
-      "0 init\n0 compute 5000\n0 isend 1 1 8 6\n0 compute 7000\n0 waitall\n1 init\n1 recv 0 1 8 6\n";
+      "0 init\n0 compute 5000\n0 isend 1 1 8 6\n0 compute 7000\n0 waitall\n0 finalize\n1 init\n1 recv 0 1 8 "
+      "6\n"
+      "1 finalize\n";
   std::vector<std::string> unsaid;
   ASSERT_EQ(write_chakra(opened(folder.file("t", text)), folder.file("a"), unsaid), "");
   const Program again = opened(folder.file("a.0.et"));

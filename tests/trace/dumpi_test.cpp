@@ -87,6 +87,31 @@ TEST(DumpiTrace, NamesCommunicatorsThatNotAllMake) {
   EXPECT_EQ(problem_of(folder.file("t-1", split)), "");
 }
 
+TEST(DumpiTrace, ThatIsCutIsNotWhole) {
+  const Folder folder;
+  const std::string begun = call_of("MPI_Init", "") + call_of("MPI_Barrier", "MPI_Comm comm=2\n");
+  EXPECT_EQ(opened(folder.file("t", begun)).missing, "rank 0 is cut off before MPI_Finalize");
+  EXPECT_EQ(opened(folder.file("t", begun + call_of("MPI_Finalize", ""))).missing, "");
+  EXPECT_EQ(opened(folder.file("t", call_of("MPI_Barrier", "MPI_Comm comm=2\n"))).missing, "");
+}
+
+TEST(DumpiTrace, SaysWhatItDoesNotRead) {
+  const Folder folder;
+  const std::string init = call_of("MPI_Init", "");
+  const Program program = opened(folder.file(
+      "t", "version=1.0.0\n" + init + "MPI_Send enter\n\n" + call_of("MPI_Foo", "what is this\n") +
+               call_of("MPI_Allreduce_init", "") + call_of("MPI_Comm_rank", "") +
+               call_of("MPI_Finalize", "") +
+               "MPI_Recv called 3 times and ignored 0 times\nMPI_Send called 3 times and ignored 2 times\n"));
+  EXPECT_THAT(program.notes,
+              Contains("calls that are not carried and take no time: MPI_Allreduce_init, MPI_Foo"));
+  EXPECT_THAT(program.notes, Contains("lines that belong to no call are not read: 3, the first at " +
+                                      folder.file("t") + ":4"));
+  EXPECT_THAT(opened(data(kRing)).notes, Not(Contains(HasSubstr("not read:"))));
+  EXPECT_THAT(problem_of(folder.file("t", init + "MPI_Barrier returning at walltime 1.000000000, x\n")),
+              HasSubstr("t:3: MPI_Barrier returns, and was not entered"));
+}
+
 /// DUMPI has -1 for any rank; MPICH's MPI_PROC_NULL stays what it is, which is -1, too.
 TEST(DumpiTrace, SaysWhereReceivesFromNoneLookLikeThoseFromAny) {
   const Folder folder;

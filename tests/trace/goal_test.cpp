@@ -162,6 +162,12 @@ TEST(GoalSchedule, NamesFileAndLineOfWhatIsWrong) {
               HasSubstr("there is no rank 1 of 2"));
   EXPECT_THAT(problem_of(folder.file("open", "num_ranks 1\nrank 0 {\ncalc 1\n")),
               HasSubstr("rank 0 has no end"));
+  EXPECT_THAT(problem_of(folder.file("outside", "num_ranks 1\nrank 0 {\n}\nsend 8b to 0\n")),
+              HasSubstr("outside:4: rank R { is expected"));
+  EXPECT_THAT(problem_of(folder.file("unended", "num_ranks 2\nrank 0 {\ncalc 1\nrank 1 {\n}\n")),
+              HasSubstr("unended:4: a rank begins before the one above has its }"));
+  EXPECT_THAT(problem_of(folder.file("shared", "num_ranks 1\nrank 0 {\n} calc 2\n")),
+              HasSubstr("shared:3: a rank's block ends with a line of its own"));
 }
 
 TEST(GoalSchedule, OfAPatternHasItsMessages) {

@@ -107,6 +107,10 @@ TEST_F(Door, SaysWhatWasFoundAndWhatCouldBeOpened) {
                {"\x7f"
                 "ELF\x02"s,
                 "it is a compiled program"},
+               {"\xff\xaa\xdd"
+                "DUMPI!"s,
+                "it is a binary trace of DUMPI: dumpi2ascii"},
+               {"hostname=a\nnumprocs=4\nfileprefix=dumpi-2011\n", "it describes binary traces of DUMPI"},
                {"OFFRAMPP"s + std::string(24, '\0'), "it is one rank's part of a recording"},
                {"\x00\x01\x02\x03\x04\x05\x06\xff\x08"s, "it begins with the bytes 00 01 02 03 04 05 06 ff"}};
   for (const auto& one : cases) {

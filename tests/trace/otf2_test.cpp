@@ -435,6 +435,16 @@ TEST(Otf2Archive, SaysWhatItLeavesOut) {
   expect_to_end_everywhere(program);
 }
 
+TEST(Otf2Archive, WithoutMpiFinalizeIsNotWhole) {
+  for (const bool ends : {true, false}) {
+    const Folder folder;
+    Written written(folder, {0});
+    written.at(0, 0).call("MPI_Init").call("MPI_Barrier");
+    if (ends) written.call("MPI_Finalize");
+    EXPECT_EQ(opened(written.close()).missing, ends ? "" : "rank 0 is cut off before MPI_Finalize");
+  }
+}
+
 TEST(Otf2Archive, KeepsThreadsApart) {
   const Folder folder;
   Written written(folder, {0, 1});

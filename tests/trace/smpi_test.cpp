@@ -111,6 +111,12 @@ TEST(SmpiTrace, NamesFileAndLineOfWhatIsWrong) {
            {"0 send 1 0 4e15 27", ""},
            {"0 bcast 4 7", "there is no rank 7"},
            {"0 send 1 0 nan", "is no number"},
+           {"0 send 1 0 8 6 9", "send: 9 and what follows is more than it has arguments"},
+           {"0 barrier 3", "barrier: 3 and what follows is more"},
+           {"0 send 0.5 0 8", "0.5 is no whole number"},
+           {"0 compute -5", "-5 is less than 0"},
+           {"0 allreduce 8 -1", "-1 is less than 0"},
+           {"0", "it has a rank, and no action"},
        }) {
     const std::string path = folder.file("t", fmt::format("0 init\n1 init\n{}\n", line));
     const std::string found = problem_of(path);
@@ -131,7 +137,49 @@ TEST(SmpiTrace, RefusesListsThatDoNotFit) {
   EXPECT_THAT(problem_of(folder.file("twice", "a\nb\n")), HasSubstr("is of rank 0, too"));
   EXPECT_THAT(problem_of(folder.file("beyond", "a\nc\n")), HasSubstr("rank 5, and the list has 2 files"));
   EXPECT_THAT(problem_of(folder.file("missing", "a\nnowhere\n")), HasSubstr("missing:2: cannot read"));
+  folder.file("mixed", "0 init\n1 send 0 0 8\n0 finalize\n");
+  folder.file("other", "1 init\n1 finalize\n");
+  EXPECT_THAT(problem_of(folder.file("strange", "mixed\nother\n")),
+              HasSubstr("mixed:2: a line of rank 1 in the file of rank 0"));
+  EXPECT_THAT(problem_of(folder.file("none", "traces/actions0.txt\ntraces/actions1.txt\n")),
+              HasSubstr("none:1: cannot read " + folder.file("traces/actions0.txt") +
+                        ": No such file or directory; if this is a list of SMPI's traces"));
+  EXPECT_THAT(problem_of(folder.file("hosts", "alpha\nbeta\n")), HasSubstr("what can be opened"));
   EXPECT_THAT(problem_of(folder.file("text", "any other text\n")), HasSubstr("what can be opened"));
+}
+
+std::string missing_of(const std::string& path) {
+  return opened(path).missing;
+}
+
+/// A tracer writes "finalize" wherever it has written "init"; one who writes traces by hand may leave both
+/// out.
+TEST(SmpiTrace, ThatIsCutIsNotWhole) {
+  const Folder folder;
+  const std::string cut = "0 init\n0 isend 1 7 1000 6\n0 waitall\n1 init\n1 recv 0 7 1000 6\n";
+  EXPECT_EQ(missing_of(folder.file("cut", cut)), "ranks 0, 1 are cut off before finalize");
+  EXPECT_EQ(missing_of(folder.file("cut", cut + "1 Finalize\n")), "rank 0 is cut off before finalize");
+  EXPECT_EQ(missing_of(folder.file("whole", cut + "1 finalize\n0 finalize\n")), "");
+  EXPECT_EQ(missing_of(folder.file("bare", "0 send 1 7 8\n1 recv 0 7 8\n")), "");
+  EXPECT_EQ(missing_of(folder.file("gap", "0 init\n0 finalize\n2 init\n2 finalize\n")),
+            "nothing is there of rank 1");
+  folder.file("a", "0 init\n0 finalize\n");
+  folder.file("b", "1 init\n1 send 0 0 8\n");
+  folder.file("c", "");
+  EXPECT_EQ(missing_of(folder.file("list", "a\nb\nc\n")),
+            "rank 1 is cut off before finalize; nothing is there of rank 2");
+  const Program program = opened(folder.file("cut", cut));
+  const auto reader = program.read(0);
+  for (Event event; reader->next(event);) EXPECT_NE(reader->call(event.call), "MPI_Finalize");
+  EXPECT_TRUE(reader->cut());
+}
+
+/// SimGrid replays its examples from the folder above that of the list.
+TEST(SmpiTrace, FindsFilesFromTheFolderAboveItsList) {
+  const Folder folder;
+  std::filesystem::create_directory(folder.file("replay"));
+  folder.file("replay/a", "0 init\n0 finalize\n");
+  EXPECT_EQ(opened(folder.file("replay/list", "replay/a\n")).description.ranks, 1);
 }
 
 /// A program, written and read again: the same messages, and times that are alike.
