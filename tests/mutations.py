@@ -62,7 +62,8 @@ MUTATIONS = [
              "passage.host_free = passage.begin =\n"
              "        passage.issued + overhead(local) + Time::ps(static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(this) >> 12 & 255));"),
     Mutation("beside", "beside/programs that the program starts", "the children of a program are not preloaded", "lib/mpi/runtime/program.cpp",
-             "if (own) entry = std::exchange(found, true) ? std::string() : instead;", "if (own) found = instead.empty();"),
+             "if (!entry.empty() && is_meant(entry)) entry = std::exchange(found, true) ? std::string() : instead;",
+             "if (!entry.empty() && is_meant(entry)) found = instead.empty();"),
     Mutation("errors", "errors/mistakes in messages", "a truncated message has its error class", "lib/mpi/runtime/session.cpp",
              "return MPI_ERR_TRUNCATE;", "return MPI_ERR_OTHER;"),
     Mutation("valgrind", "valgrind/fabric_test", "the fabric frees what it allocates", "lib/fabric/node_fabric.cpp",
