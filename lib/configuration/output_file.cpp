@@ -92,6 +92,9 @@ void note_unfinished(const string& aside) {
 std::atomic<pid_t> loser = 0;
 
 string reason(const string& path, int error) {
+  std::error_code ignored;
+  if (error == ENOENT && fs::is_directory(folder_of(path), ignored))  // as in /proc
+    return fmt::format("no file can be made in {}", in_quotes(folder_of(path)));
   if (error == ENOENT || error == ENOTDIR)
     return fmt::format("there is no folder {}", in_quotes(folder_of(path)));
   if (error == EISDIR) return "it is a folder";
