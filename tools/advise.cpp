@@ -399,9 +399,10 @@ int advise(const AdviseOptions& options) try {
     names.insert(names.begin(), "host");
   const Setup setup(options.overrides, names, Setup::Wanted::kCompared);
   if (options.rank_counts.size() > 1) {
-    if (const std::string problem = options.svg.empty() ? "" : option_problem("--svg", options.svg);
-        !problem.empty())
-      throw Misuse{problem};
+    for (const auto& [option, path] : {std::pair("--svg", &options.svg), {"--html", &options.html}}) {
+      if (const std::string problem = path->empty() ? "" : option_problem(option, *path); !problem.empty())
+        throw Misuse{problem};
+    }
     setup.tell_sources();
     watch_for_interrupt();
     return advise_over_ranks(options, setup);
@@ -509,7 +510,9 @@ class AdviseCommand final : public Command {
     add_json(app, options_.json);
   }
   int execute(std::vector<std::string>) override {
-    std::string problem = keys_.collect(options_.backends, options_.overrides);
+    const std::vector<std::string> asked =
+        options_.backends.empty() ? std::vector<std::string>{"all"} : options_.backends;
+    std::string problem = keys_.collect(asked, options_.overrides);
     const bool of_one = options_.json || !options_.routes.empty() || !options_.tuning.empty() ||
                         !options_.report.empty() || !options_.html.empty();
     if (ranks_.empty() && options_.files.size() > 1 && of_one)
@@ -536,8 +539,10 @@ class AdviseCommand final : public Command {
     if (!is_curve) options_.scaled.ranks = options_.rank_counts.front();
     if (options_.partial) return "--ranks scales recordings that are whole";
     if (!is_curve && !options_.svg.empty()) return "--svg is of several numbers of ranks, see --ranks";
-    if (is_curve && ((of_one && !options_.json) || options_.quick))
-      return "--quick, --routes, --tuning, --report and --html are of one number of ranks";
+    const bool is_page = !options_.html.empty() && options_.routes.empty() && options_.tuning.empty() &&
+                         options_.report.empty();
+    if (is_curve && ((of_one && !options_.json && !is_page) || options_.quick))
+      return "--quick, --routes, --tuning and --report are of one number of ranks";
     return {};
   } catch (const Misuse& misuse) {
     return misuse.text;

@@ -11,8 +11,10 @@
 #include "lib/configuration/names.hpp"
 #include "lib/report/words.hpp"
 #include "tools/advise.hpp"
+#include "tools/markup.hpp"
 #include "tools/plot.hpp"
 #include "tools/replay_output.hpp"
+#include "tools/report_style.hpp"
 #include "tools/scaled_program.hpp"
 #include "tools/tool.hpp"
 
@@ -65,7 +67,7 @@ std::string plotted(const RankCurve& curve) {
   return text_plot(plot);
 }
 
-std::string svg_of(const RankCurve& curve, const std::string& program) {
+Plot plot_of(const RankCurve& curve, const std::string& program) {
   Plot plot{.title = fmt::format("{}, {} over that of host", program,
                                  curve.with_computing() ? "run" : "communication"),
             .x = "ranks",
@@ -80,7 +82,7 @@ std::string svg_of(const RankCurve& curve, const std::string& program) {
     }
     plot.lines.push_back(std::move(line));
   }
-  return svg(plot);
+  return plot;
 }
 
 /// At which numbers of ranks there is no such program, and why: each reason once.
@@ -93,15 +95,59 @@ std::vector<std::string> refusals_of(const RankCurve& curve) {
   return texts;
 }
 
+/// Below the table: when which hardware pays, and what it lacks.
+std::vector<std::string> remarks_on(const RankCurve& curve) {
+  std::vector<std::string> texts;
+  for (const std::string_view name : hardware_of(curve)) {
+    for (const std::string& text : {paying_text(curve, name), lacking_text(curve, name)}) {
+      if (!text.empty()) texts.push_back(printable(text, 400));
+    }
+  }
+  return texts;
+}
+
+/// The answer as a page for a browser.
+std::string page_of(const RankCurve& curve, const std::string& program) {
+  Plot plot = plot_of(curve, program);
+  plot.part_of_page = true;
+  std::string text = fmt::format(
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+      "'unsafe-inline'\">\n"
+      "<title>Offramp report</title>\n<style>{}</style></head>\n<body><main>\n"
+      "<p class=\"about\">Offramp report</p>\n<h1 class=\"headline\">{}</h1>\n"
+      "<section><h2>Time over that of the host</h2>\n<div class=\"scroll\">{}</div>\n"
+      "<div class=\"scroll\"><table><caption>Time over that of the host</caption><thead><tr>"
+      "<th scope=\"col\">ranks</th><th scope=\"col\">host, {}</th>",
+      kReportStyle, escaped(verdict_text(curve, program)), svg(plot),
+      curve.with_computing() ? "run" : "communication");
+  const std::vector<std::string_view> names = hardware_of(curve);
+  for (const std::string_view name : names) text += fmt::format("<th scope=\"col\">{}</th>", escaped(name));
+  text += "</tr></thead><tbody>\n";
+  for (const CurvePoint& point : curve.points()) {
+    const CurveCell* const host = point.of("host");
+    text += fmt::format("<tr><td>{}</td><td>{}</td>", point.ranks,
+                        host != nullptr && host->counts() ? time_text(*host->end) : "&ndash;");
+    for (const std::string_view name : names) {
+      const auto ratio = point.ratio(name);
+      text += ratio ? fmt::format("<td{}>{:.3f}</td>", *ratio < 0.9995 ? " class=\"good\"" : "", *ratio)
+                    : "<td class=\"none\">&ndash;</td>";
+    }
+    text += "</tr>\n";
+  }
+  text += "</tbody></table></div>\n";
+  for (const std::vector<std::string>& texts : {remarks_on(curve), refusals_of(curve)}) {
+    for (const std::string& one : texts) text += fmt::format("<p class=\"about\">{}</p>\n", escaped(one));
+  }
+  return text + "</section>\n</main></body></html>\n";
+}
+
 void print_text(const RankCurve& curve, const scale::Scaling& scaling, const AdviseOptions& options) {
   fmt::print("{}\n\n{}", verdict_text(curve, program_of(options)), table_text(curve));
   for (const std::string& text : refusals_of(curve)) fmt::print("# {}\n", text);
   fmt::print("\n# time over that of host, which is 1\n{}\n", plotted(curve));
-  for (const std::string_view name : hardware_of(curve)) {
-    for (const std::string& text : {paying_text(curve, name), lacking_text(curve, name)}) {
-      if (!text.empty()) fmt::print("# {}\n", printable(text, 400));
-    }
-  }
+  for (const std::string& text : remarks_on(curve)) fmt::print("# {}\n", text);
   print_scaling(scaling, options.scaled);
 }
 
@@ -194,10 +240,10 @@ int advise_over_ranks(const AdviseOptions& options, const Setup& setup) {
           options.rank_counts.size());
   }
   for (const std::string& note : setup.notes()) complain(note);
-  if (!options.svg.empty()) {
-    if (const int code = write_file(options.svg, svg_of(curve, program_of(options))); code != kDone)
-      return code;
-  }
+  const std::string program = program_of(options);
+  int written = options.svg.empty() ? kDone : write_file(options.svg, svg(plot_of(curve, program)));
+  if (written == kDone && !options.html.empty()) written = write_file(options.html, page_of(curve, program));
+  if (written != kDone) return written;
   if (is_interrupted()) return kInterrupted;
   return last->doubt().empty() ? kDone : kFoundFailures;
 }

@@ -1,4 +1,4 @@
-// offramp calibrate. The measuring program (measure.c) runs natively under mpirun, or outputs of OSU's
+// offramp calibrate. The measuring program (measure.c) runs natively under mpirun, or outputs of other
 // benchmarks are read; the host backend is fitted to what messages take (fit.cpp).
 
 #include <fmt/core.h>
@@ -30,7 +30,7 @@ namespace {
 struct CalibrateOptions {
   int ranks = 2;
   int ranks_per_node = 0;              // of the collectives in outputs that are read; 0: not known
-  std::vector<std::string> from;       // outputs of OSU's benchmarks; empty: measures here
+  std::vector<std::string> from;       // outputs of benchmarks; empty: measures here
   std::vector<std::string> from_node;  // of messages within a node
   std::vector<Override> known;         // keys of the host that are not to be found
   double seconds = 0.05;               // for each figure
@@ -97,20 +97,29 @@ Measurement measure(const CalibrateOptions& options, int& code) {
   return found;
 }
 
-/// From outputs of OSU's benchmarks.
-Measurement measured_elsewhere(const CalibrateOptions& options) {
+/// From outputs of benchmarks. A file that cannot be read costs its own figures and the exit code.
+Measurement measured_elsewhere(const CalibrateOptions& options, int& code) {
   Measurement found;
   std::vector<std::string> names;
+  std::vector<std::string> problems;
   const auto read = [&](const std::vector<std::string>& files, bool within_node) {
     const Placement placement{within_node, options.ranks_per_node > 0 ? options.ranks : 0,
                               options.ranks_per_node};
     for (const std::string& file : files) {
-      if (const auto result = read_osu(file, placement, found); !result) throw Misuse{result.error()};
-      names.push_back(printable(file));
+      const std::size_t before = found.figures.size();
+      if (const auto result = read_benchmarks(file, placement, found); !result) {
+        found.figures.resize(before);
+        problems.push_back(result.error());
+      } else {
+        names.push_back(printable(file));
+      }
     }
   };
   read(options.from, false);
   read(options.from_node, true);
+  if (names.empty()) throw Misuse{fmt::format("{}", fmt::join(problems, "; "))};
+  for (const std::string& problem : problems) complain(problem + "; its figures are left out");
+  if (!problems.empty()) code = kUsage;
   const auto lacks = [&](std::string_view place) {
     return found.has(place) && found.find(place, "message") == nullptr;
   };
@@ -251,8 +260,8 @@ int calibrate(const CalibrateOptions& options) {
     Settings settings = known_settings(host, options, known);
     int code = kDone;
     const bool reads = !options.from.empty() || !options.from_node.empty();
-    const Measurement measured = reads ? measured_elsewhere(options) : measure(options, code);
-    if (code != kDone) return code;
+    const Measurement measured = reads ? measured_elsewhere(options, code) : measure(options, code);
+    if (measured.figures.empty()) return code;
     const Fit fit(host, measured, std::move(settings), std::move(known));
     const std::vector<Comparison> rows = fit.comparisons();
     const std::string text = section(fit, rows);
@@ -261,7 +270,8 @@ int calibrate(const CalibrateOptions& options) {
     } else {
       fmt::print("{}", text);
     }
-    return options.output.empty() ? kDone : write_file(options.output, text);
+    const int written = options.output.empty() ? kDone : write_file(options.output, text);
+    return written != kDone ? written : code;
   } catch (const Misuse& problem) {
     complain(problem.text);
     return kUsage;
@@ -281,14 +291,11 @@ class CalibrateCommand final : public Command {
     app.add_option(
            "--from", options_.from,
            "read outputs of OSU's benchmarks (osu_latency, osu_bw, osu_mbw_mr between two nodes; "
-           "collectives), or a table with the columns benchmark, nodes, ranks_per_node, bytes, value; "
-           "may be repeated")
-        ->type_name("FILE")
-        ->allow_extra_args(false);
-    app.add_option("--from-node", options_.from_node,
-                   "the same, of messages between two ranks of one node; may be repeated")
-        ->type_name("FILE")
-        ->allow_extra_args(false);
+           "collectives) and of Intel's (IMB PingPong, Uniband, collectives), or a table with the columns "
+           "benchmark, nodes, ranks_per_node, bytes, value; several files may follow")
+        ->type_name("FILE");
+    app.add_option("--from-node", options_.from_node, "the same, of messages between two ranks of one node")
+        ->type_name("FILE");
     app.add_option("--set", settings_,
                    "KEY=VALUE of the host that is known and not to be found; may be repeated")
         ->type_name("KEY=VALUE")

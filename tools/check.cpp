@@ -148,7 +148,8 @@ struct Survey {
   std::set<std::string> functions;
   std::vector<std::string> images;
   std::vector<std::string> missing;
-  std::string mpi;  // the library's name
+  std::string mpi;        // the library's name
+  std::string sanitizer;  // the path of AddressSanitizer's library, if it is a shared one
   bool fortran = false;
   bool c = false;
   bool own_mpi = false;  // defines MPI functions itself
@@ -174,6 +175,7 @@ struct Survey {
         continue;
       }
       const std::string found = find_library(needed, *image);
+      if (needed.starts_with("libasan.so") || needed.starts_with("libclang_rt.asan")) sanitizer = found;
       if (found.empty()) {
         missing.push_back(needed);
       } else if (std::find(images.begin(), images.end(), found) == images.end()) {
@@ -211,9 +213,10 @@ std::string languages(const Survey& survey) {
 
 void print_json(const CheckOptions& options, const Survey& survey, const std::string& obstacle,
                 const std::vector<Row>& rows) {
-  nlohmann::ordered_json all = {{"program", options.program},    {"mpi", survey.mpi},
-                                {"language", languages(survey)}, {"works", obstacle.empty()},
-                                {"obstacle", obstacle},          {"missing_libraries", survey.missing}};
+  nlohmann::ordered_json all = {
+      {"program", options.program},         {"mpi", survey.mpi},    {"language", languages(survey)},
+      {"works", obstacle.empty()},          {"obstacle", obstacle}, {"missing_libraries", survey.missing},
+      {"preloaded_first", survey.sanitizer}};
   all["functions"] = nlohmann::ordered_json::array();
   for (const Row& row : rows)
     all["functions"].push_back(
@@ -224,6 +227,11 @@ void print_json(const CheckOptions& options, const Survey& survey, const std::st
 void print_text(const CheckOptions& options, const Survey& survey, const std::vector<Row>& rows) {
   fmt::print("{}: {}, MPI from {}, {} MPI functions\n", printable(options.program), languages(survey),
              survey.mpi, rows.size());
+  if (!survey.sanitizer.empty())
+    fmt::print(
+        "note: AddressSanitizer has to come before Offramp: offramp run preloads {}, under another launcher "
+        "it is first in LD_PRELOAD\n",
+        printable(survey.sanitizer));
   for (const std::string& name : survey.missing)
     fmt::print("note: {} was not found; what it calls is not listed\n", printable(name));
   std::size_t width = 28;
@@ -237,7 +245,7 @@ void print_text(const CheckOptions& options, const Survey& survey, const std::ve
 MpiUse survey_of(const std::string& path) {
   Survey survey;
   const bool readable = survey.walk(path, true).empty();  // what is no ELF file may still start one
-  return {std::string(family_of_mpi_library(survey.mpi)), survey.other_mpi(),
+  return {std::string(family_of_mpi_library(survey.mpi)), survey.other_mpi(), survey.sanitizer,
           readable && survey.missing.empty() && survey.mpi.empty() && survey.functions.empty() &&
               !survey.own_mpi && !survey.loads};
 }

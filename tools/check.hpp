@@ -24,6 +24,7 @@ std::optional<int> check_program(const CheckOptions& options);
 struct MpiUse {
   std::string family;     // of the MPI library that it is linked to; empty: none
   std::string other_mpi;  // that it is linked to an MPI library which Offramp does not support; else empty
+  std::string sanitizer;  // the library of AddressSanitizer that it needs and nothing preloads; else empty
   bool none = false;      // it neither uses MPI nor can load anything that does; false for scripts
 };
 MpiUse survey_of(const std::string& path);

@@ -25,6 +25,18 @@ std::string lower_first(std::string text) {
   return text;
 }
 
+/// What a subcommand that was given lacks: a positional argument by what it is, "FILE|PATTERN is missing".
+/// Empty if it is an option, which has a name for messages.
+std::string missing_argument(const CLI::App& app) {
+  for (const CLI::App* const used : app.get_subcommands()) {
+    for (const CLI::Option* const option : used->get_options()) {
+      if (option->get_positional() && option->get_required() && option->count() == 0)
+        return fmt::format("{} is missing", option->get_type_name());
+    }
+  }
+  return {};
+}
+
 int refuse(const std::string& problem) {
   complain(problem);
   return kUsage;
@@ -64,6 +76,9 @@ int dispatch(std::vector<std::string> words) {
     app.parse(words);
   } catch (const CLI::Success& e) {
     return app.exit(e);
+  } catch (const CLI::RequiredError& e) {
+    const std::string missing = missing_argument(app);
+    return refuse(fmt::format("{}; see {}", missing.empty() ? lower_first(e.what()) : missing, help));
   } catch (const CLI::ParseError& e) {
     return refuse(fmt::format("{}; see {}", lower_first(e.what()), help));
   }

@@ -26,6 +26,34 @@ void list_topics(const BackendDescription& backend) {
                "published figures beside the model's; of several backends, how far to trust each");
 }
 
+std::vector<std::string_view> topics_of(const BackendDescription& backend) {
+  std::vector<std::string_view> names;
+  for (const ExplainTopic& topic : backend.topics) names.push_back(topic.topic);
+  if (backend.validation != nullptr) names.push_back(kValidation);
+  return names;
+}
+
+/// What to ask for instead of a topic that the backend does not have.
+std::string without_topic(const Registry& registry, const BackendDescription& backend,
+                          const std::string& topic) {
+  if (access(topic.c_str(), F_OK) == 0 || topic.ends_with(".json"))
+    return fmt::format(
+        "{} is no topic; to see a call of a report with receipts, name it: --call N --rank RANK",
+        in_quotes(topic));
+  std::vector<std::string> all;
+  std::vector<std::string_view> owners;
+  for (const BackendDescription* const one : registry.all()) {
+    const std::vector<std::string_view> topics = topics_of(*one);
+    if (!topics.empty()) all.push_back(fmt::format("{}: {}", one->name, fmt::join(topics, ", ")));
+    if (std::find(topics.begin(), topics.end(), topic) != topics.end()) owners.push_back(one->name);
+  }
+  std::string instead = fmt::format("; topics are {}", fmt::join(all, "; "));
+  if (const std::string_view close = closest(topic, topics_of(backend)); !close.empty())
+    instead = fmt::format("; did you mean \"{}\"?", close);
+  if (!owners.empty()) instead = fmt::format("; --backend {} has it", fmt::join(owners, " or "));
+  return fmt::format("the backend {} has no topic {}{}", backend.name, in_quotes(topic), instead);
+}
+
 /// The arguments of `config`, with what hwloc finds in place of "machine" and "topology=FILE". Throws Misuse.
 std::vector<std::string> with_hosts(const std::vector<std::string>& arguments) {
   constexpr std::string_view kTopology = "topology=";
@@ -69,13 +97,9 @@ int explain(const ExplainOptions& options) try {
     fmt::print("{}", trust_table(setup.backends));
     return kDone;
   }
-  std::vector<std::string_view> names;
-  if (backend.validation != nullptr) {
-    if (options.topic == kValidation) return show_validation(backend, options.svg);
-    names.push_back(kValidation);
-  }
+  if (backend.validation != nullptr && options.topic == kValidation)
+    return show_validation(backend, options.svg);
   for (const ExplainTopic& topic : backend.topics) {
-    names.push_back(topic.topic);
     if (topic.topic != options.topic) continue;
     Operation operation;
     if (!options.asked.operation.empty()) {
@@ -92,11 +116,7 @@ int explain(const ExplainOptions& options) try {
     fmt::print("{}", explanation.text);
     return kDone;
   }
-  if (access(options.topic.c_str(), F_OK) == 0)
-    throw Misuse{fmt::format("{} is a file; of a report with receipts, name a call: --call N --rank RANK",
-                             in_quotes(options.topic))};
-  throw Misuse{fmt::format("the backend {} has no topic {}{}", backend.name, in_quotes(options.topic),
-                           suggestion(options.topic, names))};
+  throw Misuse{without_topic(setup.registry, backend, options.topic)};
 } catch (const Misuse& misuse) {
   complain(misuse.text);
   return kUsage;

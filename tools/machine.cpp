@@ -19,6 +19,7 @@
 #include "lib/configuration/mpi_family.hpp"
 #include "lib/fabric/ucx_fabric.hpp"
 #include "tools/child.hpp"
+#include "tools/launch_notes.hpp"
 #include "tools/launcher.hpp"
 #include "tools/tool.hpp"
 
@@ -140,7 +141,7 @@ void find_problems(Machine& machine) {
        fmt::format("libmpi is {}; this offramp was built for {}", machine.mpi,
                    name_of_mpi_family(kMpiFamily)));
   const auto launcher = find_launcher("", kMpiFamily);
-  note(!launcher, launcher ? std::string() : launcher.error());
+  note(true, launcher ? launcher_problem(*launcher) : launcher.error());
   note(machine.ucx.empty(), "cannot load libucp; install ucx");
   note(library_path().empty(), "cannot find libofframp.so beside this program; build or install it");
   const std::string apart = memory_access_problem();

@@ -1,5 +1,5 @@
 // What was measured of a machine's MPI library: by the measuring program (measure.c), or read from the
-// outputs of OSU's benchmarks.
+// outputs of OSU's benchmarks or Intel's.
 #pragma once
 
 #include <algorithm>
@@ -44,15 +44,16 @@ struct Measurement {
   }
 };
 
-/// How the ranks were placed that an output of OSU's benchmarks does not say itself.
+/// How the ranks were placed, which the output of a benchmark does not say itself.
 struct Placement {
   bool within_node = false;  // messages: between two ranks of a node, or of two nodes
-  int ranks = 0;             // of collectives; 0: not known
+  int ranks = 0;             // of OSU's collectives; 0: not known
   int ranks_per_node = 0;
 };
 
-/// Appends the figures of one file: the text that OSU's benchmarks print, or a table with the columns
-/// benchmark, nodes, ranks_per_node, bytes and value. The error names file and line.
-Result<bool> read_osu(const std::string& path, const Placement& placement, Measurement& measurement);
+/// Appends the figures of one file: the text that OSU's benchmarks or Intel's print, also with a launcher's
+/// prefix on each line, or a table with the columns benchmark, nodes, ranks_per_node, bytes and value. The
+/// error names file and line; figures before it are appended.
+Result<bool> read_benchmarks(const std::string& path, const Placement& placement, Measurement& measurement);
 
 }  // namespace offramp::tool

@@ -93,20 +93,26 @@ std::vector<Point> points_of(const ReplayToolOptions& options, const std::vector
   return points;
 }
 
+std::vector<std::string> names_of(const Setup& setup) {
+  std::vector<std::string> names = {"host"};
+  for (const BackendDescription* const backend : setup.backends) names.emplace_back(backend->name);
+  return names;
+}
+
 /// The whole keys that an axis changes, or the field of a pattern.
-std::set<std::string> keys_of(const SweepAxis& axis, const ReplayToolOptions& options,
-                              const Registry& registry) {
+std::set<std::string> keys_of(const SweepAxis& axis, const ReplayToolOptions& options, const Setup& setup) {
   if (pattern_field(options.files.front(), axis.key)) return {"pattern:" + axis.key};
-  const auto keys = resolved_keys({axis.key, axis.values.front(), {}, options.backends}, registry);
+  const auto keys =
+      resolved_keys({axis.key, axis.values.front(), {}, options.backends}, setup.registry, names_of(setup));
   return {keys.begin(), keys.end()};
 }
 
 /// A key may be swept once, and is not set beside that.
 void refuse_repeated_keys(const ReplayToolOptions& options, const std::vector<SweepAxis>& axes,
-                          const Registry& registry) {
+                          const Setup& setup) {
   std::set<std::string> swept;
   for (const SweepAxis& axis : axes) {
-    for (const std::string& key : keys_of(axis, options, registry)) {
+    for (const std::string& key : keys_of(axis, options, setup)) {
       if (!swept.insert(key).second)
         throw Misuse{fmt::format("--sweep {}: {} is swept already", axis.key, in_quotes(key))};
     }
@@ -114,7 +120,7 @@ void refuse_repeated_keys(const ReplayToolOptions& options, const std::vector<Sw
   for (const Override& one : options.overrides) {
     if (one.key == "details") throw Misuse{fmt::format("{} does nothing in a sweep", one.origin)};
     if (one.key == "config" || one.key == "route") continue;
-    const auto keys = resolved_keys(one, registry);
+    const auto keys = resolved_keys(one, setup.registry, names_of(setup));
     if (std::all_of(keys.begin(), keys.end(), [&](const std::string& key) { return swept.contains(key); }))
       throw Misuse{
           fmt::format("{}: {} is swept, too; leave out one of them", one.origin, in_quotes(one.key))};
@@ -127,7 +133,7 @@ std::set<std::string> checked_notes(const std::vector<Point>& points, const Repl
   std::set<std::string> notes;
   for (const Point& point : points) {
     const Setup setup = point.setup(options);
-    if (&point == &points.front()) refuse_repeated_keys(options, axes, setup.registry);
+    if (&point == &points.front()) refuse_repeated_keys(options, axes, setup);
     if (is_pattern(point.file)) static_cast<void>(Played(point.file, options.partial, Played::Notes::kKept));
     for (std::string& note : setup.notes()) notes.insert(std::move(note));
   }

@@ -20,10 +20,12 @@
 #include "lib/base/output_file.hpp"
 #include "lib/configuration/mpi_family.hpp"
 #include "lib/configuration/names.hpp"
+#include "lib/recording/reader.hpp"
 #include "lib/report/outputs.hpp"
 #include "lib/report/words.hpp"
 #include "lib/trace/program.hpp"
 #include "tools/check.hpp"
+#include "tools/launch_notes.hpp"
 #include "tools/launch_options.hpp"
 #include "tools/launcher.hpp"
 #include "tools/options.hpp"
@@ -66,8 +68,10 @@ std::map<std::string, std::string> exported(const Surroundings& surroundings,
   std::map<std::string, std::string> variables = surroundings.environment;
   const auto names = variables_by_key(registry);
   std::vector<std::string> options;
+  std::vector<std::string> in_use = configuration.settled_backends();
+  in_use.emplace_back("host");
   for (const Override& o : surroundings.overrides) {
-    for (const std::string& key : resolved_keys(o, registry)) {
+    for (const std::string& key : resolved_keys(o, registry, in_use)) {
       const auto found = names.find(key);
       if (found == names.end()) continue;
       variables[found->second] = o.value;
@@ -270,6 +274,20 @@ void tell_of_recording(const std::string& path) {
                        bytes_text(static_cast<double>(bytes))));
 }
 
+/// After a program that did not come to its end: its ranks have left the parts of its recording.
+void tell_of_parts(const std::vector<Expected>& files, const std::string& path) {
+  const auto recording =
+      std::find_if(files.begin(), files.end(), [&](const Expected& file) { return file.path == path; });
+  if (recording == files.end() || recording->is_written() ||
+      !recording::mark_of_part(recording::part_path(path, 0)))
+    return;
+  complain(
+      fmt::format("the program did not come to its end, and what it recorded is kept: {}offramp replay {} "
+                  "--partial",
+                  std::filesystem::exists(path) ? "remove the older recording of that name, then " : "",
+                  shell_word(path)));
+}
+
 /// After a program that ended well.
 int look_for(const std::vector<Expected>& files, const Configuration& configuration) {
   int code = kDone;
@@ -324,7 +342,8 @@ int check_commands(const std::vector<std::string>& command, MpiUse& use) {
 
 }  // namespace
 
-int run(const RunOptions& options) {
+int run(const RunOptions& given) {
+  RunOptions options = given;
   Surroundings surroundings = Surroundings::of_process();
   surroundings.overrides = options.overrides;
   Registry registry(built_in_backends());
@@ -376,6 +395,8 @@ int run(const RunOptions& options) {
     complain(fmt::format(
         "note: {} calls no MPI function itself; Offramp carries the calls of MPI programs that it starts",
         printable(options.command.front())));
+  for (const std::string& note : notes_on_launch(*launcher, use, options)) complain("note: " + note);
+  if (!use.sanitizer.empty()) options.preload.insert(options.preload.begin(), use.sanitizer);
   const std::map<std::string, std::string> variables = exported(surroundings, *configuration, registry);
   const LaunchedCommand plan = make_plan(options, *launcher, library, variables);
   if (options.dry_run) {
@@ -395,7 +416,9 @@ int run(const RunOptions& options) {
   const std::vector<Expected> files = expected_files(*configuration, options, *launcher);
   if (files.empty() && !times) return become(plan);
   const int code = supervise(plan);
-  return code == kDone ? look_for(files, *configuration) : code;
+  if (code == kDone) return look_for(files, *configuration);
+  tell_of_parts(files, configuration->record);
+  return code;
 }
 
 namespace {

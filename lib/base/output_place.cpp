@@ -175,8 +175,12 @@ string name_aside() {
 
 string output_reason(const string& path, int error) {
   if (error == ENOENT || error == ENOTDIR) {
-    const string folder = std::filesystem::path(path).parent_path().string();
-    return fmt::format("there is no folder {}", in_quotes(folder.empty() ? "." : folder));
+    string folder = std::filesystem::path(path).parent_path().string();
+    if (folder.empty()) folder = ".";
+    std::error_code ignored;
+    if (error == ENOENT && std::filesystem::is_directory(folder, ignored))  // as in /proc
+      return fmt::format("no file can be made in {}", in_quotes(folder));
+    return fmt::format("there is no folder {}", in_quotes(folder));
   }
   if (error == EISDIR) return "it is a folder";
   return std::strerror(error);

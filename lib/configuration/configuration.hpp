@@ -155,8 +155,10 @@ struct Override {
 };
 
 /// The whole keys that an override means. A name that is a general key and a parameter of the one backend
-/// that has it ("clock") is the parameter's if its value fits that.
-std::vector<std::string> resolved_keys(const Override& override, const Registry& registry);
+/// that has it ("clock") is the parameter's if its value fits that. in_use: the backends to which a parameter
+/// belongs if the override names none.
+std::vector<std::string> resolved_keys(const Override& override, const Registry& registry,
+                                       const std::vector<std::string>& in_use);
 
 /// What load_configuration looks at, so that tests need not touch the process.
 struct Surroundings {

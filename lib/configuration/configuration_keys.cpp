@@ -173,11 +173,14 @@ bool set_sharing(Sharing& where, const RawValue& value) {
   return true;
 }
 
-/// Of a topology that has one of the forms.
+/// Empty for a text that is like none of the forms: then all of them are listed.
 string why_no_topology(const string& text) {
-  const bool has_form =
-      text.starts_with("fat-tree:") || text.starts_with("torus:") || text.starts_with("dragonfly:");
-  return has_form ? check_topology(text) : string();
+  constexpr string_view kKinds[] = {"star", "fat-tree", "torus", "dragonfly"};
+  const string_view kind = string_view(text).substr(0, text.find(':'));
+  if (std::find(std::begin(kKinds), std::end(kKinds), kind) != std::end(kKinds)) return check_topology(text);
+  const string_view close = closest(kind, kKinds);
+  return close.empty() ? string()
+                       : fmt::format("{} is no topology; did you mean \"{}\"?", in_quotes(kind), close);
 }
 
 bool set_topology(string& where, const RawValue& value) {

@@ -14,6 +14,7 @@
 #include "lib/configuration/fault_script.hpp"
 #include "lib/configuration/found_file.hpp"
 #include "lib/configuration/names.hpp"
+#include "simulators/network/words.hpp"
 
 namespace offramp {
 
@@ -148,6 +149,20 @@ class Loader {
     return result;
   }
 
+  /// The backends that are chosen, and the host, which carries what they decline.
+  [[nodiscard]] std::vector<string> names_in_use() const {
+    std::vector<string> names;
+    for (const auto& [key, variable] :
+         {std::pair("backend", "OFFRAMP_BACKEND"), {"compare", "OFFRAMP_COMPARE"}}) {
+      const string text = early(key, variable).text;
+      for (const string_view name : split(text, ',')) {
+        if (registry_.find(name) != nullptr) names.emplace_back(name);
+      }
+    }
+    names.emplace_back("host");
+    return names;
+  }
+
   string read_overrides() {
     const auto keys = variables_by_key(registry_);
     for (const Override& o : surroundings_.overrides) {
@@ -156,12 +171,12 @@ class Loader {
         if (string error = add_route(o); !error.empty()) return error;
         continue;
       }
-      for (const string& key : resolved_keys(o, registry_)) {
+      for (const string& key : resolved_keys(o, registry_, names_in_use())) {
         if (!keys.contains(key)) {
           const string same = parameters_named(key);
           if (!same.empty())
-            return fmt::format("{}: {} is a parameter of several backends; write one of {}", o.origin,
-                               in_quotes(key), same);
+            return fmt::format("{}: {} is a parameter of other backends than are asked for; write {}",
+                               o.origin, in_quotes(key), same);
           return unknown(o.origin, "key", key, views(keys));
         }
         add(key, {o.value, RawValue::Type::kText, o.origin});
@@ -436,10 +451,14 @@ class Loader {
 
 }  // namespace
 
-std::vector<string> resolved_keys(const Override& override, const Registry& registry) {
+std::vector<string> resolved_keys(const Override& override, const Registry& registry,
+                                  const std::vector<string>& in_use) {
   if (override.key.find('.') != string::npos) return {override.key};
   if (string whole = "machine." + override.key; find_row(whole) != nullptr) return {whole};
-  std::vector<string> names = override.backends;
+  const bool general = find_row(override.key) != nullptr;
+  const bool named = !override.backends.empty();
+  if (general && !named) return {override.key};
+  std::vector<string> names = named ? override.backends : in_use;
   if (std::find(names.begin(), names.end(), "all") != names.end()) {
     const std::vector<string_view> every = registry.names();
     names.assign(every.begin(), every.end());
@@ -450,9 +469,8 @@ std::vector<string> resolved_keys(const Override& override, const Registry& regi
     if (backend == nullptr || find_parameter(backend->parameters, override.key) == nullptr) continue;
     if (std::find(owners.begin(), owners.end(), backend) == owners.end()) owners.push_back(backend);
   }
-  const bool general = find_row(override.key) != nullptr;
   if (owners.empty()) {  // for the message: what the one backend has
-    const bool one = names.size() == 1 && registry.find(names.front()) != nullptr;
+    const bool one = named && names.size() == 1 && registry.find(names.front()) != nullptr;
     return {general || !one ? override.key : names.front() + "." + override.key};
   }
   const RawValue value{override.value, RawValue::Type::kText, override.origin};

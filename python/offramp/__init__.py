@@ -204,6 +204,9 @@ def _fields(match):
 
 def frame(rows):
     """The rows as a pandas.DataFrame."""
-    import pandas  # noqa: PLC0415, for those that have it
+    try:
+        import pandas  # noqa: PLC0415, for those that have it
+    except ImportError as missing:
+        raise Error(None, "frame() needs pandas, which is not installed here; the rows are a list of dictionaries without it") from missing
 
     return pandas.DataFrame(list(rows))

@@ -335,7 +335,9 @@ Parsed parse_tree(const std::string& text, string_view rest, int nodes) {
     if (levels.size() == 1) levels.push_back({1, levels[0].down, 1});
     if (levels[1].up % *over != 0)
       return wrong(text,
-                   fmt::format("has {} nodes to a switch, which {} does not divide", levels[0].down, *over));
+                   fmt::format("has {} nodes to a switch, which {} does not divide: an oversubscription "
+                               "of {} takes {}, {}, {} or so on",
+                               levels[0].down, *over, *over, *over, 2 * *over, 3 * *over));
     levels[1].up /= *over;
     std::int64_t room = 1;
     for (std::size_t l = 0; l + 1 < levels.size(); ++l) room = std::min(room * levels[l].down, kMostNodes);

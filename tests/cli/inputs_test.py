@@ -1,0 +1,206 @@
+"""Inputs that are not what a command wants, and outputs of other tools as they come. Needs OFFRAMP_BUILD, as cli_test.py does."""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import unittest
+
+from cli_test import BUILD, CliTest
+
+RING = "pattern:ring:2:8:1"
+
+
+class Benchmarks(CliTest):
+    """What calibrate --from reads."""
+
+    SIZES = [1 << shift for shift in range(3, 21)]
+
+    def latencies(self, prefix="", title="# OSU MPI Latency Test v7.5"):
+        lines = ["", title, "# Size       Avg Latency(us)", *(f"{size:<10} {1 + size / 10000:>18.2f}" for size in self.SIZES)]
+        return "".join(f"{prefix}{line}\n" for line in lines)
+
+    def imb(self, name, processes, columns, rows):
+        return "\n".join(["#" + "-" * 50, f"# Benchmarking {name}", f"# #processes = {processes}", "#" + "-" * 50, columns,
+                          *rows, "", ""])
+
+    def write(self, **files):
+        for name, text in files.items():
+            (self.folder / f"{name}.out").write_text(text)
+
+    def calibrated(self, *files, code=0, more=()):
+        done = self.offramp("calibrate", "--from", *(f"{name}.out" for name in files), "--json", *more, code=code)
+        return json.loads(done.stdout), done.stderr
+
+    def figures(self, found, operation):
+        return {row["bytes"]: row["measured_ns"] for row in found["comparisons"] if row["operation"] == operation}
+
+    def test_have_prefixes_of_launchers(self):
+        self.write(plain=self.latencies())
+        plain, _ = self.calibrated("plain")
+        self.assertEqual(len(self.figures(plain, "message")), len(self.SIZES))
+        for prefix in ("[1,0]<stdout>:", "Fri Nov 27 20:05:12 2026[1,0]<stdout>:", "[prterun-n1-42@1,0]<stdout>: ", "0: ", " 0: ", "[0] "):
+            with self.subTest(prefix=prefix):
+                self.write(prefixed=self.latencies(prefix))
+                found, _ = self.calibrated("prefixed")
+                self.assertEqual(found["comparisons"], plain["comparisons"])
+
+    def test_of_osu_may_have_no_size_or_no_use(self):
+        self.write(latency=self.latencies(), barrier="# OSU MPI Barrier Latency Test v7.1\n# Avg Latency(us)\n             4.91\n",
+                   bibw="# OSU MPI Bi-Directional Bandwidth Test v7.5\n# Size      Bandwidth (MB/s)\n8    12.5\n")
+        found, errors = self.calibrated("latency", "barrier", "bibw", more=("-n", "8", "--ranks-per-node", "4"))
+        self.assertEqual(errors, "")
+        self.assertEqual(self.figures(found, "barrier"), {0: 4910.0})
+        self.assertTrue(next(row for row in found["comparisons"] if row["operation"] == "barrier")["modelled_ns"] > 0)
+        self.assertIn('bibw.out:1: the figures of "Bi-Directional Bandwidth Test" are not used', found["notes"])
+        self.assertIn("does not say where its ranks were: give --ranks and --ranks-per-node",
+                      self.refused("calibrate", "--from", "barrier.out"))
+
+    def test_of_imb_are_those_of_osu(self):
+        ping = self.imb("PingPong", 2, "       #bytes #repetitions      t[usec]   Mbytes/sec",
+                        [f"{size:>13} {1000:>12} {1 + size / 10000:>12.2f} {size:>12.2f}" for size in [0, *self.SIZES]])
+        reductions = self.imb("Allreduce", 8, "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]",
+                              ["            0         1000         0.03         0.03         0.03",
+                               "         1024         1000         5.00         7.00         6.00"])
+        barrier = self.imb("Barrier", 8, " #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]", ["         1000         3.00         5.00         4.00"])
+        other = self.imb("Exchange", 8, "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]   Mbytes/sec", ["8 1000 1 1 1 1"])
+        self.write(osu=self.latencies(), imb=ping + reductions + barrier + other)
+        plain, _ = self.calibrated("osu")
+        found, _ = self.calibrated("imb", more=("--ranks-per-node", "4"))
+        self.assertEqual(self.figures(found, "message"), self.figures(plain, "message"))
+        self.assertEqual(found["host"], plain["host"])
+        self.assertEqual((self.figures(found, "allreduce"), self.figures(found, "barrier")), ({1024: 6000.0}, {0: 4000.0}))
+        rows = [row for row in found["comparisons"] if row["operation"] == "allreduce"]
+        self.assertEqual((rows[0]["ranks"], rows[0]["ranks_per_node"]), (8, 4))
+        self.assertTrue(any('the figures of "Exchange" are not used' in note for note in found["notes"]))
+        without, _ = self.calibrated("imb")
+        self.assertEqual(without["host"], plain["host"])
+        self.assertIn('imb.out:27: the figures of "Allreduce" are not used without --ranks-per-node', without["notes"])
+
+    def test_that_cannot_be_read_do_not_end_the_command(self):
+        self.write(latency=self.latencies(), broken="# OSU MPI Bandwidth Test v7.5\n8 12\n16 nan\n", text="some text\n")
+        found, errors = self.calibrated("latency", "broken", "text", "none", code=2)
+        alone, _ = self.calibrated("latency")
+        self.assertEqual((found["comparisons"], found["source"]), (alone["comparisons"], "latency.out"))
+        for problem in ('broken.out:3: "nan" is no figure', "text.out has no figure", "cannot read none.out"):
+            self.assertRegex(errors, f"(?m)^offramp: {problem}.*; its figures are left out$")
+
+
+class WrongInputs(CliTest):
+    def test_settings_without_a_backend_are_of_what_is_replayed(self):
+        def modelled(*settings, **variables):
+            done = self.offramp("replay", "pattern:ring:2:1MiB:1", "--json", *settings, **variables)
+            return json.loads(done.stdout)["results"][0]["modelled_time_ps"]
+
+        self.assertEqual(modelled("--set", "bandwidth=400Gbps"), modelled("--set", "host.bandwidth=400"))
+        self.assertLess(modelled("--set", "bandwidth=400Gbps"), modelled())
+        self.assertEqual(modelled("--set", "latency=5000", OFFRAMP_BACKEND="cclo"), modelled("--set", "cclo.latency=5000", OFFRAMP_BACKEND="cclo"))
+        for value in ("-5", "1e30"):
+            refused = self.refused("replay", RING, "--set", f"bandwidth={value}")
+            self.assertIn(f'--set bandwidth: "{value}" is not allowed for host.bandwidth', refused)
+        self.assertRegex(self.refused("replay", RING, "--set", "link=400"), r'"link" is a parameter of other backends .* write cclo\.link, .*dpu\.link')
+        line = self.offramp("run", "--dry-run", "--set", "bandwidth=400", "--", "/bin/true").stdout
+        self.assertIn("-x OFFRAMP_HOST_BANDWIDTH=400 ", line)
+        self.offramp("replay", RING, "--sweep", "bandwidth=100:200")
+
+    def test_topologies_have_suggestions(self):
+        self.assertIn('"fattree" is no topology; did you mean "fat-tree"?', self.refused("replay", RING, "--network", "fattree:4:4"))
+        self.assertIn('"Torus" is no topology; did you mean "torus"?', self.refused("replay", RING, "--network", "Torus:2x2"))
+        self.assertIn("has 2 nodes to a switch, which 4 does not divide: an oversubscription of 4 takes 4, 8, 12 or so on",
+                      self.refused("replay", RING, "--network", "fat-tree:2:4"))
+        self.assertIn("allowed: star, fat-tree:", self.refused("replay", RING, "--network", "mesh:4"))
+
+    def test_topics_that_are_none(self):
+        refused = self.refused("explain", "foo")
+        for words in ('the backend host has no topic "foo"; topics are ', "zrlmpi: header", "host: validation"):
+            self.assertIn(words, refused)
+        self.assertIn('the backend host has no topic "registers"; --backend cclo has it', self.refused("explain", "registers"))
+        self.assertIn('did you mean "header"?', self.refused("explain", "hedder", "--backend", "zrlmpi"))
+        self.assertIn('"r.json" is no topic; to see a call of a report with receipts, name it: --call N --rank RANK', self.refused("explain", "r.json"))
+
+    def test_advice_over_ranks_is_a_page(self):
+        few = [f"pattern:stencil2d:{ranks}:4KiB:2" for ranks in (8, 9, 12, 16)]
+        text = self.offramp("advise", *few, "--ranks", "64,128", "--backend", "aie", "--html", "ranks.html").stdout
+        page = (self.folder / "ranks.html").read_text()
+        for words in ("<!doctype html>", "<svg", "<tr><td>64</td>", "<tr><td>128</td>"):
+            self.assertIn(words, page)
+        self.assertIn(f'<h1 class="headline">{text.splitlines()[0].split(":")[0]}', page)
+        self.assertIn("--report are of one number of ranks", self.refused("advise", *few, "--ranks", "64,128", "--report", "r.json"))
+
+    def fake_launcher(self, *lines):
+        fake = self.folder / "mpirun"
+        fake.write_text("\n".join(["#!/bin/sh", *lines, ""]))
+        fake.chmod(0o755)
+        return str(fake)
+
+    def test_a_recording_that_is_interrupted_is_named(self):
+        fake = self.fake_launcher(f"{BUILD}/tests/recording c.rec 2 3 parts", "exit 1")
+        path = self.folder / "c.rec"
+        error = self.offramp("record", "-o", "c.rec", "--launcher", fake, "--", "/bin/true", code=1).stderr
+        self.assertIn(f"offramp: the program did not come to its end, and what it recorded is kept: offramp replay {path} --partial\n", error)
+        self.assertIn("2 ranks, 37 events", self.offramp("replay", "c.rec", "--backend", "host", "--partial").stdout)
+        path.write_text("an older one")
+        error = self.offramp("record", "-o", "c.rec", "--launcher", fake, "--", "/bin/true", code=1).stderr
+        self.assertIn(f"remove the older recording of that name, then offramp replay {path} --partial\n", error)
+        nothing = self.fake_launcher("exit 1")
+        self.assertNotIn("kept", self.offramp("record", "-o", "d.rec", "--launcher", nothing, "--", "/bin/true", code=1).stderr)
+
+    def test_another_mpi_of_the_environment_is_named(self):
+        fake = self.fake_launcher("exit 1")
+        error = self.offramp("run", "--launcher", fake, "--", "/bin/true", code=1, OPAL_PREFIX="/opt/conda").stderr
+        self.assertIn(f"note: OPAL_PREFIX is /opt/conda, and {fake} is of another Open MPI", error)
+        self.assertNotIn("OPAL_PREFIX", self.offramp("run", "--launcher", fake, "--", "/bin/true", code=1, OPAL_PREFIX=str(self.folder)).stderr)
+        if shutil.which("mpirun"):
+            self.assertIn("OPAL_PREFIX is /opt/conda", self.offramp("info", OPAL_PREFIX="/opt/conda").stdout)
+
+    def test_srun_without_slurm_is_named(self):
+        if pathlib.Path("/etc/slurm/slurm.conf").exists():
+            self.skipTest("Slurm is installed")
+        srun = pathlib.Path(self.fake_launcher("exit 1")).rename(self.folder / "srun")
+        error = self.offramp("run", "--launcher", str(srun), "--", "/bin/true", code=1).stderr
+        self.assertIn("note: there is no slurm.conf here", error)
+        self.assertNotIn("slurm.conf", self.offramp("run", "--launcher", str(srun), "--", "/bin/true", code=1, SLURM_JOB_ID="7").stderr)
+
+    def test_outputs_where_no_file_can_be(self):
+        self.assertIn('no file can be made in "/proc"', self.refused("replay", RING, "--html", "/proc/x"))
+        self.assertIn('there is no folder "/nowhere"', self.refused("replay", RING, "--html", "/nowhere/x"))
+
+    def test_missing_arguments_are_named_by_what_they_are(self):
+        self.assertEqual(self.refused("advise"), "offramp: FILE|PATTERN is missing; see offramp advise --help\n")
+        self.assertEqual(self.refused("check"), "offramp: PROGRAM|FILE|PATTERN is missing; see offramp check --help\n")
+        self.assertIn("--output is required", self.refused("record", "--", "/bin/true"))
+
+
+class Programs(CliTest):
+    """What is said of a program and of the libraries beside it before it runs."""
+
+    def compiled(self, name, *options, text="int main(void) { return 0; }\n"):
+        (self.folder / f"{name}.c").write_text(text)
+        done = subprocess.run(["mpicc", f"{name}.c", "-o", name, *options], cwd=self.folder, capture_output=True, check=False)
+        if done.returncode != 0:
+            self.skipTest(f"mpicc cannot compile this: {done.stderr.decode()}")
+        return str(self.folder / name)
+
+    def test_address_sanitizer_comes_first(self):
+        program = self.compiled("hello", "-fsanitize=address", text="#include <mpi.h>\nint main(int c, char** v) { MPI_Init(&c, &v); return MPI_Finalize(); }\n")
+        self.assertRegex(self.offramp("check", program).stdout, r"note: AddressSanitizer has to come before Offramp: offramp run preloads /\S*libasan")
+        self.assertIn("libasan", json.loads(self.offramp("check", "--json", program).stdout)["preloaded_first"])
+        done = self.offramp("run", "--dry-run", "--preload", "/opt/tool.so", "--", program)
+        self.assertRegex(done.stdout, r"-x LD_PRELOAD=/[^:]*libasan[^:]*:/opt/tool.so:\S*libofframp")
+        self.assertIn("is built with AddressSanitizer, which has to come first", done.stderr)
+
+    def test_a_tool_counts_as_the_program(self):
+        tool = self.compiled("tool.so", "-shared", "-fPIC", text="#include <mpi.h>\nint MPI_Finalize(void) { return PMPI_Finalize(); }\n")
+        other = self.compiled("other.so", "-shared", "-fPIC", text="int other(void) { return 0; }\n")
+        done = self.offramp("run", "--dry-run", "--preload", tool, "--preload", other, "--", "/bin/true")
+        self.assertIn(f"note: {tool} wraps functions of MPI: messages that it sends itself count as the program's", done.stderr)
+        self.assertNotIn(other, done.stderr)
+
+    def test_an_archive_without_mpi_is_no_program(self):
+        (self.folder / "archive").mkdir()
+        (self.folder / "archive/traces.otf2").write_bytes(b"\3BOTF2\0\3\2\3")
+        self.assertIn("traces.otf2", self.refused("check", "archive"))
+
+
+if __name__ == "__main__":
+    unittest.main()
