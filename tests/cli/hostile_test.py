@@ -55,7 +55,7 @@ class Limited(HostileTest):
                 self.assertEqual(self.left(), [])
 
     def test_too_little_memory_is_said(self):
-        done = self.tried("replay", "pattern:alltoall:1024:8:10", "--backend", "host", limits={resource.RLIMIT_AS: 300 << 20})
+        done = self.tried("replay", "pattern:alltoall:512:8", "--backend", "host", limits={resource.RLIMIT_DATA: 64 << 20})
         self.assertIn(done.returncode, (1, 2), done.stderr)
         self.assertIn("memory", done.stderr)
 
