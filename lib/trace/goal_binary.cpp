@@ -166,8 +166,11 @@ Result<std::optional<Program>> open_binary(const Candidate& candidate) {
     schedule->ranks.push_back({begin, end + kGoalBase});
     begin = end + kGoalBase;
   }
-  return std::optional(goal_program(path, static_cast<int>(ranks), several,
-                                    [schedule](int rank) { return RankBlock(*schedule, rank).graph(); }));
+  Program program = goal_program(path, static_cast<int>(ranks), several,
+                                 [schedule](int rank) { return RankBlock(*schedule, rank).graph(); });
+  if (const std::uint64_t beyond = schedule->source.size() - begin; beyond > 0)
+    program.notes.push_back(fmt::format("{} bytes behind the last rank are not read", beyond));
+  return std::optional(std::move(program));
 }
 
 }  // namespace

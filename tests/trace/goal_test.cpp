@@ -12,6 +12,7 @@
 namespace offramp::trace {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 
 /// Byte by byte, as LogGOPSim's Goal.hpp has it.
@@ -133,6 +134,8 @@ TEST(GoalSchedule, RefusesBinaryFilesThatMakeNoSense) {
   EXPECT_THAT(changed(46 + 12 + 5, 9), HasSubstr("there is no rank 9"));
   EXPECT_THAT(changed(46 + 12 + 39, 2), HasSubstr("operation 2 waits for 2 others, and 1 say so"));
   EXPECT_THAT(changed(46 + 12 + 78, 2), HasSubstr("there is no operation 2"));
+  EXPECT_THAT(opened(folder.file("more", good + "ten bytes.")).notes,
+              Contains("10 bytes behind the last rank are not read"));
   for (std::size_t size = 14; size < good.size(); ++size)
     EXPECT_NE(problem_of(folder.file("cut", good.substr(0, size))), "") << size;
 }
