@@ -38,7 +38,7 @@ def table(output):
     """Heading and rows of numbers; the last column of checked data is a word."""
     heading = [line for line in output.splitlines() if line.startswith("#")]
     names = re.split(r"\s{2,}", heading[-1].lstrip("# ").strip()) if heading else []
-    rows = [line.split() for line in output.splitlines() if re.match(r"\s*[\d.]+\s", line)]
+    rows = [line.split() for line in output.splitlines() if re.match(r"\s*[\d.]+(\s|$)", line)]
     return [name for name in names if name != "Size"], rows
 
 

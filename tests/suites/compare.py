@@ -317,7 +317,7 @@ def hostile_reports(arguments, tally, report):
     function = next(iter(report["calls"]))
     cases = {
         "nothing": ("", "empty"), "no JSON": ("{", "JSON"), "a list": ("[]", "no report"),
-        "deep": ("[" * 1_000_000, "JSON"), "binary": ('{"offramp": "\udcff"}', "JSON"),
+        "deep": ("[" * 1_000_000, "offramp wrote no such file"), "binary": ('{"offramp": "\udcff"}', "JSON"),
         "an older one": (changed(report, ["schema"], None), "schema"),
         "a newer one": (changed(report, ["schema"], 1000), "schema is 1000"),
         "negative": (changed(report, ["calls", function, "count"], -1), f"calls.{function}.count"),

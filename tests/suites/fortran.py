@@ -82,12 +82,12 @@ def every_call(arguments, tally, carriers, bindings=BINDINGS):
 
 
 def comes_from(place, lines):
-    """Whether the place is the end or the beginning of a statement that calls the function. gfortran gives some calls to the first declaration
-    of their subroutine: all with c_ptr arguments, and from version 14 on those with elements of arrays of derived types."""
+    """Whether the place is the end or the beginning of a statement that calls the function. gfortran gives some calls to the head of their
+    subroutine: all with c_ptr arguments, and from version 14 on those with elements of arrays of derived types."""
     found = re.fullmatch(r"[\w.]+, fortran\.F90:(\d+)", place["name"])
     line = int(found[1]) if found else 0
     near = range(max(line - 4, 0), line + 3)
-    if line > 0 and "::" in lines[line - 1]:
+    if line > 0 and re.match(r"\s*SUBROUTINE ", lines[line - 1]):
         end = next(i for i in range(line, len(lines)) if "END SUBROUTINE" in lines[i])
         near = range(line, end)
     return place["function"].upper() in "".join(lines[i] for i in near if i < len(lines))
