@@ -291,14 +291,17 @@ void offramp_native_pack(const void* from, std::size_t count, MPI_Datatype type,
   }
 }
 
-void offramp_native_unpack(const void* packet, std::size_t, void* to, std::size_t count, MPI_Datatype type) {
+// As MPI libraries do, it stops where the packet ends, be it inside an element.
+void offramp_native_unpack(const void* packet, std::size_t bytes, void* to, std::size_t count,
+                           MPI_Datatype type) {
   const auto& of = types.at(type);
   const auto* from = static_cast<const std::byte*>(packet);
   for (std::size_t i = 0; i < count; ++i) {
     for (const auto& run : of.runs) {
-      std::memcpy(static_cast<std::byte*>(to) + static_cast<MPI_Aint>(i) * of.extent + run.at, from,
-                  run.bytes);
-      from += run.bytes;
+      const std::size_t part = std::min(bytes, static_cast<std::size_t>(run.bytes));
+      std::memcpy(static_cast<std::byte*>(to) + static_cast<MPI_Aint>(i) * of.extent + run.at, from, part);
+      from += part;
+      bytes -= part;
     }
   }
 }
