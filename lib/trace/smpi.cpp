@@ -150,8 +150,9 @@ Result<std::optional<Program>> program_of(const std::string& name, std::vector<S
   return std::optional(std::move(trace));
 }
 
-/// Each line has one word, which looks like the path of a file.
+/// Each line has one word, which looks like the path of a file. A script's first line does, too.
 bool is_list_of_paths(std::string_view text) {
+  if (text.starts_with("#!")) return false;
   const bool is_all = text.size() < kLookedAt;
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
