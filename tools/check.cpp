@@ -4,6 +4,7 @@
 #include "tools/check.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -270,7 +271,9 @@ int check(const CheckOptions& options) {
   std::string path = options.program;
   if (path.find('/') == std::string::npos) path = find_program(path);
   if (path.empty()) {
-    complain(fmt::format("{} is not found", in_quotes(options.program)));
+    const bool here = access(options.program.c_str(), F_OK) == 0;
+    complain(fmt::format("{} is not found{}", in_quotes(options.program),
+                         here ? fmt::format("; did you mean ./{}?", printable(options.program)) : ""));
     return kUsage;
   }
   if (const std::string sources = settings_read(*configuration); !sources.empty()) complain(sources);

@@ -150,16 +150,17 @@ Result<std::optional<Program>> program_of(const std::string& name, std::vector<S
   return std::optional(std::move(trace));
 }
 
-/// Each line has one word, which looks like the path of a file. A script's first line does, too.
+/// Each line has one word, which looks like the path of a file.
 bool is_list_of_paths(std::string_view text) {
-  if (text.starts_with("#!")) return false;
+  constexpr std::string_view kOfPaths =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+~@%=\r";
   const bool is_all = text.size() < kLookedAt;
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     if (end == std::string_view::npos && !is_all) return true;  // cut within a line
     const std::string name = trimmed(text.substr(0, end));
     text.remove_prefix(std::min(end, text.size() - 1) + 1);
-    if (name.find_first_of(" \t") != std::string::npos) return false;
+    if (name.find_first_not_of(kOfPaths) != std::string::npos) return false;
     if (!name.empty() && name.find_first_of("/.") == std::string::npos) return false;
   }
   return true;

@@ -189,6 +189,10 @@ class Programs(CliTest):
         self.assertRegex(done.stdout, r"-x LD_PRELOAD=/[^:]*libasan[^:]*:/opt/tool.so:\S*libofframp")
         self.assertIn("is built with AddressSanitizer, which has to come first", done.stderr)
 
+    def test_in_this_folder_is_named_with_its_folder(self):
+        name = pathlib.Path(self.compiled("hello")).name
+        self.assertIn(f'"{name}" is not found; did you mean ./{name}?', self.refused("check", name))
+
     def test_a_tool_counts_as_the_program(self):
         tool = self.compiled("tool.so", "-shared", "-fPIC", text="#include <mpi.h>\nint MPI_Finalize(void) { return PMPI_Finalize(); }\n")
         other = self.compiled("other.so", "-shared", "-fPIC", text="int other(void) { return 0; }\n")

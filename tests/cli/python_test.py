@@ -122,6 +122,17 @@ class Rows(CliTest):
         self.assertEqual(raised.exception.code, 2)
         self.assertIn("nothing.rec", str(raised.exception))
 
+    def test_need_pandas_to_be_a_frame(self):
+        before = sys.modules.get("pandas")
+        sys.modules["pandas"] = None  # as if it were not installed
+        try:
+            with self.assertRaisesRegex(offramp.Error, r"frame\(\) needs pandas"):
+                offramp.frame([{"a": 1}])
+        finally:
+            sys.modules.pop("pandas")
+            if before is not None:
+                sys.modules["pandas"] = before
+
     def test_of_the_notebook_come_out(self):
         cells = [cell for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"]
         self.assertGreater(len(cells), 3)

@@ -144,7 +144,8 @@ TEST(SmpiTrace, RefusesListsThatDoNotFit) {
   EXPECT_THAT(problem_of(folder.file("none", "traces/actions0.txt\ntraces/actions1.txt\n")),
               HasSubstr("none:1: cannot read " + folder.file("traces/actions0.txt") +
                         ": No such file or directory; if this is a list of SMPI's traces"));
-  EXPECT_THAT(problem_of(folder.file("hosts", "alpha\nbeta\n")), HasSubstr("what can be opened"));
+  for (const char* const other : {"alpha\nbeta\n", "#!/bin/sh\n", "{\"a\":1.5}\n"})
+    EXPECT_THAT(problem_of(folder.file("other", other)), HasSubstr("what can be opened")) << other;
   EXPECT_THAT(problem_of(folder.file("text", "any other text\n")), HasSubstr("what can be opened"));
 }
 
