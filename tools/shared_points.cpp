@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cstdio>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -16,8 +17,10 @@
 #include "lib/configuration/configuration_file.hpp"
 #include "lib/configuration/launched_job.hpp"
 #include "lib/configuration/names.hpp"
+#include "lib/report/words.hpp"
 #include "offramp/kernel/hash.hpp"
 #include "offramp/version.hpp"
+#include "tools/replay_output.hpp"
 #include "tools/setup.hpp"
 #include "tools/tool.hpp"
 

@@ -79,7 +79,9 @@ std::string found_file(const std::string& list, const std::string& name) {
   const std::size_t slash = list.rfind('/');
   const std::string folder = slash == std::string::npos ? "" : list.substr(0, slash + 1);
   for (const char* const from : {"", "../"}) {
-    if (std::string file = folder + from + name; is_regular_file(file)) return file;
+    std::string file = folder;
+    file.append(from).append(name);
+    if (is_regular_file(file)) return file;
   }
   return folder + name;
 }
