@@ -17,6 +17,7 @@
 #include "opal/runtime/opal_progress.h"
 #if OMPI_MAJOR_VERSION >= 5
 #include "ompi/mca/coll/base/coll_base_util.h"
+#include "opal/util/proc.h"
 #endif
 
 static offramp_callbacks callbacks;
@@ -323,6 +324,14 @@ void offramp_native_unpack(const void* packet, size_t bytes, void* to, size_t co
 }
 const void* offramp_native_inner_library(void) {
   return (const void*)(uintptr_t)&opal_progress;
+}
+
+void* offramp_openmpi_pmix_process(void) {
+#if OMPI_MAJOR_VERSION >= 5
+  return &opal_process_info.myprocid;
+#else
+  return NULL;
+#endif
 }
 
 /* Of 4, only 4.1 is known; 5.0 and its followers keep their insides. */

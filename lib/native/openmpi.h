@@ -41,4 +41,14 @@ static inline int offramp_native_is_inside(const void* address) {
   return 0;
 }
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* Where Open MPI 5 keeps its name in PMIx (a pmix_proc_t). It asks PMIx for it only if it initialises PMIx itself, so
+ * an earlier initialisation has to fill it in. NULL for Open MPI 4.1, which asks in any case. */
+void* offramp_openmpi_pmix_process(void);
+#ifdef __cplusplus
+}
+#endif
+
 #endif

@@ -95,6 +95,8 @@ void announce(const std::string& text) {
   Pmix& pmix = published.pmix;
   if (!find(pmix, dlopen("libpmix.so.2", RTLD_LAZY | RTLD_NOLOAD)) && !find_in_components(pmix)) return;
   if (pmix.init(&published.self, nullptr, 0) != kSuccess) return;
+  if (void* const process = offramp_openmpi_pmix_process(); process != nullptr)
+    std::memcpy(process, &published.self, sizeof published.self);
   Value value;
   value.type = kString;
   value.string = text.c_str();
@@ -120,7 +122,8 @@ std::optional<std::vector<std::string>> announced(int ranks) {
     std::free(const_cast<char*>(value->string));
     std::free(value);
   }
-  published.pmix.finalize(nullptr, 0);  // Open MPI's own use of it goes on
+  // Open MPI 4.1 has initialised PMIx once more, Open MPI 5 uses the initialisation that it found.
+  if (offramp_openmpi_pmix_process() == nullptr) published.pmix.finalize(nullptr, 0);
   published.done = false;
   return texts;
 }
