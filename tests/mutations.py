@@ -36,7 +36,7 @@ MUTATIONS = [
     Mutation("receipts", "receipts/tshark reads", "packets have right checksums", "lib/answers/report/capture.cpp",
              "checksum == 0 && !tcp ? 0xffff : checksum);", "checksum == 0 && !tcp ? 0xffff : checksum + 1);"),
     Mutation("snippets", "snippets/links", "links between pages lead somewhere", "README.md",
-             "[building and installing](docs/building.md)", "[building and installing](docs/built.md)", ()),
+             "[building and installing](docs/install.md)", "[building and installing](docs/built.md)", ()),
     Mutation("compare", "compare/certificates", "a certificate depends on the data", "lib/base/certificate.cpp",
              "XXH3_64bits_withSeed(bytes.data(), bytes.size(), before)", "XXH3_64bits_withSeed(bytes.data(), 0, before)"),
     Mutation("campaign", "campaign/all ranks concerned", "a rank whose message failed gets an error", "lib/run/engine/engine.cpp",

@@ -153,7 +153,7 @@ class Jobs {
 /// Adds what the jobs are with their computing, if it was recorded and the result has none of it.
 void add_whole_runs(Settled& replayed, const WorldSetting& setting, const Jobs& jobs,
                     const ReplayOptions& how) {
-  if (how.compute.kind != Compute::Kind::kNone || !computing_of(*replayed.result).any()) return;
+  if (how.compute.kind != Compute::Kind::kNone || !computing_ofreplayed.result->any()) return;
   ReplaySource alone = jobs.source(nullptr);
   alone.background = {};  // it is communication
   const auto run = replay_with_computing(setting, jobs.source(nullptr), how);
@@ -172,9 +172,9 @@ std::optional<Settled> replay_over(const BackendDescription& backend, const Repl
                                    RecordFiles& files) {
   Result<WorldSetting> setting = world_setting(*setup.configuration, setup.registry, backend, jobs.ranks());
   if (!setting) throw Misuse{setting.error()};
-  (*setting).check = options.check;
-  (*setting).network = jobs.network();
-  (*setting).machine = jobs.machine();
+  setting->check = options.check;
+  setting->network = jobs.network();
+  setting->machine = jobs.machine();
   const ProgressLine progress;
   const auto options_for = [&](const Job* alone, ReplayObserver* observer) {
     ReplayOptions how;
@@ -198,7 +198,7 @@ std::optional<Settled> replay_over(const BackendDescription& backend, const Repl
       refused.push_back({backend.name, problem_text({}, result.error())});
       return std::nullopt;
     }
-    return (*result).stopped ? std::nullopt : std::optional(std::move(*result));
+    return result->stopped ? std::nullopt : std::optional(std::move(*result));
   };
   const std::unique_ptr<ReplayRecords> records = files.records(backend.name, jobs.source(nullptr).ranks);
   std::optional<ReplayResult> together = run(nullptr, records.get());

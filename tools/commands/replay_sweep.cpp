@@ -181,14 +181,14 @@ PointRows rows_at(const Point& point, const ReplayToolOptions& options, const Pl
       row.why = setting.error();
       continue;
     }
-    (*setting).check = options.check;
+    setting->check = options.check;
     Result<ReplayResult> result = offramp::replay(*setting, played.source(), how);
     if (!result) {
       row.why = problem_text(point.file, result.error());
       continue;
     }
-    if ((*result).stopped) continue;
-    if (!(*result).unfinished.empty() && (*result).done() == 0) {
+    if (result->stopped) continue;
+    if (!result->unfinished.empty() && result->done() == 0) {
       row.why = nothing_replayed_text(point.file, *result);
       continue;
     }
@@ -198,7 +198,7 @@ PointRows rows_at(const Point& point, const ReplayToolOptions& options, const Pl
     row.part = part_text(*replayed.result, played.recorded_events);
     row.carried = carried_time(replayed.result->total());
     if (!row.carried.carries_program()) row.not_carried = why_not_carried(replayed);
-    const bool computes = computing_of(*replayed.result).any();
+    const bool computes = computing_ofreplayed.result->any();
     if (how.compute.kind != Compute::Kind::kNone) {
       all.with_computing = all.with_computing || computes;
     } else if (computes) {
