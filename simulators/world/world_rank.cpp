@@ -578,7 +578,7 @@ Task<Outcome> RankHandle::collective(const Communicator& communicator, Operation
   if (!thread_.gate.is_open()) co_await enter(thread_);
   co_await Done{*request.operation_};
   if (thread_.rank().going_on > 0) co_await share_processor(thread_, request.operation_->done_at);
-  const Outcome outcome = thread_.observerequest.operation_->outcome;
+  const Outcome outcome = thread_.observe(*request.operation_).outcome;
   if (thread_.is_far_ahead()) co_await Until{thread_, thread_.clock};
   co_return outcome;
 }

@@ -28,7 +28,7 @@ TEST(FreeCommunication, TakesNoTime) {
     const Result<ReplayResult> result = replay(free, source, {});
     ASSERT_TRUE(result) << result.error();
     EXPECT_EQ(result->modelled_time, Time()) << name;
-    EXPECT_FALSE(computing_ofresult->any());
+    EXPECT_FALSE(computing_of(*result).any());
     const WholeRun run = whole_run_of(*result);
     EXPECT_EQ(run.end, result->modelled_time);
     EXPECT_LE(run.in_calls, run.sum);

@@ -179,8 +179,7 @@ class IndexOfParts : public SmallFile {
     ASSERT_TRUE(recording) << recording.error();
     EXPECT_TRUE(recording->is_in_parts(path_));
     EXPECT_FALSE(recording->is_in_parts(folder_.file("elsewhere")));
-    EXPECT_THAT(recording->write_index(folder_.file("elsewhere")),
-                HasSubstr("not all parts lie beside it"));
+    EXPECT_THAT(recording->write_index(folder_.file("elsewhere")), HasSubstr("not all parts lie beside it"));
     ASSERT_EQ(recording->write_index(path_), "");
   }
   /// What is missing, where ranks that are there read as they should.
@@ -239,10 +238,10 @@ TEST_F(IndexOfParts, DamagedAnywhereIsNeverMisread) {
     damaged[at] = static_cast<char>(damaged[at] ^ 0x55);
     std::ofstream(path_, std::ios::binary) << damaged;
     const Result<Recording> recording = Recording::open(path_);
-    EXPECT_TRUE(!recording || !missing_ofrecording->empty()) << at;
+    EXPECT_TRUE(!recording || !missing_of(*recording).empty()) << at;
     std::ofstream(path_, std::ios::binary) << whole.substr(0, at);
     const Result<Recording> cut = Recording::open(path_);
-    EXPECT_TRUE(!cut || !missing_ofcut->empty()) << at;
+    EXPECT_TRUE(!cut || !missing_of(*cut).empty()) << at;
   }
 }
 
@@ -288,7 +287,7 @@ TEST_F(SmallFile, AnErrorSaysWhere) {
   damaged[second + kBlockHeaderBytes] ^= 1;
   const Result<Recording> recording = Recording::from_bytes(damaged, "damaged.offramp");
   const auto reader = recording->read(0);
-  EXPECT_LT(read_allreader->size(), 24U);
+  EXPECT_LT(read_all(*reader).size(), 24U);
   EXPECT_EQ(reader->error(), "damaged.offramp: rank 0, polls, block 0, byte " + std::to_string(second) +
                                  ": its checksum is wrong");
   Event event;
@@ -349,7 +348,7 @@ TEST(Limits, WithoutAFileTheRecordingEnds) {
   const std::uint64_t events = recorder.events();
   const Result<Recording> recording = one_rank(recorder.finish());
   const auto reader = recording->read(0);
-  EXPECT_EQ(read_allreader->size(), events);
+  EXPECT_EQ(read_all(*reader).size(), events);
   EXPECT_EQ(reader->error(), "");
   EXPECT_TRUE(reader->cut());
 }
@@ -390,7 +389,7 @@ TEST(Limits, AFullDiskEndsTheRecording) {
   const std::uint64_t events = recorder.events();
   const Result<Recording> recording = one_rank(recorder.finish());
   const auto reader = recording->read(0);
-  EXPECT_EQ(read_allreader->size(), events);
+  EXPECT_EQ(read_all(*reader).size(), events);
   EXPECT_TRUE(reader->cut());
 }
 
@@ -439,7 +438,7 @@ TEST(Limits, WhatADiskHasNoRoomForStaysInMemory) {
   const Result<Recording> whole = one_rank(contents(options.spill) + rest),
                           expected = one_rank(other.finish());
   const auto reader = whole->read(0), expected_reader = expected->read(0);
-  EXPECT_EQ(read_allreader->size(), read_allexpected_reader->size());
+  EXPECT_EQ(read_all(*reader).size(), read_all(*expected_reader).size());
   EXPECT_FALSE(reader->cut());
 }
 
@@ -457,7 +456,7 @@ TEST(Limits, WhatNeitherDiskNorMemoryHasRoomForIsCut) {
   EXPECT_FALSE(recorder.complete());
   const Result<Recording> recording = one_rank(contents(options.spill) + rest);
   const auto reader = recording->read(0);
-  EXPECT_EQ(read_allreader->size(), recorder.events());
+  EXPECT_EQ(read_all(*reader).size(), recorder.events());
   EXPECT_GT(recorder.events(), 10'000U);
   EXPECT_TRUE(reader->cut());
 }
@@ -505,7 +504,7 @@ class Unfinished : public testing::Test {
     EXPECT_TRUE(recording) << recording.error();
     if (!recording) return 0;
     const auto reader = recording->read(rank);
-    const std::size_t events = read_allreader->size();
+    const std::size_t events = read_all(*reader).size();
     EXPECT_EQ(reader->error(), "");
     EXPECT_EQ(reader->cut(), cut);
     return events;

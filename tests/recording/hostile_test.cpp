@@ -96,7 +96,7 @@ TEST(Hostile, TooManyDifferentEventsAndTooLongLists) {
   for (std::size_t i = 0; i <= kMostSymbols; ++i) events.push_back({14, 8, 2});
   const Result<Recording> recording = one_rank(part_of({{Column::kEvents, joined(events)}}));
   const auto reader = recording->read(0);
-  EXPECT_EQ(read_allreader->size(), kMostSymbols);
+  EXPECT_EQ(read_all(*reader).size(), kMostSymbols);
   EXPECT_THAT(reader->error(), HasSubstr("it has too many different events"));
 
   std::vector<Bytes> lists = {kName, kWait};

@@ -156,7 +156,7 @@ TEST(RoundTrip, AListThatIsTooLongEndsTheRecording) {
   EXPECT_EQ(recorder.events(), 1U);
   const Result<Recording> recording = one_rank(recorder.finish());
   const auto reader = recording->read(0);
-  EXPECT_EQ(read_allreader->size(), 1U);
+  EXPECT_EQ(read_all(*reader).size(), 1U);
   EXPECT_TRUE(reader->cut());
 }
 

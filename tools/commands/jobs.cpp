@@ -153,7 +153,7 @@ class Jobs {
 /// Adds what the jobs are with their computing, if it was recorded and the result has none of it.
 void add_whole_runs(Settled& replayed, const WorldSetting& setting, const Jobs& jobs,
                     const ReplayOptions& how) {
-  if (how.compute.kind != Compute::Kind::kNone || !computing_ofreplayed.result->any()) return;
+  if (how.compute.kind != Compute::Kind::kNone || !computing_of(*replayed.result).any()) return;
   ReplaySource alone = jobs.source(nullptr);
   alone.background = {};  // it is communication
   const auto run = replay_with_computing(setting, jobs.source(nullptr), how);

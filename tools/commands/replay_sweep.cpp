@@ -198,7 +198,7 @@ PointRows rows_at(const Point& point, const ReplayToolOptions& options, const Pl
     row.part = part_text(*replayed.result, played.recorded_events);
     row.carried = carried_time(replayed.result->total());
     if (!row.carried.carries_program()) row.not_carried = why_not_carried(replayed);
-    const bool computes = computing_ofreplayed.result->any();
+    const bool computes = computing_of(*replayed.result).any();
     if (how.compute.kind != Compute::Kind::kNone) {
       all.with_computing = all.with_computing || computes;
     } else if (computes) {

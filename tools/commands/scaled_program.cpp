@@ -59,7 +59,7 @@ void print_ranks(const scale::Model& model, int ranks) {
           ? ""
           : fmt::format(
                 " ({})",
-                fmt::join(std::spansides->first(static_cast<std::size_t>(model.layout.dimensions)), " x ")),
+                fmt::join(std::span(*sides).first(static_cast<std::size_t>(model.layout.dimensions)), " x ")),
       fmt::join(words, ", "));
 }
 

@@ -35,7 +35,7 @@ std::string sweep_name(const std::string& what) {
   std::string text = fmt::format("{}\n{}\n", OFFRAMP_VERSION, what);
   std::set<std::string> settings;
   for (char** variable = environ; *variable != nullptr; ++variable) {
-    if (std::string_viewvariable->starts_with("OFFRAMP_")) settings.insert(*variable);
+    if (std::string_view(*variable).starts_with("OFFRAMP_")) settings.insert(*variable);
   }
   for (const std::string& setting : settings) text += setting + "\n";
   return fmt::format("{:016x}", fnv1a_64(bytes_of(text)));

@@ -75,7 +75,7 @@ CurveCell RankCurve::cell_of(const BackendDescription& backend, const ReplaySour
   }
   Result<ReplayResult> result = replayed(*setting, source, with_computing());
   if (result && !result->stopped && !has_computing_) {
-    has_computing_ = options_.replay.compute.kind == Compute::Kind::kNone && computing_ofresult->any();
+    has_computing_ = options_.replay.compute.kind == Compute::Kind::kNone && computing_of(*result).any();
     if (*has_computing_) result = replayed(*setting, source, true);
   }
   if (!result) {

@@ -164,7 +164,7 @@ std::optional<ReportAccounts> accounts_of(const WorldSetting& setting, const Rep
   if (with_computing) how.compute.kind = Compute::Kind::kMeasured;
   Result<ReplayResult> again = replay(setting, source, how);
   if (!again || again->stopped) return std::nullopt;
-  ReportAccounts all = add_up(records.receipts(), whole_run_ofagain->in_calls, &records);
+  ReportAccounts all = add_up(records.receipts(), whole_run_of(*again).in_calls, &records);
   all.with_computing = how.compute.kind != Compute::Kind::kNone;
   all.traffic = traffic_of(source);
   return all;

@@ -253,7 +253,7 @@ class Rehearsal {
                                     [&](const Receive& receive) { return receive.takes(message); });
     if (found == posted.end()) {
       unexpected_[key].push_back(std::move(message));
-      if (atto->in_event) runnable_.push_back(*to);
+      if (at(*to).in_event) runnable_.push_back(*to);
       return;
     }
     meet(message, *found, *to);

@@ -117,7 +117,7 @@ std::string write_goal_binary(const Program& program, const std::string& path,
       cpus = std::max(cpus, node.cpu);
       nics = std::max(nics, node.nic);
     }
-    const std::uint64_t end = begin + block_ofgraph->size();
+    const std::uint64_t end = begin + block_of(*graph).size();
     put(table, begin);
     put(table, end);
     begin = end;

@@ -137,7 +137,7 @@ class CallCollector {
   }
   bool unroll_one(const std::vector<std::size_t>& loops) {
     for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
-      if (is_short(*loop, kLongestUnrolled)) return unrolled_.insertloop->second;
+      if (is_short(*loop, kLongestUnrolled)) return unrolled_.insert(*loop).second;
     }
     return false;
   }

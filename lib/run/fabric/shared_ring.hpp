@@ -209,7 +209,7 @@ class RingWriter {
 
   bool has_room(std::size_t bytes) {
     if (written_ + bytes - consumed_ <= ring_.bytes) return true;
-    consumed_ = std::atomic_refring_.consumed->load(std::memory_order_acquire);
+    consumed_ = std::atomic_ref(*ring_.consumed).load(std::memory_order_acquire);
     return written_ + bytes - consumed_ <= ring_.bytes;
   }
 
@@ -274,7 +274,7 @@ class RingReader {
     consumed_ += bytes;
     if (consumed_ - told_ < ring_.bytes / 8) return;
     told_ = consumed_;
-    std::atomic_refring_.consumed->store(consumed_, std::memory_order_release);
+    std::atomic_ref(*ring_.consumed).store(consumed_, std::memory_order_release);
   }
 
   RingMemory ring_;

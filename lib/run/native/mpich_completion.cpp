@@ -435,7 +435,7 @@ int start_request(MPI_Request* request) {
     offramp_native_raise(mpi_world(), MPI_ERR_REQUEST, "MPI_Start");
     return MPI_ERR_REQUEST;
   }
-  const MPI_Comm comm = atrequest->comm;
+  const MPI_Comm comm = at(*request).comm;
   const int code = start(*request);
   if (code != MPI_SUCCESS) offramp_native_raise(comm, code, "MPI_Start");
   return code;

@@ -143,7 +143,7 @@ dpu_offload_status_t event_get(dpu_offload_ev_sys_t* ev_sys, dpu_offload_event_i
 
 dpu_offload_status_t event_return(dpu_offload_event_t** event) {
   if (event == nullptr || *event == nullptr) return DO_ERROR;
-  Event* inner = object_ofevent->event;
+  Event* inner = object_of(*event).event;
   if (!(*event)->event_system->system.give_back(inner)) return DO_ERROR;
   *event = nullptr;
   return DO_SUCCESS;

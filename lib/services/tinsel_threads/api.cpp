@@ -153,7 +153,7 @@ int tinselGenKey(tinselMachine* machine, uint32_t boardX, uint32_t boardY, uint3
   if (!board) return failed(machine, "tinselGenKey: there is no such board");
   const std::vector<Record> records = std::exchange(machine->open[static_cast<std::size_t>(*board)], {});
   return guarded(machine, [&] {
-    const Placed placed = machine->machine.tablesboard->place(records);
+    const Placed placed = machine->machine.tables(*board).place(records);
     if (placed.trap != Trap::kNone)
       return failed(machine, fmt::format("tinselGenKey: {}", to_string(placed.trap)));
     *key = placed.key.encode();

@@ -148,7 +148,7 @@ void remove_index(const std::string& path, int ranks) {
 std::string recording_path(const Configuration& configuration) {
   if (!configuration.record.empty()) return configuration.record;
   for (const std::string* path : {&configuration.report, &configuration.trace, &configuration.capture}) {
-    if (!path->empty() && !output_targetpath->empty()) return *path + ".recording";
+    if (!path->empty() && !output_target(*path).empty()) return *path + ".recording";
   }
   return {};
 }
