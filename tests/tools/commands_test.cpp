@@ -38,9 +38,9 @@ std::vector<const CommandDescription*> shown() {
 TEST(Commands, AreAllThere) {
   std::set<std::string_view> names;
   for (const CommandDescription* one : shown()) names.insert(one->name);
-  EXPECT_EQ(names, (std::set<std::string_view>{"run", "record", "info", "check", "convert", "scale",
-                                               "predict", "replay", "advise", "explain", "calibrate",
-                                               "report", "completion"}));
+  EXPECT_EQ(names,
+            (std::set<std::string_view>{"run", "record", "info", "check", "convert", "scale", "predict",
+                                        "replay", "advise", "explain", "calibrate", "report", "completion"}));
 }
 
 TEST(Commands, HaveNamesAndPlacesOfTheirOwn) {

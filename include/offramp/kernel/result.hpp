@@ -9,8 +9,8 @@
 
 namespace offramp {
 
-/// A value, or one text that says what failed, where, and what to do. Ends the process if the value of a failure is
-/// used.
+/// A value, or one text that says what failed, where, and what to do. Ends the process if the value of a
+/// failure is used.
 template <typename T>
 class [[nodiscard]] Result {
  public:
