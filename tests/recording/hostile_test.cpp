@@ -149,7 +149,7 @@ TEST(Hostile, ColumnsBesideTheEvents) {
 
 TEST(Hostile, AnUntimelyEndBoundsTheEvents) {
   const Bytes events = joined({kName, kWait, varint(token(Token::kCopy, 99)), {1}});
-  for (const std::uint8_t count : {0, 1, 40, 127}) {
+  for (const std::uint8_t count : Bytes{0, 1, 40, 127}) {
     const Outcome outcome = read({{Column::kEnd, {count, 2, 3, 'a', 27, '\n'}}, {Column::kEvents, events}});
     EXPECT_EQ(outcome.events, std::min<std::size_t>(count, 100));
     EXPECT_EQ(outcome.error, "");

@@ -191,7 +191,8 @@ RunReport replay_report(int ranks, const RunFacts& facts, const Configuration& c
     report.arrival_order_dependences = counters.arrival_order_dependences();
     report.dependences = dependences_of(counters);
     for (const UnfinishedRank& rank : result.unfinished) {
-      if (rank.rank < ranks) add_rows(report.ended, {{{static_cast<std::uint64_t>(rank.rank)}, rank.reason()}});
+      if (rank.rank < ranks)
+        add_rows(report.ended, {{{static_cast<std::uint64_t>(rank.rank)}, rank.reason()}});
     }
   }
   report.hosts.push_back({look_at_host(), 0});

@@ -28,10 +28,9 @@ std::string gaps_of(const Recording& recording) {
     }
   }
   const auto cut = ended.extract(std::string(recording::kCut));
-  for (const auto& [reason, ranks] : ended)
-    parts.push_back(fmt::format("{}: {}", ranks_text(ranks), reason));
-  if (std::string gaps = missing_text(cut ? cut.mapped() : std::vector<std::size_t>(),
-                                      "the end of the program", empty);
+  for (const auto& [reason, ranks] : ended) parts.push_back(fmt::format("{}: {}", ranks_text(ranks), reason));
+  if (std::string gaps =
+          missing_text(cut ? cut.mapped() : std::vector<std::size_t>(), "the end of the program", empty);
       !gaps.empty())
     parts.push_back(std::move(gaps));
   return fmt::format("{}", fmt::join(parts, "; "));

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstring>
 #include <ctime>
+#include <utility>
 
 #include "lib/base/output_file.hpp"
 #include "lib/base/text_format.hpp"
@@ -43,19 +44,22 @@ std::array<Watched, 8> watched_signals = {{
     {SIGTERM, "signal 15 (Terminated)", true},
 }};
 
-// What a handler needs.
-recording::Recorder* recorder = nullptr;  // null: there is nothing to leave
-pid_t process = 0;
-int own_rank = 0;
-bool has_others = false;
-std::array<char, 1024> line;  // for standard error
-std::size_t line_size = 0;
+enum State { kWatching, kLeaving, kLeft };
+
+/// What a handler needs, outside of the heap.
+struct HandlerFacts {
+  std::atomic<int> state = kLeft;
+  recording::Recorder* recorder = nullptr;  // null if there is nothing to leave
+  pid_t process = 0;
+  int rank = 0;
+  bool has_others = false;
+  std::array<char, 1024> line{};  // for standard error
+  std::size_t line_size = 0;
+};
+HandlerFacts handler_facts;
 
 /// The stack of the handler when the program's own has overflowed.
 alignas(16) std::array<std::byte, std::size_t{64} << 10U> handler_stack;
-
-enum State { kWatching, kLeaving, kLeft };
-std::atomic<int> state = kLeft;
 
 void sleep_for(long nanoseconds) {
   std::timespec left{0, nanoseconds};
@@ -64,20 +68,20 @@ void sleep_for(long nanoseconds) {
 
 /// Async-signal-safe. A thread that comes second waits for the first one, because it may end the process.
 void leave(std::string_view reason, bool speaks) {
-  if (recorder == nullptr || process != getpid()) return;
+  if (handler_facts.recorder == nullptr || handler_facts.process != getpid()) return;
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int expected = kWatching;
-  if (state.compare_exchange_strong(expected, kLeaving)) {
-    recorder->flush(reason);
+  if (handler_facts.state.compare_exchange_strong(expected, kLeaving)) {
+    handler_facts.recorder->flush(reason);
     unlink_unfinished();  // MPI_Finalize may have been writing
-    if (speaks) (void)!write(STDERR_FILENO, line.data(), line_size);
-    state = kLeft;
+    if (speaks) (void)!write(STDERR_FILENO, handler_facts.line.data(), handler_facts.line_size);
+    handler_facts.state = kLeft;
   }
   constexpr long kMillisecond = 1'000'000;
-  while (state == kLeaving) sleep_for(kMillisecond);
+  while (handler_facts.state == kLeaving) sleep_for(kMillisecond);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -89,8 +93,9 @@ void on_signal(int signal, siginfo_t* info, void*) {
   const int error = errno;
   const Watched* watched = watched_signals.data();
   while (watched->signal != signal) ++watched;
-  leave(watched->reason, !watched->is_from_launcher || own_rank == 0);
-  if (signal == SIGTERM && has_others && process == getpid()) sleep_for(kHalfSecond);
+  leave(watched->reason, !watched->is_from_launcher || handler_facts.rank == 0);
+  if (signal == SIGTERM && handler_facts.has_others && handler_facts.process == getpid())
+    sleep_for(kHalfSecond);
   sigaction(signal, &watched->before, nullptr);
   const bool comes_again = info->si_code > 0 && info->si_code != SI_KERNEL && signal != SIGABRT;
   if (!comes_again) (void)raise(signal);  // delivered when this function has returned
@@ -133,12 +138,12 @@ void watch_for_untimely_end(const Session& session) {
   const std::string text = fmt::format(
       "offramp: the program did not come to its end; offramp replay --partial {} shows how far it came\n",
       in_quotes(recording_path(session.configuration())));
-  line_size = text.copy(line.data(), line.size());
-  recorder = &session.recorder()->recorder();
-  process = session.process();
-  own_rank = session.engine().rank();
-  has_others = session.engine().ranks() > 1;
-  state = kWatching;
+  handler_facts.line_size = text.copy(handler_facts.line.data(), handler_facts.line.size());
+  handler_facts.recorder = &session.recorder()->recorder();
+  handler_facts.process = session.process();
+  handler_facts.rank = session.engine().rank();
+  handler_facts.has_others = session.engine().ranks() > 1;
+  handler_facts.state = kWatching;
   offramp_native_watch_fatal_errors(on_fatal_error);
   set_handler_stack(0);
   for (Watched& watched : watched_signals) {
@@ -152,8 +157,7 @@ void watch_for_untimely_end(const Session& session) {
 }
 
 void stop_watching() {
-  if (recorder == nullptr) return;
-  state = kLeft;
+  if (std::exchange(handler_facts.recorder, nullptr) == nullptr) return;
   offramp_native_watch_fatal_errors(nullptr);
   for (Watched& watched : watched_signals) {
     struct sigaction now {};

@@ -91,9 +91,9 @@ std::string receive_part(const WorldApart& apart, int rank, const std::string& p
   return file ? file->finish() : file.error();
 }
 
-/// Joins the parts of all ranks at rank 0. Parts in files stay there, and rank 0 copies those that it does not
-/// see whole: the rank is on a host with a file system of its own, or could not write all of its part. Parts
-/// in memory are sent to rank 0.
+/// Joins the parts of all ranks at rank 0. Parts in files stay there, and rank 0 copies those that it does
+/// not see whole: the rank is on a host with a file system of its own, or could not write all of its part.
+/// Parts in memory are sent to rank 0.
 Result<recording::Recording> parts_of_all(Session& session, const WorldApart& apart, const std::string& path,
                                           bool& was_copied) {
   using Recording = Result<recording::Recording>;
@@ -152,9 +152,8 @@ void remove_earlier_recording(const Configuration& configuration) {
 
 std::unique_ptr<ProgramRecorder> make_recorder(const Configuration& configuration, bool threads) {
   const std::string path = recording_path(configuration);
-  const bool settles =
-      !configuration.off() && configuration.settle_limit > 0 &&
-      (configuration.summary || configuration.clock == Clock::kSettled || !path.empty());
+  const bool settles = !configuration.off() && configuration.settle_limit > 0 &&
+                       (configuration.summary || configuration.clock == Clock::kSettled || !path.empty());
   if (configuration.record.empty() && !settles) return nullptr;
   recording::RecorderOptions options;
   options.rank = world_rank();
@@ -175,9 +174,8 @@ Recorded gather_recording(Session& session, const WorldApart& apart) {
   const std::uint64_t events = apart.sum(recorder.events());
   if (configuration.record.empty() && events > configuration.settle_limit) {
     const std::string what_to_do =
-        in_memory
-            ? "raise it, or write a recording (--record FILE) and settle it with offramp replay"
-            : fmt::format("its recording is in {}: offramp replay settles it", recorded.path);
+        in_memory ? "raise it, or write a recording (--record FILE) and settle it with offramp replay"
+                  : fmt::format("its recording is in {}: offramp replay settles it", recorded.path);
     recorded.unsettled = fmt::format("the run has {} events, which is above settle_limit = {}; {}", events,
                                      configuration.settle_limit, what_to_do);
   }
