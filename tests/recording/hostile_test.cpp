@@ -131,7 +131,8 @@ TEST(Hostile, ColumnsBesideTheEvents) {
       {{{Column::kEnd, {6, 3}}}, "end, block 0, byte 72: it ends in a way that is not known"},
       {{{Column::kEnd, {6, 2}}}, "end, block 0, byte 72: it ends within a number"},
       {{{Column::kEnd, {6, 2, 5, 'w', 'h'}}}, "end, block 0, byte 72: it ends within a text"},
-      {{{Column::kEnd, {6, 2, kLongestReason + 1}}}, "end, block 0, byte 72: its reason is too long"},
+      {{{Column::kEnd, joined({{6, 2}, varint(kLongestReason + 1)})}},
+       "end, block 0, byte 72: its reason is too long"},
       {{{Column::kEnd, joined({varint(UINT64_MAX), {2, 1, 'a'}})}}, "which is more than a run makes"},
       {{{Column::kEnd, {5, 1}}}, "the part of rank 0: rank 0 has more events than its end says, which is 5"},
   };
