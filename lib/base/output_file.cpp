@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <pthread.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,7 +17,6 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <functional>
 #include <utility>
 
 #include "lib/base/output_place.hpp"
@@ -29,7 +27,6 @@ namespace {
 
 using std::string;
 
-constexpr std::size_t kMarkWithin = 4096;
 constexpr int kMostAttempts = 16;  // to find a name that is free
 
 /// The place of an output that may be written to. Its problem says why it may not.
@@ -112,7 +109,6 @@ class NotedName {
 
 /// Stays noted when the file has got its name: no other file has this one.
 NotedName unfinished_file;
-NotedName held_lock;
 
 std::atomic<pid_t> loser = 0;
 
@@ -154,63 +150,6 @@ OpenFile open_own(const Place& place, int flags) {
   errno = EPERM;
   return {};
 }
-
-string marked_contents(const Place& place, std::string_view mark) {
-  const OpenFile file = open_own(place, O_RDONLY);
-  string contents;
-  std::array<char, kMarkWithin> block{};
-  while (file.is_open()) {
-    const ssize_t got = read(file.get(), block.data(), block.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    const bool was_marked = contents.size() >= kMarkWithin;
-    contents.append(block.data(), static_cast<std::size_t>(got));
-    if (!was_marked && contents.size() >= kMarkWithin &&
-        contents.substr(0, kMarkWithin).find(mark) == string::npos)
-      return {};
-  }
-  return contents.substr(0, kMarkWithin).find(mark) == string::npos ? string() : contents;
-}
-
-/// One process after the other. The lock is a file of this user's, which others cannot open: whoever may read
-/// a folder may also lock it, and keep it locked. It is removed by each process that had it.
-class RewriteLock {
- public:
-  RewriteLock(const Place& place, std::string_view mark)
-      : folder_(place.folder.get()),
-        name_(fmt::format(".offramp-{:016x}", std::hash<string>()(fmt::format("{}\n{}", place.name, mark)))) {
-    for (int i = 0; i < kMostWaits; ++i) {
-      OpenFile file(openat(folder_, name_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-                           S_IRUSR | S_IWUSR));
-      struct stat opened {};
-      struct stat named {};
-      if (!file.is_open() || fstat(file.get(), &opened) != 0 || opened.st_uid != geteuid()) return;
-      while (flock(file.get(), LOCK_EX) != 0) {
-        if (errno != EINTR) return;  // a file system without locks: the last one to write wins
-      }
-      // The one who had it before may have removed it.
-      if (fstatat(folder_, name_.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-          named.st_ino == opened.st_ino && named.st_dev == opened.st_dev) {
-        file_ = std::move(file);
-        held_lock.note(place.path_of(name_));
-        return;
-      }
-    }
-  }
-  ~RewriteLock() {
-    if (!file_.is_open()) return;
-    held_lock.forget();
-    (void)unlinkat(folder_, name_.c_str(), 0);
-  }
-  RewriteLock(const RewriteLock&) = delete;
-  RewriteLock& operator=(const RewriteLock&) = delete;
-
- private:
-  static constexpr int kMostWaits = 1 << 20;  // more than there are ranks
-  int folder_;
-  string name_;
-  OpenFile file_;
-};
 
 }  // namespace
 
@@ -369,7 +308,6 @@ Result<OpenFile> join_named_output(const string& path) {
 
 void unlink_unfinished() {
   unfinished_file.remove();
-  held_lock.remove();
 }
 
 string write_output(const string& path, std::string_view text, Readers readers) {
@@ -403,15 +341,6 @@ void tell_incomplete(std::string_view what, const string& why) {
 
 bool output_lost() {
   return loser == getpid();
-}
-
-string rewrite_output(const string& path, std::string_view mark,
-                      const std::function<string(const string&)>& rewrite) {
-  const Place place = place_of(path, Destination::kStream);
-  if (!place.problem.empty()) return place.problem;
-  if (!place.is_regular()) return {};
-  const RewriteLock lock(place, mark);
-  return write_output(path, rewrite(marked_contents(place, mark)));
 }
 
 }  // namespace offramp

@@ -12,7 +12,6 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 
@@ -105,18 +104,12 @@ Result<OpenFile> join_named_output(const std::string& path);
 ssize_t write_or_fail(int file, const void* data, std::size_t bytes);
 ssize_t pwrite_or_fail(int file, const void* data, std::size_t bytes, off_t offset);
 
-/// Removes the unfinished file that this process created last, if it has not got its name since, and the lock
-/// that rewrite_output() has. For signal handlers.
+/// Removes the unfinished file that this process created last, if it has not got its name since. For signal
+/// handlers.
 void unlink_unfinished();
 
 /// Writes a whole output. Empty, or why it could not be written.
 std::string write_output(const std::string& path, std::string_view text, Readers readers = Readers::kOwner);
-
-/// Replaces a file by what follows from its contents, one process of a run after the other. A file of another
-/// user, or without the mark in its first 4 KiB, counts as empty and is not read. Does nothing if the target
-/// is not a regular file. The mark has to be one that other users cannot guess: it names the lock.
-std::string rewrite_output(const std::string& path, std::string_view mark,
-                           const std::function<std::string(const std::string&)>& rewrite);
 
 /// "cannot write PATH: problem". Empty if there is no problem.
 std::string cannot_write(const std::string& path, const std::string& problem);

@@ -217,8 +217,6 @@ class Figures(unittest.TestCase):
         ("docs/reliability.md", "Five seconds each, two at a time", "tests/suites/fuzz.py", 'get("OFFRAMP_FUZZ_SECONDS", "5")'),
         ("docs/reliability.md", "Five seconds each, two at a time", "tests/suites/fuzz.py", "max_workers=2"),
         ("docs/reliability.md", "ends with 74 instead of 0", "lib/base/output_file.hpp", "kOutputLost = 74;"),
-        ("docs/reliability.md", "has 3 s to put the rank's part together", "lib/run/mpi/runtime/untimely_end.cpp", "kPatienceForPart = 3;"),
-        ("docs/reliability.md", "and 10 s for each file", "lib/run/mpi/runtime/untimely_end.cpp", "kPatience = 10;"),
         ("docs/reliability.md", "a rank stays for half a second more", "lib/run/mpi/runtime/untimely_end.cpp", "kHalfSecond = 500'000'000;"),
         ("docs/reliability.md", "at the sender up to 950 bytes", "tests/suites/soak.py", "SENDER_BYTES = 950"),
         ("docs/reliability.md", "not asked for it up to 350 bytes", "tests/suites/soak.py", "RECEIVER_BYTES = 350"),

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -112,21 +111,6 @@ TEST_F(OutputFileTest, TheUmaskDecidesWhereTheOwnerIsNotTheOnlyReader) {
   EXPECT_EQ(status.st_mode & 0777, 0640U);
 }
 
-TEST_F(OutputFileTest, RewritingSeesWhatWasThere) {
-  const auto with_letter = [](const std::string& old) { return old + "x"; };
-  EXPECT_EQ(rewrite_output(path("a"), "x", with_letter), "");
-  EXPECT_EQ(rewrite_output(path("a"), "x", with_letter), "");
-  EXPECT_EQ(contents(path("a")), "xx");
-  EXPECT_EQ(rewrite_output(path("a"), "y", with_letter), "");
-  EXPECT_EQ(contents(path("a")), "x");
-  ASSERT_EQ(write_output(path("a"), "x" + std::string(10000, ' ')), "");
-  EXPECT_EQ(rewrite_output(path("a"), "x", with_letter), "");
-  EXPECT_EQ(contents(path("a")), "x" + std::string(10000, ' ') + "x");
-  ASSERT_EQ(write_output(path("a"), std::string(5000, ' ') + "x"), "");
-  EXPECT_EQ(rewrite_output(path("a"), "x", with_letter), "");
-  EXPECT_EQ(contents(path("a")), "x");
-}
-
 // --- files of other users ---
 
 constexpr uid_t kStranger = 54321;
@@ -165,8 +149,6 @@ TEST_F(SharedFolderTest, AStrangersLinkIsNotFollowed) {
     const std::string why = "is a link of another user, which is not followed";
     EXPECT_NE(output_problem(name).find(why), std::string::npos) << output_problem(name);
     EXPECT_NE(write_output(name, "text").find(why), std::string::npos);
-    EXPECT_NE(rewrite_output(name, "m", [](const std::string&) { return "text"; }).find(why),
-              std::string::npos);
     EXPECT_FALSE(open_named_output(name));
     EXPECT_FALSE(join_named_output(name));
   }
@@ -185,22 +167,11 @@ TEST_F(SharedFolderTest, AStrangersFileIsReplacedAndItsModeIsNotAdopted) {
   EXPECT_EQ(contents(path("named")), "");
 }
 
-TEST_F(SharedFolderTest, AStrangersFileIsNeitherJoinedNorRead) {
+TEST_F(SharedFolderTest, AStrangersFileIsNotJoined) {
   file_of_stranger("a");
   const Result<OpenFile> joined = join_named_output(path("a"));
   ASSERT_FALSE(joined);
   EXPECT_EQ(joined.error(), "it is a file of another user");
-  EXPECT_EQ(rewrite_output(path("a"), "stranger", [](const std::string& old) { return old + "mine"; }), "");
-  EXPECT_EQ(contents(path("a")), "mine");
-}
-
-TEST_F(SharedFolderTest, ALockOfTheFolderBlocksNothing) {
-  const int folder = open(path("").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  ASSERT_EQ(flock(folder, LOCK_EX), 0);
-  EXPECT_EQ(rewrite_output(path("a"), "m", [](const std::string&) { return "text"; }), "");
-  close(folder);
-  EXPECT_EQ(contents(path("a")), "text");
-  EXPECT_EQ(files(), 2U);
 }
 
 // --- what is not a regular file ---

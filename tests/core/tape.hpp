@@ -218,7 +218,9 @@ class TapeReader final : public recording::Reader {
     return number < std::size(kNames) ? kNames[number] : "MPI_Other";
   }
   [[nodiscard]] std::string_view site(std::uint32_t number) const override { return tape_.sites[number]; }
-  [[nodiscard]] bool cut() const override { return tape_.cut; }
+  [[nodiscard]] std::string_view cut() const override {
+    return tape_.cut ? recording::kCut : std::string_view();
+  }
   [[nodiscard]] const std::string& error() const override { return tape_.error; }
 
  private:

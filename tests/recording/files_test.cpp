@@ -60,7 +60,7 @@ Result<Recording> small_recording() {
 struct Reading {
   std::string text;
   std::string error;
-  bool cut = false;
+  std::string cut;
 };
 Reading reading(const Recording& recording, int rank) {
   const auto reader = recording.read(rank);
@@ -133,7 +133,7 @@ TEST_F(SmallFile, SaysWhatWasWritten) {
     const Reading read = reading(*recording, rank);
     EXPECT_EQ(read.text, whole_[static_cast<std::size_t>(rank)].text);
     EXPECT_EQ(read.error, "");
-    EXPECT_FALSE(read.cut);
+    EXPECT_EQ(read.cut, "");
     EXPECT_GT(recording->bytes(rank), 200U);
   }
   EXPECT_EQ(std::count(whole_[0].text.begin(), whole_[0].text.end(), '/'), 6);
@@ -149,12 +149,11 @@ TEST_F(SmallFile, IsTheSameFromEveryWayItCame) {
   const std::vector<std::string> in_memory = small_parts();
   for (int rank = 0; rank < 3; ++rank) {
     RecorderOptions options = options_of(rank, 3);
-    options.spill = folder_.file("part" + std::to_string(rank));
-    options.keep = rank != 1;
+    if (rank != 1) options.file = folder_.file("part" + std::to_string(rank));
     Part& part = parts[static_cast<std::size_t>(rank)];
-    part = {record(small_program(rank), options), options.spill};
+    part = {record(small_program(rank), options), options.file};
     EXPECT_EQ(part.bytes.empty(), rank != 1);
-    EXPECT_EQ(options.keep ? contents(part.path) : part.bytes, in_memory[static_cast<std::size_t>(rank)]);
+    EXPECT_EQ(rank != 1 ? contents(part.path) : part.bytes, in_memory[static_cast<std::size_t>(rank)]);
   }
   const Result<Recording> mixed = Recording::from_parts(description, std::move(parts));
   ASSERT_TRUE(mixed) << mixed.error();
@@ -170,9 +169,8 @@ class IndexOfParts : public SmallFile {
     std::vector<Part> parts(3);
     for (int rank = 0; rank < 3; ++rank) {
       RecorderOptions options = options_of(rank, 3);
-      options.spill = part_path(path_, rank);
-      options.keep = true;
-      parts[static_cast<std::size_t>(rank)] = {record(small_program(rank), options), options.spill};
+      options.file = part_path(path_, rank);
+      parts[static_cast<std::size_t>(rank)] = {record(small_program(rank), options), options.file};
     }
     const Result<Recording> recording =
         Recording::from_parts((*small_recording()).description(), std::move(parts));
@@ -188,7 +186,7 @@ class IndexOfParts : public SmallFile {
       if (recording.bytes(rank) == 0) continue;
       const Reading read = reading(recording, rank);
       EXPECT_EQ(read.text, whole_[static_cast<std::size_t>(rank)].text);
-      EXPECT_FALSE(read.cut);
+      EXPECT_EQ(read.cut, "");
     }
     return recording.breaks_off();
   }
@@ -218,8 +216,7 @@ TEST_F(IndexOfParts, KnowsAPartOfAnotherRun) {
   const std::string other = ": it is not the part that " + path_ + " was made of";
   const std::string part = part_path(path_, 1), before = contents(part);
   RecorderOptions options = options_of(1, 3);
-  options.spill = part;
-  options.keep = true;
+  options.file = part;
   EXPECT_EQ(record({{wait_all(1)}}, options), "");
   EXPECT_THAT(missing_of(*Recording::open(path_)), testing::EndsWith(other));
   const auto write = [&](const std::string& bytes) { std::ofstream(part, std::ios::binary) << bytes; };
@@ -259,9 +256,9 @@ TEST_F(SmallFile, CutAnywhereIsReadUpToThere) {
       const Reading& whole = whole_[static_cast<std::size_t>(rank)];
       ASSERT_EQ(read.error, "") << size;
       ASSERT_TRUE(!before || read.text.empty()) << size << ": ranks come one after the other";
-      before = before || read.cut;
-      ASSERT_EQ(read.cut, recording->bytes(rank) < (*small_recording()).bytes(rank)) << size;
-      ASSERT_TRUE(read.cut ? whole.text.starts_with(read.text) : whole.text == read.text) << size;
+      before = before || !read.cut.empty();
+      ASSERT_EQ(!read.cut.empty(), recording->bytes(rank) < (*small_recording()).bytes(rank)) << size;
+      ASSERT_TRUE(read.cut.empty() ? whole.text == read.text : whole.text.starts_with(read.text)) << size;
     }
   }
 }
@@ -275,7 +272,7 @@ TEST_F(SmallFile, NoFlippedBitIsTakenForData) {
     ASSERT_EQ(recording->description().facts.size(), 2U);
     for (int rank = 0; rank < 3; ++rank) {
       const Reading read = reading(*recording, rank);
-      const bool told = !read.error.empty() || read.cut;
+      const bool told = !read.error.empty() || !read.cut.empty();
       ASSERT_TRUE(told || read.text == whole_[static_cast<std::size_t>(rank)].text) << at;
     }
   }
@@ -350,19 +347,17 @@ TEST(Limits, WithoutAFileTheRecordingEnds) {
   const auto reader = recording->read(0);
   EXPECT_EQ(read_all(*reader).size(), events);
   EXPECT_EQ(reader->error(), "");
-  EXPECT_TRUE(reader->cut());
+  EXPECT_EQ(reader->cut(), kCut);
 }
 
 TEST(Limits, WithAFileNothingIsMissing) {
   const Folder folder;
   RecorderOptions options = options_of();
   options.limit = 200'000;
-  options.spill = folder.file("run.rank-0");
+  options.file = folder.file("run.rank-0");
   Recorder recorder(options);
   Random random(1);
-  add_random(recorder, random, 10'000);
-  EXPECT_EQ(folder.files(), 0U);
-  add_random(recorder, random, 90'000);
+  add_random(recorder, random, 100'000);
   EXPECT_EQ(folder.files(), 1U);
   EXPECT_EQ(recorder.finish(), "");
   EXPECT_TRUE(recorder.complete());
@@ -372,15 +367,15 @@ TEST(Limits, WithAFileNothingIsMissing) {
   Recorder other(unlimited);
   Random again(1);
   add_random(other, again, 100'000);
-  EXPECT_EQ(other.finish(), contents(options.spill));
-  EXPECT_EQ(recorder.bytes(), contents(options.spill).size());
+  EXPECT_EQ(other.finish(), contents(options.file));
+  EXPECT_EQ(recorder.bytes(), contents(options.file).size());
 }
 
 TEST(Limits, AFullDiskEndsTheRecording) {
   if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "there is no /dev/full";
   RecorderOptions options = options_of();
   options.limit = 100'000;
-  options.spill = "/dev/full";
+  options.file = "/dev/full";
   Recorder recorder(options);
   Random random(1);
   add_random(recorder, random, 50'000);
@@ -390,7 +385,7 @@ TEST(Limits, AFullDiskEndsTheRecording) {
   const Result<Recording> recording = one_rank(recorder.finish());
   const auto reader = recording->read(0);
   EXPECT_EQ(read_all(*reader).size(), events);
-  EXPECT_TRUE(reader->cut());
+  EXPECT_EQ(reader->cut(), kCut);
 }
 
 /// Another size of files for this process, which is told by an error as a full disk is, and not by its
@@ -418,8 +413,7 @@ TEST(Limits, WhatADiskHasNoRoomForStaysInMemory) {
   const Folder folder;
   RecorderOptions options = options_of();
   options.limit = 10'000'000;
-  options.spill = folder.file("run.rank-0");
-  options.keep = true;
+  options.file = folder.file("run.rank-0");
   std::string rest;
   {
     const FileSizeLimit limit(300'000);
@@ -429,36 +423,35 @@ TEST(Limits, WhatADiskHasNoRoomForStaysInMemory) {
     rest = recorder.finish();
     EXPECT_TRUE(recorder.complete());
     EXPECT_TRUE(recorder.has_written());
-    EXPECT_EQ(recorder.problem(), "cannot write " + options.spill + ": File too large");
+    EXPECT_EQ(recorder.problem(), "cannot write " + options.file + ": File too large");
   }
-  EXPECT_GT(contents(options.spill).size(), 200'000U);
+  EXPECT_GT(contents(options.file).size(), 200'000U);
   Recorder other(options_of());
   Random again(1);
   add_random(other, again, 100'000);
-  const Result<Recording> whole = one_rank(contents(options.spill) + rest),
+  const Result<Recording> whole = one_rank(contents(options.file) + rest),
                           expected = one_rank(other.finish());
   const auto reader = whole->read(0), expected_reader = expected->read(0);
   EXPECT_EQ(read_all(*reader).size(), read_all(*expected_reader).size());
-  EXPECT_FALSE(reader->cut());
+  EXPECT_EQ(reader->cut(), "");
 }
 
 TEST(Limits, WhatNeitherDiskNorMemoryHasRoomForIsCut) {
   const Folder folder;
   RecorderOptions options = options_of();
   options.limit = 200'000;
-  options.spill = folder.file("run.rank-0");
-  options.keep = true;
+  options.file = folder.file("run.rank-0");
   const FileSizeLimit limit(300'000);
   Recorder recorder(options);
   Random random(1);
   add_random(recorder, random, 100'000);
   const std::string rest = recorder.finish();
   EXPECT_FALSE(recorder.complete());
-  const Result<Recording> recording = one_rank(contents(options.spill) + rest);
+  const Result<Recording> recording = one_rank(contents(options.file) + rest);
   const auto reader = recording->read(0);
   EXPECT_EQ(read_all(*reader).size(), recorder.events());
   EXPECT_GT(recorder.events(), 10'000U);
-  EXPECT_TRUE(reader->cut());
+  EXPECT_EQ(reader->cut(), kCut);
 }
 
 TEST(Limits, APartIsKnownByItsSizeAndItsLastBytes) {
@@ -480,8 +473,7 @@ TEST(Limits, APartIsKnownByItsSizeAndItsLastBytes) {
 
 TEST(Limits, AFileThatCannotBeOpenedIsTold) {
   RecorderOptions options = options_of();
-  options.spill = "/no/such/folder/part";
-  options.keep = true;
+  options.file = "/no/such/folder/part";
   Recorder recorder(options);
   recorder.add(wait_all());
   EXPECT_EQ(recorder.problem(), "cannot write /no/such/folder/part: there is no folder \"/no/such/folder\"");
@@ -494,8 +486,7 @@ class Unfinished : public testing::Test {
   /// Recorders of these ranks of four, each with a file of its own.
   RecorderOptions options(int rank) {
     RecorderOptions options = options_of(rank, 4);
-    options.spill = part_path(path_, rank);
-    options.keep = true;
+    options.file = part_path(path_, rank);
     return options;
   }
   /// Events of the rank that can be read.
@@ -506,7 +497,7 @@ class Unfinished : public testing::Test {
     const auto reader = recording->read(rank);
     const std::size_t events = read_all(*reader).size();
     EXPECT_EQ(reader->error(), "");
-    EXPECT_EQ(reader->cut(), cut);
+    EXPECT_EQ(reader->cut(), cut ? kCut : "");
     return events;
   }
   Folder folder_;
@@ -562,19 +553,25 @@ TEST_F(Unfinished, ARecordingGoesOnAfterAFlush) {
   EXPECT_EQ(events(0, false), expected);
 }
 
-TEST_F(Unfinished, AFlushWithoutAFileYetMakesOne) {
-  RecorderOptions lazy = options(0);
-  lazy.keep = false;
-  Recorder recorder(lazy);
+TEST_F(Unfinished, AnUntimelyEndHasItsReason) {
+  const std::string reason = "signal 11 (Segmentation fault)";
+  Recorder recorder(options(0));
   for (const Step& step : small_program(0)) record(recorder, step);
-  EXPECT_EQ(folder_.files(), 0U);
-  recorder.flush();
-  EXPECT_EQ(events(0), 24U);
+  recorder.flush(reason);
+  const Result<Recording> recording = Recording::open(path_);
+  ASSERT_TRUE(recording) << recording.error();
+  EXPECT_EQ(reading(*recording, 0).cut, reason);
+  EXPECT_EQ((*recording).read(0)->events(), 24U);
+  EXPECT_EQ((*recording).write(path_), "");
+  EXPECT_EQ(reading(*Recording::open(path_), 0).cut, reason) << "in the one file as well";
+  ASSERT_EQ(unlink(path_.c_str()), 0);
+  recorder.finish();
+  EXPECT_EQ(events(0, false), 24U) << "the program went on";
 }
 
 Recorder* signalled = nullptr;
 
-/// A signal may come in the middle of any call: what was added before is there, and nothing twice.
+/// A signal may come in the middle of any call. What was added before is there, and nothing twice.
 TEST_F(Unfinished, AFlushFromASignalHandlerFindsWholeBlocks) {
   for (int delay = 1; delay <= 40; ++delay) {
     const pid_t child = fork();
@@ -582,7 +579,7 @@ TEST_F(Unfinished, AFlushFromASignalHandlerFindsWholeBlocks) {
       Recorder recorder(options(0));
       signalled = &recorder;
       std::signal(SIGALRM, [](int) {
-        signalled->flush();
+        signalled->flush("signal 14 (Alarm clock)");
         _exit(0);
       });
       for (std::uint64_t i = 0;; ++i) {
@@ -607,7 +604,9 @@ TEST_F(Unfinished, AFlushFromASignalHandlerFindsWholeBlocks) {
       ASSERT_TRUE(!sends || reader->list(event.list)[0] == i / 42);
     }
     EXPECT_EQ(reader->error(), "");
+    EXPECT_EQ(reader->cut(), "signal 14 (Alarm clock)");
     EXPECT_GT(i, 0U);
+    EXPECT_EQ(i, reader->events());
   }
 }
 
@@ -615,8 +614,7 @@ TEST_F(Unfinished, PartsOfAnotherRunAreRefused) {
   record({}, options(0));
   record({}, options_of(1, 2));
   RecorderOptions other = options_of(1, 2);
-  other.spill = part_path(path_, 1);
-  other.keep = true;
+  other.file = part_path(path_, 1);
   record({}, other);
   EXPECT_THAT(Recording::open(path_).error(),
               HasSubstr("it is the part of rank 1 of 2, and not of rank 1 of 4"));
@@ -632,7 +630,7 @@ TEST_F(Unfinished, APartCutAnywhereIsReadUpToThere) {
     if (!recording) continue;
     const Reading read = reading(*recording, 0);
     ASSERT_EQ(read.error, "");
-    ASSERT_TRUE(read.cut);
+    ASSERT_EQ(read.cut, kCut);
     ASSERT_TRUE(reading(*small_recording(), 0).text.starts_with(read.text)) << size;
   }
 }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/base/printable.hpp"
 #include "lib/programs/recording/format.hpp"
 #include "tests/recording/recorded.hpp"
 
@@ -29,6 +30,7 @@ std::string part_of(const std::vector<Block>& blocks) {
 struct Outcome {
   std::size_t events = 0;
   std::string error;
+  std::string cut;
 };
 Outcome read(const std::vector<Block>& blocks) {
   const Result<Recording> recording = one_rank(part_of(blocks));
@@ -39,6 +41,7 @@ Outcome read(const std::vector<Block>& blocks) {
     static_cast<void>(reader->match());
   }
   outcome.error = reader->error();
+  outcome.cut = reader->cut();
   return outcome;
 }
 
@@ -125,7 +128,12 @@ TEST(Hostile, ColumnsBesideTheEvents) {
       {{{Column::kMatches, {0, 1, 0, 0x80}}}, "matches, block 0, byte 75: it ends within a number"},
       {{{Column::kMatches, joined({{0}, varint(UINT64_MAX), {0}})}}, "a rank or a tag is out of range"},
       {{{Column::kEnd, {6}}}, "end, block 0, byte 72: it ends within a number"},
-      {{{Column::kEnd, {6, 2}}}, "it says neither that all is there nor that it is not"},
+      {{{Column::kEnd, {6, 3}}}, "end, block 0, byte 72: it ends in a way that is not known"},
+      {{{Column::kEnd, {6, 2}}}, "end, block 0, byte 72: it ends within a number"},
+      {{{Column::kEnd, {6, 2, 5, 'w', 'h'}}}, "end, block 0, byte 72: it ends within a text"},
+      {{{Column::kEnd, joined({{6, 2}, varint(kLongestReason + 1)})}},
+       "end, block 0, byte 72: its reason is too long"},
+      {{{Column::kEnd, joined({varint(UINT64_MAX), {2, 1, 'a'}})}}, "which is more than a run makes"},
       {{{Column::kEnd, {5, 1}}}, "the part of rank 0: rank 0 has more events than its end says, which is 5"},
   };
   for (auto [blocks, error] : cases) {
@@ -138,6 +146,16 @@ TEST(Hostile, ColumnsBesideTheEvents) {
     EXPECT_THAT(read({{Column::kEvents, choices}, {Column::kChoices, payload}}).error, HasSubstr(error));
   EXPECT_EQ(read({{Column::kEvents, choices}, {Column::kChoices, {2, 1, 2, 0}}}).error, "");
   EXPECT_THAT(read({{Column::kEvents, receives, 3}}).error, HasSubstr("it begins with event 3 instead of 0"));
+}
+
+TEST(Hostile, AnUntimelyEndBoundsTheEvents) {
+  const Bytes events = joined({kName, kWait, varint(token(Token::kCopy, 99)), {1}});
+  for (const std::uint8_t count : Bytes{0, 1, 40, 127}) {
+    const Outcome outcome = read({{Column::kEnd, {count, 2, 3, 'a', 27, '\n'}}, {Column::kEvents, events}});
+    EXPECT_EQ(outcome.events, std::min<std::size_t>(count, 100));
+    EXPECT_EQ(outcome.error, "");
+    EXPECT_EQ(outcome.cut, printable("a\x1b\n")) << "nothing in it controls a terminal";
+  }
 }
 
 TEST(Hostile, AWildcardThatTookNothingHasNoMatch) {

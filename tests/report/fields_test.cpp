@@ -120,13 +120,6 @@ TEST(ReportBytes, ThatAskForMuchAreRefusedBeforeItIsThere) {
   EXPECT_THAT(decode_report(encode(report)).error(), HasSubstr("its times are too long"));
 }
 
-TEST(ReportBytes, StandInTextAsHexadecimal) {
-  const std::string bytes = encode(some_report(1));
-  EXPECT_EQ(from_hexadecimal(to_hexadecimal(bytes)), bytes);
-  EXPECT_EQ(from_hexadecimal("abc"), "");
-  EXPECT_EQ(from_hexadecimal("0g"), "");
-}
-
 /// Every "x_ns" becomes "x_ps", as in reports of before, and a run has its end by its older name.
 void make_older(Json& json) {
   Json older = json.is_array() ? Json::array() : Json::object();

@@ -49,7 +49,7 @@ struct RankContents {
   std::uint64_t longer_gaps = 0;
   std::set<std::uint32_t> threads;
   std::uint64_t fingerprint = fnv1a_64({});
-  bool cut = false;
+  std::string cut;  // why it ends before the program does; empty: it does not
   std::string error;
 };
 
@@ -188,7 +188,8 @@ void print_json(const trace::Program& program, const Contents& contents) {
                      {"brief_gaps_ns", rank.brief_gaps},
                      {"longer_gaps_ns", rank.longer_gaps},
                      {"fingerprint", fmt::format("{:016x}", rank.fingerprint)},
-                     {"complete", !rank.cut && rank.error.empty()},
+                     {"complete", rank.cut.empty() && rank.error.empty()},
+                     {"ended", rank.cut},
                      {"error", rank.error}});
   }
   Json places = Json::array();
@@ -255,8 +256,8 @@ void print_text(const std::string& program_name, const trace::Program& program, 
   for (const auto& [name, count] : calls) fmt::print("  {:<30}{:>14}\n", printable(name), count);
   print_places(program, contents);
   for (std::size_t i = 0; i < contents.ranks.size(); ++i) {
-    if (contents.ranks[i].cut)
-      fmt::print("rank {} is cut off after {} events\n", i, contents.ranks[i].events);
+    const RankContents& rank = contents.ranks[i];
+    if (!rank.cut.empty()) fmt::print("rank {} ends after {} events: {}\n", i, rank.events, rank.cut);
   }
 }
 
@@ -329,7 +330,7 @@ bool print_events(const trace::Program& program) {
       complain(reader->error());
       readable = false;
     }
-    if (reader->cut()) fmt::print("{} is cut off\n", rank);
+    if (!reader->cut().empty()) fmt::print("{} is cut off\n", rank);
   }
   return readable;
 }

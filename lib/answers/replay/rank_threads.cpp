@@ -69,7 +69,7 @@ std::string_view RankThreads::Stream::call(std::uint16_t number) const {
 std::string_view RankThreads::Stream::site(std::uint32_t number) const {
   return all_.reader_->site(number);
 }
-bool RankThreads::Stream::cut() const {
+std::string_view RankThreads::Stream::cut() const {
   return all_.reader_->cut();
 }
 const std::string& RankThreads::Stream::error() const {

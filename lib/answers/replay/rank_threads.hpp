@@ -75,7 +75,7 @@ class RankThreads {
     [[nodiscard]] recording::Gaps gaps() const override { return dealt_.gaps; }
     [[nodiscard]] std::string_view call(std::uint16_t number) const override;
     [[nodiscard]] std::string_view site(std::uint32_t number) const override;
-    [[nodiscard]] bool cut() const override;
+    [[nodiscard]] std::string_view cut() const override;
     [[nodiscard]] const std::string& error() const override;
 
    private:

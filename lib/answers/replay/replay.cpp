@@ -226,7 +226,7 @@ std::vector<UnfinishedRank> unfinished(const ReplayRun& run) {
       const ReplayRun::Place& place = run.places[static_cast<std::size_t>(rank)];
       if (place.ended && place.why_early.empty()) continue;
       all.push_back({rank, place_of(run, static_cast<std::size_t>(rank)),
-                     place.ended ? place.why_early : "it waits for another rank", !place.ended});
+                     place.ended ? place.why_early : place.cut, !place.ended});
     }
   }
   return all;
@@ -285,6 +285,7 @@ static Result<ReplayResult> replay_once(const WorldSetting& setting, const Repla
     if (job == run.jobs.end())
       return source.background.play(rank, [&run] { return run.over || run.ranks_ended == run.ranks; });
     std::unique_ptr<recording::Reader> reader = source.read(rank.rank());
+    run.places[static_cast<std::size_t>(rank.rank())].cut = reader->cut();
     return reader->has_threads() ? play_threads(run, rank, *job, std::move(reader))
                                  : play(run, rank, *job, std::move(reader));
   };

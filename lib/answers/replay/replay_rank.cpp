@@ -196,8 +196,8 @@ bool ReplayThread::next() {
       end_early("its recording is damaged: " + damage);
     } else if (!damage.empty()) {
       run_.fail(damage);  // it names the rank
-    } else if (reader_.cut()) {
-      end_early("its recording was cut");
+    } else if (!reader_.cut().empty()) {
+      end_early(std::string(reader_.cut()));
     }
     return false;
   }

@@ -29,6 +29,7 @@ class ReplayRun final : public Choices {
     std::uint16_t call = 0;  // of the last one
     bool ended = false;
     std::string why_early;  // it ended before its program did
+    std::string cut;        // as its reader says before the first event
     DeclineCounter declines;
     Handling* handling = nullptr;  // gets that of the next operation that it begins
   };

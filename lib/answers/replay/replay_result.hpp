@@ -59,10 +59,13 @@ struct ReplayJob {
 /// A rank that did not come to the end of its program.
 struct UnfinishedRank {
   int rank = 0;
-  std::string where;  // "rank 3 at event 20 (MPI_Recv)"
-  std::string why;
-  bool waits = false;  // that event is not done
-  [[nodiscard]] std::string text() const { return where + ": " + why; }
+  std::string where;   // "rank 3 at event 20 (MPI_Recv)"
+  std::string why;     // "signal 15 (Terminated)"; empty: its own recording is whole
+  bool waits = false;  // for another rank, and that event is not done
+  [[nodiscard]] std::string reason() const { return why.empty() ? "it waits for another rank" : why; }
+  [[nodiscard]] std::string text() const {
+    return where + ": " + reason() + (waits && !why.empty() ? "; it waits for another rank" : "");
+  }
 };
 
 struct ReplayResult {

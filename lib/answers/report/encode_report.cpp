@@ -135,19 +135,4 @@ Result<RunReport> decode_report(std::string_view bytes) {
   return report;
 }
 
-std::string to_hexadecimal(std::string_view bytes) {
-  std::string text;
-  for (const char byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  return text;
-}
-
-std::string from_hexadecimal(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  if (text.size() % 2 != 0 || text.find_first_not_of(kDigits) != std::string_view::npos) return {};
-  std::string bytes;
-  for (std::size_t i = 0; i < text.size(); i += 2)
-    bytes += static_cast<char>(kDigits.find(text[i]) << 4U | kDigits.find(text[i + 1]));
-  return bytes;
-}
-
 }  // namespace offramp

@@ -113,10 +113,10 @@ class Node {
     if (!json_.is_boolean()) fail("has to be true or false");
     return json_.get<bool>();
   }
-  [[nodiscard]] std::string text(std::size_t longest) const {
+  [[nodiscard]] std::string text() const {
     if (!json_.is_string()) fail("has to be a text");
     auto text = json_.get<std::string>();
-    if (text.size() > longest) fail(fmt::format("is longer than {} KiB", longest >> 10).c_str());
+    if (text.size() > kLongestText) fail(fmt::format("is longer than {} KiB", kLongestText >> 10).c_str());
     return text;
   }
 
@@ -154,25 +154,22 @@ class Reader {
   explicit Reader(const Node& node) : node_(&node) {}
 
   template <typename Value>
-  void field(const char* name, Value& value, std::size_t most = kMostRows,
-             std::size_t longest = kLongestText) {
+  void field(const char* name, Value& value, std::size_t most = kMostRows) {
     if constexpr (std::is_same_v<Value, Time> || std::is_same_v<Value, std::vector<Time>>) {
       const std::string older = fmt::format("{}_ps", name);
       const bool is_older = node_->has(older);
-      read(node_->at(is_older ? older : fmt::format("{}_ns", name)), value, {most, longest, is_older});
+      read(node_->at(is_older ? older : fmt::format("{}_ns", name)), value, {most, is_older});
     } else {
-      read(node_->at(name), value, {most, longest});
+      read(node_->at(name), value, {most});
     }
   }
   template <typename Value>
-  void later(const char* name, Value& value, std::size_t most = kMostRows,
-             std::size_t longest = kLongestText) {
-    if (has(name)) field(name, value, most, longest);
+  void later(const char* name, Value& value, std::size_t most = kMostRows) {
+    if (has(name)) field(name, value, most);
   }
   template <typename Value>
-  void if_any(const char* name, Value& value, std::size_t most = kMostRows,
-              std::size_t longest = kLongestText) {
-    later(name, value, most, longest);
+  void if_any(const char* name, Value& value, std::size_t most = kMostRows) {
+    later(name, value, most);
   }
   template <typename Value>
   void if_any(const char* name, std::optional<Value>& value) {
@@ -213,16 +210,13 @@ class Reader {
  private:
   struct Limits {
     std::size_t most = kMostRows;
-    std::size_t longest = kLongestText;
     bool in_picoseconds = false;
   };
 
   static void read(const Node& node, Time& time, const Limits& limits) {
     time = limits.in_picoseconds ? Time::ps(static_cast<std::int64_t>(node.whole())) : node.nanoseconds();
   }
-  static void read(const Node& node, std::string& text, const Limits& limits) {
-    text = node.text(limits.longest);
-  }
+  static void read(const Node& node, std::string& text, const Limits&) { text = node.text(); }
   template <typename Value>
   static void read(const Node& node, std::vector<Value>& values, const Limits& limits) {
     node.each_element(limits.most, [&](const Node& one) { read(one, values.emplace_back(), limits); });

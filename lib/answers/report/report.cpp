@@ -1,7 +1,6 @@
 // From parts to a report, in one order for runs and replays (finished()): facts, lanes, places,
 // certificates, warnings. A rank's part is itself a report with one lane (own_contribution()); parts are
-// added field by field. A rank without a part is named as missing, one whose part cannot be read gets a
-// warning.
+// added field by field. A rank whose part cannot be read gets a warning.
 #include "lib/answers/report/report.hpp"
 
 #include <fmt/format.h>
@@ -38,7 +37,6 @@ struct Gathered {
   std::string data;  // certificates
 
   void add(std::size_t number, const std::string& bytes) {
-    if (bytes.empty()) return report.missing.push_back(number);
     Result<RunReport> part = decode_report(bytes);
     const bool is_part = part && part->lanes.front().ranks.size() == 1;
     if (!is_part) {
@@ -57,7 +55,6 @@ struct Gathered {
     report.elsewhere += part.elsewhere;
     data += part.data_certificate;
     add_rows(report.hosts, part.hosts);
-    add_rows(report.ended, part.ended);
     report.warnings.insert(report.warnings.end(), part.warnings.begin(), part.warnings.end());
     parts.push_back(std::move(part));
   }
@@ -73,18 +70,15 @@ void add_comparison_warnings(RunReport& report) {
                     counted(report.arrival_order_dependences, "time")));
 }
 
-/// Of a run that did not come to MPI_Finalize, or of a replay of part of one.
+/// For a replay of part of a run.
 void add_untimely_end(RunReport& report, const RunFacts& facts) {
-  if (report.ended.empty() && report.missing.empty()) return;
+  if (report.ended.empty()) return;
   report.complete = false;
   std::sort(report.ended.begin(), report.ended.end(),
             [](const ReportEnd& a, const ReportEnd& b) { return a.reason < b.reason; });
-  std::string text =
-      "incomplete: " +
-      (facts.replayed_part.empty() ? "the program did not come to MPI_Finalize" : facts.replayed_part);
+  std::string text = "incomplete: " + facts.replayed_part;
   for (const ReportEnd& end : report.ended)
     text += fmt::format("; {}: {}", ranks_text(end.ranks), end.reason);
-  if (!report.missing.empty()) text += fmt::format("; nothing is known of {}", ranks_text(report.missing));
   report.warnings.insert(report.warnings.begin(), text);
 }
 
@@ -139,7 +133,7 @@ void add_lanes(Gathered& gathered, const std::vector<Settled>& settled) {
   } else {
     report.lanes.emplace_back();
     for (const RunReport& part : gathered.parts) add_lane(report.lanes.front(), part.lanes.front());
-    if (report.ended.empty() && report.missing.empty()) report.warnings.push_back(unsettled_text(settled));
+    report.warnings.push_back(unsettled_text(settled));
   }
   for (std::size_t i = 1; i < settled.size(); ++i) {
     const Settled& other = settled[i];
@@ -197,7 +191,8 @@ RunReport replay_report(int ranks, const RunFacts& facts, const Configuration& c
     report.arrival_order_dependences = counters.arrival_order_dependences();
     report.dependences = dependences_of(counters);
     for (const UnfinishedRank& rank : result.unfinished) {
-      if (rank.rank < ranks) add_rows(report.ended, {{{static_cast<std::uint64_t>(rank.rank)}, rank.why}});
+      if (rank.rank < ranks)
+        add_rows(report.ended, {{{static_cast<std::uint64_t>(rank.rank)}, rank.reason()}});
     }
   }
   report.hosts.push_back({look_at_host(), 0});

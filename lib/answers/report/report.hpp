@@ -45,10 +45,9 @@ struct Settled {
 ReportDependences dependences_of(const Counters& counters);
 
 /// The run's report from the ranks' contributions, in rank order and as encode() has them. Those that are not
-/// a rank's part are left out and named under "warnings". A rank that has come to grief before it
-/// could contribute has an empty text, one that left it then has the reason under "ended": the report is not
-/// complete. settled: first the backend that carried the run. Where it has no result, the report has no
-/// times. program: where the recording has computing and the results do not.
+/// a rank's part are left out and named under "warnings". settled: first the backend that carried the run.
+/// Where it has no result, the report has no times. program: where the recording has computing and the
+/// results do not.
 RunReport run_report(const std::vector<std::string>& ranks, const RunFacts& facts,
                      const Configuration& configuration, const std::vector<Settled>& settled,
                      const std::optional<ProgramTimes>& program = {});

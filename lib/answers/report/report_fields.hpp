@@ -30,7 +30,6 @@ inline constexpr int kReportSchema = 1;
 
 // Bounds on what a file or a rank can make the reader keep. A report of 4096 ranks has 30 MiB.
 inline constexpr std::size_t kLongestText = 1 << 16;
-inline constexpr std::size_t kLongestPart = 1 << 24;  // of RunReport::parts
 inline constexpr std::size_t kMostRows = 4096;
 inline constexpr std::size_t kMostRanksOfReport = 1 << 20;
 inline constexpr std::size_t kMostLanes = 64;
@@ -62,7 +61,7 @@ template <typename Self>
 class PlainArchive {
  public:
   template <typename Value>
-  void field(const char*, Value& value, std::size_t most = kMostRows, std::size_t = 0) {
+  void field(const char*, Value& value, std::size_t most = kMostRows) {
     self().item(value, most);
   }
   template <typename Value>
@@ -70,7 +69,7 @@ class PlainArchive {
     self().item(value, most);
   }
   template <typename Value>
-  void if_any(const char*, Value& value, std::size_t most = kMostRows, std::size_t = 0) {
+  void if_any(const char*, Value& value, std::size_t most = kMostRows) {
     self().item(value, most);
   }
   template <typename Value>
@@ -399,7 +398,6 @@ void describe_arrival(auto& a, Described<decltype(a), RunReport> report) {
 }
 
 void describe(auto& a, Described<decltype(a), RunReport> report) {
-  a.if_any("run", report.run);  // at the beginning, where the next rank looks for it
   a.field("offramp", report.version);
   a.derived("schema", [] { return kReportSchema; });
   a.field("command", report.command);
@@ -417,10 +415,8 @@ void describe(auto& a, Described<decltype(a), RunReport> report) {
   describe_arrival(a, report);
   a.rest("compared", report.lanes, kMostLanes);
   a.if_any("ended", report.ended);
-  a.if_any("missing", report.missing, kMostRanksOfReport);
   a.if_any("advice", report.advice);
   a.field("warnings", report.warnings);
-  a.if_any("parts", report.parts, kMostRanksOfReport, kLongestPart);
 }
 
 }  // namespace offramp

@@ -263,14 +263,9 @@ struct RunReport {
   std::uint64_t elsewhere = 0;      // times, at other places
   std::string data_certificate;
   std::vector<ReportEnd> ended;
-  std::vector<std::uint64_t> missing;  // ranks of which nothing is known
-  std::vector<std::string> advice;     // of offramp advise: the answer first, then a text for each part of it
+  std::vector<std::string> advice;  // of offramp advise: the answer first, then a text for each part of it
   std::vector<std::string> warnings;
   std::vector<ReportLane> lanes;  // the first carried the data
-  // Of a run that did not come to its end: what is the same of all its ranks, and what each has contributed,
-  // as encode() has it in hexadecimal; empty: nothing yet.
-  std::string run;
-  std::vector<std::string> parts;
   std::string receipts;  // a JSON array, see ReplayRecords; written and not read, see read_receipts()
 };
 

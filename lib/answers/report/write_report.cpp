@@ -23,7 +23,7 @@ class Writer {
   explicit Writer(Json& json) : json_(&json) {}
 
   template <typename Value>
-  void field(const char* name, const Value& value, std::size_t = 0, std::size_t = 0) {
+  void field(const char* name, const Value& value, std::size_t = 0) {
     (*json_)[key_of(name, value)] = json_of_value(value);
   }
   template <typename Value>
@@ -31,7 +31,7 @@ class Writer {
     field(name, value);
   }
   template <typename Value>
-  void if_any(const char* name, const Value& value, std::size_t = 0, std::size_t = 0) {
+  void if_any(const char* name, const Value& value, std::size_t = 0) {
     if (!value.empty()) field(name, value);
   }
   template <typename Value>

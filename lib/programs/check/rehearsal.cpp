@@ -137,7 +137,8 @@ class Rehearsal {
     if (one.in_event) return go_on(rank);
     if (!one.reader->next(one.event)) {
       if (!one.reader->error().empty()) problem_ = one.reader->error();
-      if (one.reader->cut()) problem("cut", fmt::format("rank {}: its recording was cut", rank));
+      if (const auto cut = one.reader->cut(); !cut.empty())
+        problem("cut", fmt::format("rank {}: {}", rank, cut));
       one.ended = true;
       return false;
     }

@@ -41,7 +41,7 @@ std::string Walk::walk(int rank) {
     this->event(*reader, event);
   }
   if (problem_.empty() && !reader->error().empty()) problem_ = reader->error();
-  if (problem_.empty() && reader->cut()) problem_ = fmt::format("rank {}: its recording was cut", rank);
+  if (problem_.empty() && !reader->cut().empty()) problem_ = fmt::format("rank {}: {}", rank, reader->cut());
   if (problem_.empty()) end();
   return problem_;
 }

@@ -51,7 +51,9 @@ class MadeEvents : public recording::UnrecordedReader {
   [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const final;
   [[nodiscard]] std::uint32_t thread() const final { return current_.thread; }
   [[nodiscard]] std::string_view call(std::uint16_t number) const final;
-  [[nodiscard]] bool cut() const final { return ended_ && error_.empty() && initialized_ && !finalized_; }
+  [[nodiscard]] std::string_view cut() const final {
+    return ended_ && error_.empty() && initialized_ && !finalized_ ? recording::kCut : std::string_view();
+  }
   [[nodiscard]] const std::string& error() const final { return error_; }
 
  protected:

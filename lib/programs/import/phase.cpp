@@ -283,7 +283,7 @@ class PhaseReader final : public Reader {
   [[nodiscard]] std::uint32_t thread() const override { return inner_->thread(); }
   [[nodiscard]] std::string_view call(std::uint16_t number) const override { return inner_->call(number); }
   [[nodiscard]] std::string_view site(std::uint32_t number) const override { return inner_->site(number); }
-  [[nodiscard]] bool cut() const override { return inner_->cut(); }
+  [[nodiscard]] std::string_view cut() const override { return inner_->cut(); }
   [[nodiscard]] const std::string& error() const override { return inner_->error(); }
 
  private:

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
@@ -17,16 +18,20 @@ std::string gaps_of(const Recording& recording) {
   std::vector<std::string> parts;
   if (!recording.breaks_off().empty()) parts.push_back(recording.breaks_off());
   std::vector<std::size_t> empty;
-  std::vector<std::size_t> cut;
+  std::map<std::string, std::vector<std::size_t>, std::less<>> ended;  // by the reason
   for (int rank = 0; rank < recording.description().ranks; ++rank) {
     const auto number = static_cast<std::size_t>(rank);
     if (recording.bytes(rank) == 0) {
       empty.push_back(number);
-    } else if (recording.read(rank)->cut()) {
-      cut.push_back(number);
+    } else if (const auto reader = recording.read(rank); !reader->cut().empty()) {
+      ended[std::string(reader->cut())].push_back(number);
     }
   }
-  if (std::string gaps = missing_text(cut, "the end of the program", empty); !gaps.empty())
+  const auto cut = ended.extract(std::string(recording::kCut));
+  for (const auto& [reason, ranks] : ended) parts.push_back(fmt::format("{}: {}", ranks_text(ranks), reason));
+  if (std::string gaps =
+          missing_text(cut ? cut.mapped() : std::vector<std::size_t>(), "the end of the program", empty);
+      !gaps.empty())
     parts.push_back(std::move(gaps));
   return fmt::format("{}", fmt::join(parts, "; "));
 }

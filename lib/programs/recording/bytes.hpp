@@ -72,6 +72,7 @@ class Payload {
   void commit() {
     std::atomic_signal_fence(std::memory_order_release);
     committed_ = end_;
+    std::atomic_signal_fence(std::memory_order_release);
   }
   void clear() { committed_ = end_ = 0; }
   [[nodiscard]] std::size_t size() const { return committed_; }

@@ -4,8 +4,8 @@
 // (place_of_context()), which learns the positions of what was copied only up to kLearnt: the rest can be
 // found through the copy itself.
 //
-// A signal handler may look at the writer at any moment (snapshot()): while a change is under way (busy_)
-// it sees the state before it.
+// A signal handler may read the committed payload and the open copy at any moment. A copy is committed before
+// it counts as ended, so that no event is in neither of them.
 #include "lib/programs/recording/event_writer.hpp"
 
 #include <algorithm>
@@ -96,8 +96,7 @@ bool EventWriter::full() const {
 }
 
 const EventWriter::Entry* EventWriter::add(const Event& event) {
-  begin_change();
-  end_copy();
+  close();
   Event plain = event;
   plain.zero = 0;
   const std::uint32_t known = symbols_;
@@ -107,43 +106,19 @@ const EventWriter::Entry* EventWriter::add(const Event& event) {
   } else {
     put_known(symbol);
   }
+  payload_.commit();
   history_[position_++ & kMask] = symbol;
   find_distance();
-  end_change();
   return &entries_[symbol];
 }
 
-void EventWriter::close() {
-  begin_change();
-  end_copy();
-  end_change();
-}
-
-void EventWriter::begin_change() {
-  before_ = {payload_.size(), copied_, distance_};
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  busy_.store(true, std::memory_order_relaxed);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-}
-
-void EventWriter::end_change() {
-  payload_.commit();
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  busy_.store(false, std::memory_order_relaxed);
-}
-
-EventWriter::Snapshot EventWriter::snapshot() const {
-  const Open open =
-      busy_.load(std::memory_order_relaxed) ? before_ : Open{payload_.size(), copied_, distance_};
-  Snapshot snapshot;
-  snapshot.size = open.size;
-  if (open.copied > 0) {
-    std::uint8_t* const begin = snapshot.copy.data();
-    const std::uint8_t* const end =
-        put_varint(put_varint(begin, token(Token::kCopy, open.copied)), open.distance);
-    snapshot.copy_size = static_cast<std::size_t>(end - begin);
-  }
-  return snapshot;
+EventWriter::OpenCopy EventWriter::open_copy() const {
+  OpenCopy open;
+  if (copied_ == 0) return open;
+  std::uint8_t* const begin = open.token.data();
+  open.size = static_cast<std::size_t>(
+      put_varint(put_varint(begin, token(Token::kCopy, copied_)), distance_) - begin);
+  return open;
 }
 
 /// The symbol of an event, which is the next one if it is new.
@@ -210,7 +185,7 @@ void EventWriter::put_known(std::uint16_t symbol) {
   payload_.put(token(Token::kKnown, symbols_ - 1U - symbol));
 }
 
-/// Of the last events, each by itself.
+/// The bytes of the last events, each as a known event.
 std::size_t EventWriter::cost_of_known(std::uint64_t count) const {
   std::size_t bytes = 0;
   for (std::uint64_t i = count; i > 0; --i)
@@ -218,7 +193,7 @@ std::size_t EventWriter::cost_of_known(std::uint64_t count) const {
   return bytes;
 }
 
-void EventWriter::end_copy() {
+void EventWriter::close() {
   if (copied_ == 0) return;
   const std::uint64_t back = distance_ == last_distance_ ? 0 : distance_;
   const std::size_t cost = varint_bytes(token(Token::kCopy, copied_)) + varint_bytes(back);
@@ -229,6 +204,7 @@ void EventWriter::end_copy() {
     payload_.put(back);
     last_distance_ = distance_;
   }
+  payload_.commit();
   for (std::uint64_t i = std::min({copied_, distance_, kLearnt}); i > 0; --i) {
     const std::uint64_t position = position_ - i + 1;
     if (position >= kContext) *place_of_context(position) = static_cast<std::uint32_t>(position);

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <memory>
@@ -60,14 +59,13 @@ class EventWriter {
   void predict_nothing();
   [[nodiscard]] const Payload& payload() const { return payload_; }
 
-  /// What a block consists of that ends now. Async-signal-safe, and whole even if a call above was
-  /// interrupted.
-  struct Snapshot {
-    std::size_t size = 0;  // of payload().bytes()
-    std::array<std::uint8_t, 2 * kMostVarintBytes> copy{};
-    std::size_t copy_size = 0;
+  /// The copy that is still open, as a token that completes payload(). Async-signal-safe. If a call above was
+  /// interrupted, the last events may be in both.
+  struct OpenCopy {
+    std::array<std::uint8_t, 2 * kMostVarintBytes> token{};
+    std::size_t size = 0;
   };
-  [[nodiscard]] Snapshot snapshot() const;
+  [[nodiscard]] OpenCopy open_copy() const;
 
  private:
   static constexpr std::size_t kMask = kWindow - 1;
@@ -77,11 +75,6 @@ class EventWriter {
     std::uint64_t hash = 0;
     std::uint64_t step = 0;
     bool is_run = false;  // every step-th number, and many of them: these are not kept
-  };
-  struct Open {  // what is not in the payload yet
-    std::size_t size = 0;
-    std::uint64_t copied = 0;
-    std::uint64_t distance = 0;
   };
 
   using Words = std::array<std::uint64_t, sizeof(Event) / 8>;
@@ -116,14 +109,11 @@ class EventWriter {
     predicted_ = &entries_[symbol_];
   }
 
-  void begin_change();
-  void end_change();
   std::uint16_t intern(const Event& event);
   void grow_entries();
   void put_new(const Event& event);
   void put_known(std::uint16_t symbol);
   std::uint16_t put_name(std::string_view name);
-  void end_copy();
   [[nodiscard]] std::size_t cost_of_known(std::uint64_t count) const;
   void find_distance();
   [[nodiscard]] std::uint32_t* place_of_context(std::uint64_t position);
@@ -142,8 +132,6 @@ class EventWriter {
   std::uint64_t last_distance_ = 0;      // of the last copy in the payload
   std::vector<std::uint16_t> table_;     // hash of an event: its symbol + 1
   std::vector<std::uint32_t> contexts_;  // hash of the last symbols: the position behind them
-  std::atomic<bool> busy_ = false;
-  Open before_;  // this call of add(), while busy_
   Payload payload_;
   EventDeltas deltas_;
   std::span<const char* const> calls_;

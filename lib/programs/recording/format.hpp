@@ -56,6 +56,14 @@ inline constexpr std::array kColumnsOfRank = {Column::kThreads, Column::kGaps,  
                                               Column::kPolls,   Column::kMatches, Column::kChoices,
                                               Column::kEvents,  Column::kEnd};
 
+/// The second number of the column kEnd.
+enum EndKind : std::uint64_t {
+  kLimited,   // a limit ended the recording
+  kComplete,  // all of the program is there
+  kUntimely   // the program did not come to MPI_Finalize; length and bytes of the reason follow
+};
+inline constexpr std::size_t kLongestReason = 200;  // "signal 11 (Segmentation fault)"
+
 struct BlockHeader {
   Column column = Column::kTimes;
   std::uint32_t rank = 0;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/base/printable.hpp"
 #include "lib/programs/recording/time_code.hpp"
 
 namespace offramp::recording {
@@ -58,12 +59,15 @@ RankReader::RankReader(std::shared_ptr<const RankBlocks> blocks, std::uint32_t r
 void RankReader::read_end() {
   EntryReader end(*blocks_, rank_, Column::kEnd, error_);
   if (end.more()) {
-    const std::uint64_t events = end.cursor().number();
-    const bool complete = end.cursor().number(1, "it says neither that all is there nor that it is not") == 1;
-    cut_ = !complete;
-    if (complete) end_ = events;
+    Cursor& cursor = end.cursor();
+    const std::uint64_t events = cursor.number();
+    const std::uint64_t kind = cursor.number(kUntimely, "it ends in a way that is not known");
+    if (kind == kComplete) cut_.clear();
+    if (kind == kUntimely)
+      cut_ = printable(text_of(cursor.bytes(cursor.number(kLongestReason, "its reason is too long"))));
+    if (kind != kLimited) end_ = events;
     end.more();
-    if (complete && events > kMostEvents && error_.empty())
+    if (end_ && events > kMostEvents && error_.empty())
       error_ = fmt::format("{}: rank {} claims {} events, which is more than a run makes ({})",
                            blocks_->source->name(), rank_, events, kMostEvents);
   }
@@ -91,6 +95,7 @@ bool RankReader::next(Event& event) {
   choice_.clear();
   wildcard_ = false;
   if (!error_.empty()) return false;
+  if (end_ == count_ && !cut_.empty()) return false;  // what follows was not whole
   const Event* next = next_event();
   if (next != nullptr && count_ >= end_.value_or(kMostEvents)) {
     error_ = fmt::format("{}: rank {} has more events than its end says, which is {}",
@@ -98,7 +103,7 @@ bool RankReader::next(Event& event) {
     return false;
   }
   if (next == nullptr) {
-    if (error_.empty() && end_ && *end_ != count_)
+    if (error_.empty() && end_ && *end_ != count_ && cut_.empty())
       error_ = fmt::format("{}: rank {} has {} events, and its end says {}", blocks_->source->name(), rank_,
                            count_, *end_);
     return false;

@@ -60,7 +60,7 @@ class RankReader final : public Reader {
   [[nodiscard]] std::string_view site(std::uint32_t number) const override {
     return number == 0 ? std::string_view() : reader_.name(number - 1);
   }
-  [[nodiscard]] bool cut() const override { return cut_; }
+  [[nodiscard]] std::string_view cut() const override { return cut_; }
   [[nodiscard]] std::optional<std::uint64_t> events() const override { return end_; }
   [[nodiscard]] const std::string& error() const override { return error_; }
 
@@ -96,8 +96,8 @@ class RankReader final : public Reader {
   Gaps gaps_;
   std::uint32_t thread_ = 0;
   std::vector<std::uint32_t> choice_;
-  std::optional<std::uint64_t> end_;  // events that a complete recording has
-  bool cut_ = true;
+  std::optional<std::uint64_t> end_;  // events of the program; where it was cut, of those that are whole
+  std::string cut_ = std::string(kCut);
 };
 
 }  // namespace offramp::recording

@@ -17,6 +17,8 @@
 
 namespace offramp::recording {
 
+inline constexpr std::string_view kCut = "its recording was cut";
+
 class Source;
 enum class Column : std::uint8_t;
 
@@ -61,8 +63,9 @@ class Reader {
   /// The place that Event::site names: the object's file name and the offset of the call in it, as in
   /// "jacobi+0x12a4". Empty: it is not known.
   [[nodiscard]] virtual std::string_view site(std::uint32_t /*number*/) const { return {}; }
-  /// The recording ends here because it was cut (a crash, a limit), not because the program ended.
-  [[nodiscard]] virtual bool cut() const = 0;
+  /// Why the events end before the program does: "signal 11 (Segmentation fault)", or kCut if that is not
+  /// known. Empty if they do not.
+  [[nodiscard]] virtual std::string_view cut() const = 0;
   /// How many events there are in all, where the recording says so.
   [[nodiscard]] virtual std::optional<std::uint64_t> events() const { return std::nullopt; }
   [[nodiscard]] virtual const std::string& error() const = 0;

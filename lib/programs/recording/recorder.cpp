@@ -30,10 +30,7 @@ Recorder::Recorder(const RecorderOptions& options, Recorder&& finished)
 Recorder::Recorder(const RecorderOptions& options, EventWriter&& writer)
     : writer_(std::move(writer)),
       rank_(static_cast<std::uint32_t>(options.rank)),
-      has_file_(!options.spill.empty()),
-      store_({kVersion, rank_, static_cast<std::uint32_t>(options.ranks)}, options.spill, options.limit) {
-  if (options.keep && has_file_) store_.move_to_file();
-}
+      store_({kVersion, rank_, static_cast<std::uint32_t>(options.ranks)}, options.file, options.limit) {}
 
 const EventWriter::Entry* Recorder::add_other(const Event& event) {
   if (ended_) {
@@ -175,20 +172,24 @@ void Recorder::end(std::uint64_t events) {
   writer_.predict_nothing();
 }
 
-void Recorder::flush() {
-  if (finished_ || !has_file_) return;
+void Recorder::flush(std::string_view reason) {
+  if (finished_ || !store_.in_file()) return;
   const int error = errno;
-  if (store_.move_to_file()) {
-    store_.drop_tail();
-    for (const Column column : kBeside) {
-      const ByteSpan payload = columns_[static_cast<std::size_t>(column)].payload.bytes();
-      if (!payload.empty()) store_.append_tail(header(column), payload, {});
-    }
-    const EventWriter::Snapshot snapshot = writer_.snapshot();
-    const ByteSpan copy = ByteSpan(snapshot.copy).first(snapshot.copy_size);
-    if (snapshot.size > 0)
-      store_.append_tail(header(Column::kEvents), writer_.payload().bytes().first(snapshot.size), copy);
+  store_.drop_tail();
+  if (!reason.empty()) {  // first, because damaged memory may end what follows
+    std::array<std::uint8_t, 3 * kMostVarintBytes> end;
+    const auto head = {events(), std::uint64_t{kUntimely}, std::uint64_t{reason.size()}};
+    std::uint8_t* at = end.data();
+    for (const std::uint64_t number : head) at = put_varint(at, number);
+    store_.append_tail({Column::kEnd, rank_, 0, events(), 0, 0}, {end.data(), at}, byte_span(reason));
   }
+  for (const Column column : kBeside) {
+    const ByteSpan payload = columns_[static_cast<std::size_t>(column)].payload.bytes();
+    if (!payload.empty()) store_.append_tail(header(column), payload, {});
+  }
+  const EventWriter::OpenCopy copy = writer_.open_copy();
+  if (const ByteSpan payload = writer_.payload().bytes(); !payload.empty())
+    store_.append_tail(header(Column::kEvents), payload, ByteSpan(copy.token).first(copy.size));
   errno = error;
 }
 
@@ -197,7 +198,7 @@ std::string Recorder::finish() {
   close_all(events_);
   Payload payload;
   payload.put(events());
-  payload.put(static_cast<std::uint64_t>(complete()));
+  payload.put(complete() ? kComplete : kLimited);
   payload.commit();
   store_.append({Column::kEnd, rank_, 0, events(), 0, 0}, payload.bytes());
   return store_.take();

@@ -19,9 +19,8 @@ struct RecorderOptions {
   int rank = 0;
   int ranks = 1;
   std::span<const char* const> calls;         // names of the functions that Event::call counts
-  std::size_t limit = std::size_t{64} << 20;  // bytes in memory; what is beyond goes to the file
-  std::string spill;  // path of this rank's own file; empty: beyond the limit the recording ends
-  bool keep = false;  // the file is written from the beginning, block by block: a crash leaves it readable
+  std::string file;                           // this rank's part, written block by block; empty: in memory
+  std::size_t limit = std::size_t{64} << 20;  // bytes in memory, where the recording ends
 };
 
 class Recorder {
@@ -85,8 +84,9 @@ class Recorder {
     since_.longer_gaps.add(gaps.longer);
   }
 
-  /// Writes what there is to the file, as before a crash. Async-signal-safe if the file is open.
-  void flush();
+  /// Writes the open blocks behind the finished ones, if there is a file. Async-signal-safe.
+  /// reason: why the program ends here, of kLongestReason bytes at most; empty if it goes on.
+  void flush(std::string_view reason = {});
   /// Ends the recording, and returns the blocks that are in memory, or nothing where all are in the file: see
   /// Part. Where the file could not be written to its end, they follow what is in it.
   std::string finish();
@@ -162,7 +162,6 @@ class Recorder {
   std::uint64_t noted_choices_ = 0;
   std::uint64_t last_event_ = 0;  // where the recording ended
   std::uint32_t rank_;
-  bool has_file_;
   bool finished_ = false;
   BlockStore store_;
   std::array<Beside, kColumns> columns_;  // that of the events: its block's number and first event

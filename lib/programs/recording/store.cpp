@@ -12,15 +12,16 @@
 namespace offramp::recording {
 
 BlockStore::BlockStore(const PartHeader& header, std::string path, std::size_t limit)
-    : path_(std::move(path)), limit_(limit), memory_(text_of(encode(header))) {}
+    : path_(std::move(path)), limit_(limit), memory_(text_of(encode(header))) {
+  if (!path_.empty()) create_file();
+}
 
 BlockStore::~BlockStore() {
   if (file_ >= 0) close(file_);
 }
 
-bool BlockStore::fail(std::string_view why) {
+void BlockStore::fail(std::string_view why) {
   if (problem_.empty()) problem_ = cannot_write(path_, std::string(why));
-  return false;
 }
 
 bool BlockStore::write(ByteSpan bytes, std::uint64_t offset) {
@@ -34,9 +35,7 @@ bool BlockStore::write(ByteSpan bytes, std::uint64_t offset) {
   return true;
 }
 
-bool BlockStore::move_to_file() {
-  if (in_file()) return true;
-  if (!problem_.empty()) return false;  // once is enough
+void BlockStore::create_file() {
   Result<OpenFile> file = open_named_output(path_);
   if (!file) return fail(file.error());
   file_ = file->release();
@@ -45,34 +44,26 @@ bool BlockStore::move_to_file() {
     struct stat status {};
     if (fstat(file_, &status) == 0 && S_ISREG(status.st_mode)) unlink(path_.c_str());
     close(std::exchange(file_, -1));  // the blocks stay in memory
-    return false;
+    return;
   }
   end_ = memory_.size();
-  std::string().swap(memory_);
-  return true;
+  memory_.clear();
 }
 
 bool BlockStore::append(const BlockHeader& header, ByteSpan payload) {
   const BlockHeaderImage image = seal(header, payload);
   const std::size_t size = image.size() + payload.size();
   if (!in_file()) {
-    const bool fits = memory_.size() + size <= limit_;
-    if (fits || path_.empty() || !move_to_file()) {
-      memory_.append(text_of(image)).append(text_of(payload));
-      return fits;
-    }
+    memory_.append(text_of(image)).append(text_of(payload));
+    return memory_.size() <= limit_;
   }
-  const std::uint64_t begin = end_;
-  for (;;) {
-    drop_tail();
-    if (!write(image, begin) || !write(payload, begin + image.size())) break;
-    end_ = begin + size;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (tail_ == 0) return true;
-    end_ = begin;  // a signal handler has flushed meanwhile, and may have written over this block
+  drop_tail();
+  if (write(image, end_) && write(payload, end_ + image.size())) {
+    end_ += size;
+    return true;
   }
   fail(std::strerror(errno));
-  (void)!ftruncate(file_, static_cast<off_t>(begin));
+  (void)!ftruncate(file_, static_cast<off_t>(end_));
   close(std::exchange(file_, -1));  // what follows stays in memory
   return append(header, payload);
 }

@@ -1,5 +1,5 @@
-// Where the finished blocks of one rank are: in memory, or beyond a limit in a file. Once that cannot be
-// written any more, what follows is in memory again.
+// Keeps the finished blocks of one rank: in a file, or in memory if there is no file. Once the file cannot be
+// written any more, later blocks stay in memory.
 #pragma once
 
 #include <cstddef>
@@ -13,18 +13,16 @@ namespace offramp::recording {
 
 class BlockStore {
  public:
-  /// path: of the file; empty: there is none. In memory the blocks stay below limit bytes, unless there is no
-  /// file.
+  /// Creates the file at once. path: empty for none. limit: bytes in memory.
   BlockStore(const PartHeader& header, std::string path, std::size_t limit);
   ~BlockStore();
   BlockStore(const BlockStore&) = delete;
   BlockStore& operator=(const BlockStore&) = delete;
 
-  /// From now on everything goes to the file, what is in memory too. False: see problem().
-  bool move_to_file();
   /// False: this block is not kept, or the limit is reached with it.
   bool append(const BlockHeader& header, ByteSpan payload);
-  /// Blocks of what is not finished, until the next append(). Async-signal-safe if the file is open.
+  /// Writes a block that is not finished behind the finished ones, until the next append().
+  /// Async-signal-safe. Needs a file.
   void append_tail(const BlockHeader& header, ByteSpan payload, ByteSpan rest);
   void drop_tail();
   [[nodiscard]] bool has_tail() const { return tail_ > 0; }
@@ -39,8 +37,9 @@ class BlockStore {
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
  private:
+  void create_file();
   bool write(ByteSpan bytes, std::uint64_t offset);
-  bool fail(std::string_view why);
+  void fail(std::string_view why);
 
   std::string path_;
   std::size_t limit_;

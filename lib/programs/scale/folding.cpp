@@ -260,7 +260,7 @@ Result<FoldedProgram> fold(const std::string& name, const trace::Program& progra
         return Failure::failure(problem);
     }
     if (!reader->error().empty()) return Failure::failure(reader->error());
-    if (reader->cut()) return Failure::failure(fmt::format("rank {}: its recording was cut", rank));
+    if (!reader->cut().empty()) return Failure::failure(fmt::format("rank {}: {}", rank, reader->cut()));
     folded.each.push_back(folder.take());
   }
   return folded;

@@ -259,7 +259,7 @@ int Abort(MPI_Comm comm, int code) {
     (void)std::fprintf(stderr, "offramp: rank %d called MPI_Abort with code %d\n",
                        Session::current->engine().rank(), code);
     (void)std::fflush(stderr);
-    leave_parts(fmt::format("called MPI_Abort with code {}", code).c_str());
+    leave_part(fmt::format("called MPI_Abort with code {}", code));
   }
   return native.Abort(comm, code);
 }
@@ -355,7 +355,7 @@ __attribute__((destructor)) void unload() {
   if (session == nullptr) return say_if_bypassed();
   if (session->is_aborted() || session->process() != getpid()) return;
   (void)std::fprintf(stderr, "offramp: rank %d ended without MPI_Finalize\n", session->engine().rank());
-  leave_parts("ended without MPI_Finalize");
+  leave_part("ended without MPI_Finalize");
 }
 
 }  // namespace

@@ -131,6 +131,7 @@ std::unique_ptr<Session> make_session(bool threads) {
   }
 
   agree(problem_of_outputs(*configuration, world_rank()));
+  if (world_rank() == 0) remove_earlier_recording(*configuration);
   if (!configuration->fault_record.empty()) record_faults(*configuration);
 
   Result<std::unique_ptr<ProcessFabric>> fabric =

@@ -71,10 +71,9 @@ std::string first_of(const std::vector<std::string>& losses) {
   return others == 0 ? first : fmt::format("{} (and of {} more)", first, counted(others, "rank"));
 }
 
-/// Sends to rank 0 what it does not see of this rank's part: what is in a file, and what is in memory.
+/// Sends this rank's part to rank 0: its file, then what is in memory.
 void send_part(const WorldApart& apart, const std::string& path, std::string_view memory) {
-  std::ifstream file;
-  if (!path.empty()) file.open(path, std::ios::binary);
+  std::ifstream file(path, std::ios::binary);
   std::vector<char> buffer(std::size_t{1} << 20U);
   apart.send_pieces([&] {
     file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
@@ -92,55 +91,42 @@ std::string receive_part(const WorldApart& apart, int rank, const std::string& p
   return file ? file->finish() : file.error();
 }
 
-/// Of a run that records into a file: the parts stay in their files, and rank 0 gets none of them into
-/// memory. A part that it does not see whole is copied: the rank is on a host with a file system of its own,
-/// or could not write all of it.
-Result<recording::Recording> parts_of_all(Session& session, const WorldApart& apart, bool& was_copied) {
+/// Joins the parts of all ranks at rank 0. Parts in files stay there, and rank 0 copies those that it does
+/// not see whole: the rank is on a host with a file system of its own, or could not write all of its part.
+/// Parts in memory are sent to rank 0.
+Result<recording::Recording> parts_of_all(Session& session, const WorldApart& apart, const std::string& path,
+                                          bool& was_copied) {
   using Recording = Result<recording::Recording>;
   const recording::Recorder& recorder = session.recorder()->recorder();
-  const std::string& record = session.configuration().record;
-  const auto path_of = [&](std::size_t rank) { return recording::part_path(record, static_cast<int>(rank)); };
+  const auto path_of = [&](std::size_t rank) { return recording::part_path(path, static_cast<int>(rank)); };
   const std::string own = path_of(static_cast<std::size_t>(apart.rank()));
+  const bool in_file = recorder.has_written();
   const std::string memory = session.recorder()->recorder().finish();
   const std::string loss = first_of(apart.gather(loss_of(recorder, apart.rank(), !memory.empty())));
   if (!loss.empty()) tell_incomplete("recording", loss);
-  const bool in_file = memory.empty() || (apart.rank() == 0 && recorder.has_written());
+  std::vector<std::string> in_memory = apart.gather(in_file ? std::string() : memory);
+  const bool is_whole = in_file && (memory.empty() || apart.rank() == 0);
   const std::vector<std::string> marks =
-      apart.gather(in_file ? encode(recording::mark_of_part(own)) : std::string());
+      apart.gather(is_whole ? encode(recording::mark_of_part(own)) : std::string());
   std::vector<int> unseen;
   for (std::size_t rank = 0; rank < marks.size(); ++rank) {
     const bool seen = !marks[rank].empty() && marks[rank] == encode(recording::mark_of_part(path_of(rank)));
-    unseen.push_back(seen ? 0 : 1);
+    unseen.push_back(seen || !in_memory[rank].empty() ? 0 : 1);
   }
   was_copied = apart.hear_own(unseen) && apart.rank() != 0;
-  if (was_copied) send_part(apart, recorder.has_written() ? own : std::string(), memory);
+  if (was_copied) send_part(apart, own, memory);
   if (apart.rank() != 0) return Recording::failure("it is at rank 0");
   std::vector<recording::Part> parts(marks.size());
   std::string problem;
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {
-    parts[rank].path = path_of(rank);
-    if (unseen[rank] == 0) continue;
-    if (rank == 0) {
-      parts[rank] = {memory, {}};
-      continue;
-    }
+    parts[rank] = {std::move(in_memory[rank]), path_of(rank)};
+    if (unseen[rank] == 0 || rank == 0) continue;
     const std::string lost = receive_part(apart, static_cast<int>(rank), parts[rank].path);
     if (problem.empty() && !lost.empty())
       problem = fmt::format("a copy of the part of rank {}: {}; the parts stay where they are", rank, lost);
   }
   if (!problem.empty()) return Recording::failure(problem);
   return recording::Recording::from_parts(describe(session), std::move(parts));
-}
-
-/// An index that an earlier run has left, whose parts this one writes anew, goes, and with it the parts of
-/// ranks that there are no more.
-void remove_index(const std::string& path, int ranks) {
-  if (access(path.c_str(), F_OK) != 0) return;
-  const Result<recording::Recording> earlier = recording::Recording::open(path);
-  if (!earlier || !earlier->is_in_parts(path)) return;
-  (void)unlink(path.c_str());
-  for (int rank = ranks; rank < earlier->description().ranks; ++rank)
-    (void)unlink(recording::part_path(path, rank).c_str());
 }
 
 }  // namespace
@@ -153,69 +139,63 @@ std::string recording_path(const Configuration& configuration) {
   return {};
 }
 
+void remove_earlier_recording(const Configuration& configuration) {
+  const std::string path = recording_path(configuration);
+  if (path.empty()) return;
+  const Result<recording::Recording> earlier = recording::Recording::open(path);
+  if (!earlier) return;
+  const bool in_parts = (*earlier).is_in_parts(path);
+  if (in_parts || configuration.record.empty()) (void)unlink(path.c_str());
+  for (int rank = world_size(); in_parts && rank < (*earlier).description().ranks; ++rank)
+    (void)unlink(recording::part_path(path, rank).c_str());
+}
+
 std::unique_ptr<ProgramRecorder> make_recorder(const Configuration& configuration, bool threads) {
-  const bool has_file = !configuration.record.empty();
+  const std::string path = recording_path(configuration);
   const bool settles = !configuration.off() && configuration.settle_limit > 0 &&
-                       (configuration.summary || configuration.clock == Clock::kSettled ||
-                        !recording_path(configuration).empty());
-  if (!has_file && !settles) return nullptr;
+                       (configuration.summary || configuration.clock == Clock::kSettled || !path.empty());
+  if (configuration.record.empty() && !settles) return nullptr;
   recording::RecorderOptions options;
   options.rank = world_rank();
   options.ranks = world_size();
   options.calls = ProgramRecorder::call_names();
-  if (has_file) options.spill = recording::part_path(configuration.record, options.rank);
-  options.keep = has_file;
-  if (has_file && options.rank == 0) remove_index(configuration.record, options.ranks);
-  // What an earlier run has left.
-  if (const std::string path = recording_path(configuration); !has_file && !path.empty())
-    (void)unlink(recording::part_path(path, options.rank).c_str());
+  if (!path.empty()) options.file = recording::part_path(path, options.rank);
   const bool times =
-      has_file || !configuration.report.empty() || configuration.compute.kind != Compute::Kind::kNone;
+      !path.empty() || !configuration.report.empty() || configuration.compute.kind != Compute::Kind::kNone;
   return std::make_unique<ProgramRecorder>(options, threads, times);
 }
 
 Recorded gather_recording(Session& session, const WorldApart& apart) {
-  using Recording = Result<recording::Recording>;
-  recording::Recorder& recorder = session.recorder()->recorder();
+  const recording::Recorder& recorder = session.recorder()->recorder();
   const Configuration& configuration = session.configuration();
-  const std::uint64_t cut = apart.sum(recorder.complete() ? 0 : 1);
+  Recorded recorded{Result<recording::Recording>::failure("it is at rank 0"), recording_path(configuration)};
+  const bool in_memory = recorded.path.empty();
+  const auto cut = [&] { return apart.sum(recorder.complete() ? 0 : 1); };
   const std::uint64_t events = apart.sum(recorder.events());
-  Recorded recorded{Recording::failure("it is at rank 0"), configuration.record};
-  if (configuration.record.empty() && cut > 0) {
-    recorded.recording = Recording::failure(
-        fmt::format("the recording of {} does not fit into memory; with --record FILE it is written to a "
-                    "file, which offramp replay settles",
-                    counted(cut, "rank")));
-    return recorded;
-  }
   if (configuration.record.empty() && events > configuration.settle_limit) {
-    const std::string too_long = fmt::format("the run has {} events, which is above settle_limit = {}",
-                                             events, configuration.settle_limit);
-    recorded.path = recording_path(configuration);
-    if (recorded.path.empty()) {
-      recorded.recording = Recording::failure(
-          too_long + "; raise it, or write a recording (--record FILE) and settle it with offramp replay");
-      return recorded;
-    }
+    const std::string what_to_do =
+        in_memory ? "raise it, or write a recording (--record FILE) and settle it with offramp replay"
+                  : fmt::format("its recording is in {}: offramp replay settles it", recorded.path);
+    recorded.unsettled = fmt::format("the run has {} events, which is above settle_limit = {}; {}", events,
+                                     configuration.settle_limit, what_to_do);
+  }
+  if (const std::uint64_t ranks = in_memory ? cut() : 0; ranks > 0)
+    recorded.unsettled = fmt::format(
+        "the recording of {} does not fit into memory; with --record FILE it is written to a file, which "
+        "offramp replay settles",
+        counted(ranks, "rank"));
+  if (in_memory && !recorded.unsettled.empty()) return recorded;
+  recorded.recording = parts_of_all(session, apart, recorded.path, recorded.was_copied);
+  if (const std::uint64_t ranks = cut(); ranks > 0)
     recorded.unsettled =
-        fmt::format("{}; its recording is in {}: offramp replay settles it", too_long, recorded.path);
-  }
-  if (!configuration.record.empty()) {
-    recorded.recording = parts_of_all(session, apart, recorded.was_copied);
-    if (const std::uint64_t ended = apart.sum(recorder.complete() ? 0 : 1); ended > 0)
-      recorded.unsettled =
-          fmt::format("the recording of {} ends early; offramp replay --partial {} shows what there is",
-                      counted(ended, "rank"), recorded.path);
-    return recorded;
-  }
-  std::vector<std::string> parts = apart.gather(recorder.finish());
-  if (apart.rank() == 0)
-    recorded.recording = recording::Recording::from_parts(describe(session), std::move(parts));
+        fmt::format("the recording of {} ends early; offramp replay --partial {} shows what there is",
+                    counted(ranks, "rank"), recorded.path);
+  recorded.stays = !in_memory && (!configuration.record.empty() || !recorded.unsettled.empty());
   return recorded;
 }
 
 void write_recording(Session& session, const WorldApart& apart, Recorded& recorded) {
-  if (recorded.path.empty()) return;
+  if (!recorded.stays) return;
   std::string problem;
   bool joins = session.configuration().joins_parts;
   if (apart.rank() == 0) {
@@ -231,27 +211,16 @@ void write_recording(Session& session, const WorldApart& apart, Recorded& record
     }
   }
   if (!apart.hear(problem.empty())) return;
-  if (!apart.hear(joins)) {
-    if (recorded.was_copied) (void)unlink(recording::part_path(recorded.path, apart.rank()).c_str());
-    return;
-  }
-  // Rank 0 may have copies of parts that are on other hosts.
-  const int first = apart.rank();
-  const int end = first == 0 ? session.engine().ranks() : first + 1;
-  for (int rank = first; rank < end; ++rank) (void)unlink(recording::part_path(recorded.path, rank).c_str());
+  if (apart.hear(joins)) return remove_parts(apart, recorded.path, session.engine().ranks());
+  if (recorded.was_copied) (void)unlink(recording::part_path(recorded.path, apart.rank()).c_str());
 }
 
-bool leave_recording(Session& session) {
-  const Configuration& configuration = session.configuration();
-  if (session.recorder() == nullptr || !configuration.record.empty()) return false;
-  const std::string path = recording_path(configuration);
-  bool first = true;
-  for (int rank = 0; rank < session.engine().ranks() && first; ++rank)
-    first = access(recording::part_path(path, rank).c_str(), F_OK) != 0;
-  const std::string own = recording::part_path(path, session.engine().rank());
-  const std::string problem = write_output(own, session.recorder()->recorder().finish());
-  if (!problem.empty()) tell_lost("recording", own, problem);
-  return first && problem.empty();
+void remove_parts(const WorldApart& apart, const std::string& path, int ranks) {
+  if (path.empty()) return;
+  // Rank 0 may have copies of parts that are on other hosts.
+  const int first = apart.rank();
+  const int end = first == 0 ? ranks : first + 1;
+  for (int rank = first; rank < end; ++rank) (void)unlink(recording::part_path(path, rank).c_str());
 }
 
 }  // namespace offramp

@@ -62,8 +62,7 @@ std::vector<ReportPlace> places_of(Session& session) {
   return places;
 }
 
-}  // namespace
-
+/// This rank's part of the report, as it counted the run.
 RunReport own_contribution(Session& session) {
   Engine& engine = session.engine();
   const Counters& counters = engine.lane().counters;
@@ -86,8 +85,6 @@ RunReport own_contribution(Session& session) {
     rank.data_certificate = fmt::format("{:016x}", engine.certificate()->of_data());
   return rank;
 }
-
-namespace {
 
 /// Wall time since it was made, in nanoseconds.
 class Stopwatch {
@@ -285,7 +282,9 @@ void write_outputs(Session& session) {
   if (apart.rank() == 0)
     write_reports(session, facts_of(session), ranks, recorded, bytes, gathering.passed());
   if (session.settled_clock() != nullptr) tell_of_settled_clock(session, apart);
-  (void)apart.hear_asleep(true);  // no rank leaves before the files have their names
+  // No rank leaves before the files have their names.
+  const bool is_settled = apart.hear_asleep(static_cast<bool>(recorded.recording));
+  if (is_settled && !recorded.stays) remove_parts(apart, recorded.path, session.engine().ranks());
 }
 
 }  // namespace offramp
