@@ -6,7 +6,7 @@
 //   bcast           from the root's node to all, without operands of the others. Slingshot: a bitwise OR, to
 //                   which the others contribute zeros, and which so waits for them.
 //   barrier         an allreduce of nothing.
-//   reduce_scatter  a streamed reduction, of which each node gets the blocks of its ranks.
+//   reduce_scatter  a streamed reduction. Each node gets the blocks of its ranks.
 //   allgather       streams: each node's blocks go up to the root of the tree and down to all.
 //
 // A switch combines its inputs in the order of the lowest rank below each, and so do the ranks of a node. A run

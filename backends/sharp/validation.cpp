@@ -197,7 +197,7 @@ void add_ucc(ValidationRows& rows) {
 
 /// 32 nodes of 40 ranks, node by node, with and without the switches between the nodes.
 void add_hierarchical(ValidationRows& rows) {
-  constexpr std::string_view kNode = "; UCC's trees within a node, whose messages are not published apart";
+  constexpr std::string_view kNode = "; within a node UCC sends messages, and their times are not published apart";
   constexpr Point kWith[] = {{4, 11.03, kHeldOut, kNode},   {8, 12.03, kHeldOut, kNode},
                              {16, 11.72, kHeldOut, kNode},  {32, 13.21, kHeldOut, kNode},
                              {64, 14.32, kHeldOut, kNode},  {128, 18.19, kHeldOut, kNode},

@@ -1,4 +1,4 @@
-// Events are kept in a list whose places are their numbers. What the network carries comes back by crossed(),
+// Events are kept in a list, and their places in it are their numbers. What the network carries comes back by crossed(),
 // at or after its first byte; it is handled at its own moment.
 #include "simulators/sharp/machine.hpp"
 

@@ -1,7 +1,7 @@
 // Aggregation trees: which switches combine what the nodes of a communicator contribute.
 //
-// The tree is laid over the switches of the network. The root is a switch in the middle: one of those whose
-// distance to the farthest node is least. Where there are several, communicators are spread over them by the
+// The tree is laid over the switches of the network. The root is a switch in the middle, from which
+// the way to the farthest node is shortest. Where there are several, communicators are spread over them by the
 // switch of their first node. From the root, each node's switch is reached over a shortest way.
 #pragma once
 

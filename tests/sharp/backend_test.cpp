@@ -98,7 +98,7 @@ TEST(SharpVerdict, BySize) {
   EXPECT_THAT(reason(operation_of(OperationKind::kAllreduce, 4, 4104), old), HasSubstr("low_latency_limit"));
 }
 
-/// Addends whose sum depends on the order.
+/// The sum of these addends depends on their order.
 double addend(int rank) {
   return std::ldexp(1.0 + 1.0 / (3 + rank), rank * 7 % 13 - 6);
 }
