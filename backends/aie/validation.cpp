@@ -10,7 +10,7 @@
 
 #include "backends/aie/aie.hpp"
 #include "backends/aie/messages.hpp"
-#include "simulators/model/world.hpp"
+#include "simulators/world/world.hpp"
 
 namespace offramp::aie {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "offramp/kernel/immortal.hpp"
-#include "simulators/model/footing.hpp"
+#include "simulators/world/footing.hpp"
 
 namespace offramp::dpu {
 namespace {

@@ -15,7 +15,7 @@
 #include "backends/dpu/dpu.hpp"
 #include "backends/host/host.hpp"
 #include "simulators/dpu/platform.hpp"
-#include "simulators/model/world.hpp"
+#include "simulators/world/world.hpp"
 
 namespace offramp::dpu {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "backends/sharp/parameters.hpp"
-#include "simulators/model/dataflow.hpp"
+#include "simulators/world/dataflow.hpp"
 #include "simulators/sharp/machine.hpp"
 
 namespace offramp::sharp {

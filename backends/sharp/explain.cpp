@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backends/sharp/parameters.hpp"
-#include "simulators/model/footing.hpp"
+#include "simulators/world/footing.hpp"
 #include "simulators/sharp/tree.hpp"
 
 namespace offramp::sharp {

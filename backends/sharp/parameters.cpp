@@ -5,7 +5,7 @@
 #include <string>
 
 #include "offramp/kernel/immortal.hpp"
-#include "simulators/model/footing.hpp"
+#include "simulators/world/footing.hpp"
 
 namespace offramp::sharp {
 namespace {

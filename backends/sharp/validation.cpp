@@ -16,7 +16,7 @@
 #include "backends/host/host.hpp"
 #include "backends/sharp/parameters.hpp"
 #include "backends/sharp/sharp.hpp"
-#include "simulators/model/benchmarks.hpp"
+#include "simulators/world/benchmarks.hpp"
 #include "simulators/network/make_network.hpp"
 
 namespace offramp::sharp {

@@ -1,5 +1,5 @@
 // Advice about programs: what it says is what replays say.
-#include "lib/advice/advice.hpp"
+#include "lib/answers/advice/advice.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "lib/advice/rank_curve.hpp"
-#include "lib/advice/words.hpp"
-#include "lib/replay/forecast.hpp"
-#include "lib/report/words.hpp"
+#include "lib/answers/advice/rank_curve.hpp"
+#include "lib/answers/advice/verdict_text.hpp"
+#include "lib/answers/replay/forecast.hpp"
+#include "lib/base/format.hpp"
 #include "tests/core/tape.hpp"
 
 namespace offramp {

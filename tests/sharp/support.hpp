@@ -11,7 +11,7 @@
 #include "backends/host/host.hpp"
 #include "backends/sharp/parameters.hpp"
 #include "backends/sharp/sharp.hpp"
-#include "simulators/model/world.hpp"
+#include "simulators/world/world.hpp"
 #include "simulators/network/make_network.hpp"
 
 namespace offramp::sharp::test {
