@@ -32,7 +32,10 @@ struct Plan {
 class Offloads final : public Agenda, public WorldDevices::Work {
  public:
   /// spec outlives it.
-  explicit Offloads(const Spec& spec) : machine_(spec, *this) {}
+  explicit Offloads(const Spec& spec);
+  ~Offloads();
+  Offloads(const Offloads&) = delete;
+  Offloads& operator=(const Offloads&) = delete;
 
   struct Completion {
     Time granted;

@@ -146,6 +146,9 @@ class Offloads::Running final : public Observer {
   std::size_t left_;
 };
 
+Offloads::Offloads(const Spec& spec) : machine_(spec, *this) {}
+Offloads::~Offloads() = default;
+
 void Offloads::join(Part& part, const Plan& plan, const Request& request, std::uint64_t context, int member,
                     Time posted, WorldDevices& devices) {
   devices_ = &devices;

@@ -28,8 +28,8 @@ struct Driver {
   int node_radix = 2;
   Time memory_latency;
   Time memory_overhead;
-  Bandwidth copy;
-  Bandwidth combine;
+  Bandwidth copy = Bandwidth::gigabits_per_second(80);
+  Bandwidth combine = Bandwidth::gigabits_per_second(160);
 };
 Driver driver_of(const Settings& settings);
 

@@ -191,7 +191,7 @@ void add_ucc(ValidationRows& rows) {
                                 {4 * kKi, 14.1, kHeldOut, kHostsOwn},
                                 {16 * kKi, 25.43, kHeldOut, kHostsOwn}};
   add_points(rows, "without the switches, reduce_scatter on 4 nodes, blocks",
-             job_on_host(4, 1, "star", {{"reduce_scatter", {0, "ring"}}}), OperationKind::kReduceScatter, kWithout,
+             job_on_host(4, 1, "star", {{"reduce_scatter", {0, "pairwise"}}}), OperationKind::kReduceScatter, kWithout,
              "[ucc-sharp]");
 }
 

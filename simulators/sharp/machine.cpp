@@ -165,7 +165,7 @@ std::uint32_t Machine::begin(std::shared_ptr<Group> group, const Request& reques
   o.group = std::move(group);
   o.request = request;
   o.observer = &observer;
-  constexpr std::size_t kMostChunks = 256;  // a longer stream goes in longer chunks
+  constexpr std::size_t kMostChunks = 1024;  // a longer stream goes in longer chunks
   const std::size_t chunks = (request.bytes / kMostChunks + kStreamChunk) / kStreamChunk;
   o.step = std::max<std::size_t>(request.streams ? chunks * kStreamChunk : spec_.payload, 1);
   o.pieces = static_cast<int>(std::max<std::size_t>((request.bytes + o.step - 1) / o.step, 1));
@@ -284,7 +284,7 @@ void Machine::on_send(const Event& event, Time now) {
   ++wire_.packets;
   wire_.payload_bytes += bytes;
   wire_.wire_bytes += on_wire(o, bytes);
-  const Time way = spec_.latency / 2;
+  const Time way = half_way();
   Event arrival{Kind::kArrive,     event.operation, o.group->tree.of_member[place(member)], event.piece,
                 grant.begin + way, grant.end + way, bytes};
   later_on(o.request.streams ? arrival.first : arrival.last, arrival);
@@ -369,7 +369,7 @@ void Machine::on_spread(const Event& event, Time now) {
     }
     next.kind = input.is_member ? Kind::kDeliver : Kind::kSpread;
     if (input.is_member) {
-      const Time way = spec_.latency / 2;
+      const Time way = half_way();
       next.first += way;
       next.last += way;
       later_on(o.request.streams ? next.first : next.last, next);

@@ -196,6 +196,8 @@ class Machine {
   }
   [[nodiscard]] std::size_t on_wire(const Operation& o, std::size_t bytes) const;
   [[nodiscard]] Time port_time(const Operation& o, std::size_t bytes) const;
+  /// Between an adapter's memory and its switch.
+  [[nodiscard]] Time half_way() const { return Time::ps(spec_.latency.count() / 2); }
   [[nodiscard]] Arbiter& engine(const Operation& o, int place);
 
   const Spec& spec_;

@@ -14,7 +14,7 @@ inline constexpr std::size_t kStreamChunk = 16384;
 struct Spec {
   // From memory to memory over one switch, and the link of an adapter.
   Time latency;
-  Bandwidth link;
+  Bandwidth link = Bandwidth::gigabits_per_second(100);
   Time post;   // by the processor, for each packet that it hands to the adapter
   Time fetch;  // until the adapter has what is not in the work request itself
   std::size_t inline_limit = 0;
@@ -23,7 +23,7 @@ struct Spec {
   std::size_t payload = 0;  // of a packet
   std::size_t header = 0;
   int outstanding = 1;  // packets of one group at each member that wait for their result
-  Bandwidth engine;     // into and out of an aggregation node
+  Bandwidth engine = Bandwidth::gigabits_per_second(100);  // into and out of an aggregation node
   Time engine_latency;
   bool multicast = true;      // a result is one packet that the switches copy; else one for each child
   bool reproducible = false;  // a node begins to add when all operands are there
@@ -31,7 +31,7 @@ struct Spec {
   Time time_out;              // after which a node passes on what it has; 0: it waits
 
   // Streaming operations: every port reduces at its rate.
-  Bandwidth stream;
+  Bandwidth stream = Bandwidth::gigabits_per_second(95);
   Time stream_latency;  // of a switch
   Time stream_start;    // until the tree is locked and set up
 

@@ -1,7 +1,7 @@
 // Verdicts, and the bits of results: ranks add in the order of the switches.
 #include <gmock/gmock.h>
 
-#include <cmath>
+#include <algorithm>
 #include <functional>
 #include <map>
 
@@ -100,7 +100,7 @@ TEST(SharpVerdict, BySize) {
 
 /// The sum of these addends depends on their order.
 double addend(int rank) {
-  return std::ldexp(1.0 + 1.0 / (3 + rank), rank * 7 % 13 - 6);
+  return (rank % 3 == 0 ? 1e16 : 1.0) / (1 + rank * 7 % 11) * (rank % 2 == 0 ? 1 : -1);
 }
 
 struct Shape {
@@ -144,7 +144,7 @@ TEST(SharpBits, AreThoseOfTheSwitchesOrder) {
                              Shape{21, 6, "star", "order"}, Shape{40, 5, "fat-tree:2", "scattered"}}) {
     ClusterOptions options;
     options.machine.ranks_per_node = shape.ranks_per_node;
-    test::Setup setup;
+    test::Scene setup;
     setup.topology = shape.topology;
     setup.placement = shape.placement;
     options.machine.switches = switches_of(test::network_of(setup), shape.ranks, options.machine);

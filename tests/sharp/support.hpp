@@ -36,7 +36,7 @@ inline Operation operation_of(OperationKind kind, int ranks, std::size_t bytes) 
   return operation;
 }
 
-struct Setup {
+struct Scene {
   int ranks = 4;
   int ranks_per_node = 1;
   std::string topology = "star";
@@ -46,7 +46,7 @@ struct Setup {
   int machine_nodes = 0;  // at least
 };
 
-inline NetworkOptions network_of(const Setup& setup) {
+inline NetworkOptions network_of(const Scene& setup) {
   NetworkOptions network;
   network.topology = setup.topology;
   network.placement = setup.placement;
@@ -61,7 +61,7 @@ struct Played {
 };
 
 /// Runs a program on all ranks; the host carries what the switches decline. Checks the world's invariants.
-inline Played play(const Setup& setup, const World::Program& program) {
+inline Played play(const Scene& setup, const World::Program& program) {
   WorldOptions options;
   options.ranks = setup.ranks;
   options.machine.ranks_per_node = setup.ranks_per_node;
@@ -87,7 +87,7 @@ inline Task<void> call(RankHandle& rank, Operation operation) {
 }
 
 /// One call of an operation on all ranks.
-inline Time time_of(const Setup& setup, OperationKind kind, std::size_t bytes) {
+inline Time time_of(const Scene& setup, OperationKind kind, std::size_t bytes) {
   const Operation operation = operation_of(kind, setup.ranks, bytes);
   return play(setup, [=](RankHandle& rank) { return call(rank, operation); }).end;
 }

@@ -13,7 +13,7 @@ namespace offramp::sharp {
 namespace {
 
 std::shared_ptr<const SwitchMap> map_of(const std::string& topology, int nodes, const std::string& placement = "order") {
-  test::Setup setup;
+  test::Scene setup;
   setup.topology = topology;
   setup.placement = placement;
   return switches_of(test::network_of(setup), nodes, {});
@@ -149,7 +149,7 @@ TEST(Switches, AreAtTheEndsOfTheLinksOfEachRoute) {
 }
 
 TEST(Switches, OfAPlatformFileAreNotKnown) {
-  test::Setup setup;
+  test::Scene setup;
   Operation operation = test::operation_of(OperationKind::kAllreduce, 4, 8);
   class Unknown final : public SwitchMap {
    public:
