@@ -1,5 +1,5 @@
-// Messages: only those with which the ranks of a node combine before and behind the switches. A message lies in
-// memory that both ranks share, and the receiver copies it from there. In a run, where no stage is asked,
+// Messages: only those with which the ranks of a node combine before and behind the switches. The sender copies
+// into memory that both ranks share, and the receiver copies from there. In a run, where no stage is asked,
 // messages between nodes move the data of the switches, too.
 #include "backends/sharp/backend.hpp"
 
@@ -11,7 +11,7 @@ Time SharpBackend::way(const Transfer& transfer) const {
 }
 
 void SharpBackend::issue(const Transfer& transfer, Passage& passage) {
-  passage.host_free = passage.begin = passage.issued + driver_.memory_overhead;
+  passage.host_free = passage.begin = passage.issued + driver_.memory_overhead + copy_time(transfer.bytes);
   if (transfer.synchronous) {
     passage.protocol = Protocol::kRendezvous;
   } else {

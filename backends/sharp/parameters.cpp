@@ -27,12 +27,12 @@ struct Preset {
   Time time_out;
 };
 constexpr std::array kPresets = {
-    Preset{"quantum", Generation::kQuantum, Bandwidth::gigabits_per_second(100), Time::ns(1000), Time::ns(700),
-           1024, 60, 8, 0, Bandwidth::gigabits_per_second(80), Time::ns(350), 16384, Time()},
+    Preset{"quantum", Generation::kQuantum, Bandwidth::gigabits_per_second(100), Time::ns(1000), Time::ns(450),
+           1024, 60, 8, 0, Bandwidth::gigabits_per_second(200), Time::ns(200), 16384, Time()},
     Preset{"switch_ib2", Generation::kSwitchIb2, Bandwidth::gigabits_per_second(100), Time::ns(1000), Time(), 256,
-           60, 8, 4096, Bandwidth::gigabits_per_second(80), Time::ns(350), 0, Time()},
+           60, 8, 4096, Bandwidth::gigabits_per_second(100), Time::ns(200), 0, Time()},
     Preset{"slingshot", Generation::kSlingshot, Bandwidth::gigabits_per_second(200), Time::ns(1500), Time(), 32,
-           17, 8, 32, Bandwidth::gigabits_per_second(200), Time::ns(350), 0, Time::ms(32)}};
+           17, 8, 32, Bandwidth::gigabits_per_second(200), Time::ns(200), 0, Time::ms(32)}};
 
 const Preset& preset_of(const Settings& settings) {
   const std::string& name = settings.choice("preset");
@@ -62,11 +62,12 @@ const std::vector<Parameter>& parameters() {
                 "of an adapter, each direction; 0: of the preset"),
       of_preset("latency", "ns", 1e9, "assumed: 1000, as host.nic 100g; 1500 (slingshot)",
                 "from memory to memory over one switch; 0: of the preset"),
-      of_preset("call", "ns", 1e9, "fitted to [ucc-sharp]: 700 (quantum); assumed: 1 (switch_ib2, slingshot)",
+      of_preset("call", "ns", 1e9, "fitted to [ucc-sharp]: 450 (quantum); assumed: none (switch_ib2, slingshot)",
                 "of the collective library, before the first packet; 0: of the preset"),
       real("overhead", "ns", 250, {0, 1e9}, "assumed, as host.overhead",
            "of the processor, to learn that a result is there"),
-      real("post", "ns", 100, {0, 1e9}, "assumed", "of the processor, for each packet that it hands over"),
+      real("post", "ns", 850, {0, 1e9}, "fitted to [ucc-sharp]: 128 KiB in packets of 1 KiB",
+           "of the processor, for each low-latency packet"),
       real("fetch", "ns", 550, {0, 1e9},
            "published [pcie-bench]: DMA read of 64 B from a Xeon E5, median 547",
            "until the adapter has what is not in the work request"),
@@ -82,10 +83,10 @@ const std::vector<Parameter>& parameters() {
                 "published runs; read in [libfabric]: 32 (slingshot)",
                 "up to here an operation is a low-latency one; 0: of the preset"),
       of_preset("engine", "Gb/s", 100000,
-                "fitted to [ucc-sharp]: 80 (quantum); assumed: 80 (switch_ib2), 200 (slingshot)",
+                "assumed: a port of the switch, 200 (quantum, slingshot), 100 (switch_ib2)",
                 "of the port of a switch's aggregation node; 0: of the preset"),
       of_preset("engine_latency", "ns", 1e9,
-                "fitted to [sharp-2016]: 350 (switch_ib2); assumed: 350 (quantum, slingshot)",
+                "fitted to [sharp-2016]: 200 (switch_ib2); assumed: 200 (quantum, slingshot)",
                 "of an aggregation node, behind the last operand; 0: of the preset"),
       of_preset("header", "B", 4096,
                 "assumed: 60, InfiniBand's 30 and as many of the protocol; read in [libfabric]: 17 (slingshot)",
@@ -100,7 +101,7 @@ const std::vector<Parameter>& parameters() {
                 "from here on an operation is streamed; 0: of the preset"),
       real("stream_share", "1", 0.95, {0.01, 1}, "published [sharp-2020]: about 95 % of the network",
            "of the link, for the payload of a stream"),
-      real("stream_start", "ns", 5000, {0, 1e9}, "fitted to [sharp-docs]: 64 KiB on 128 nodes",
+      real("stream_start", "ns", 3000, {0, 1e9}, "fitted to [sharp-docs]: 64 KiB on 128 nodes",
            "to lock the tree and to set up a stream"),
       real("stream_latency", "ns", 300, {0, 1e9}, "assumed", "of a switch that reduces a stream"),
       integer("trees", "1", 126, {1, 1e6}, "[sharp-docs]: up to 126, one for each root switch",

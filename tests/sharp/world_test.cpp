@@ -70,7 +70,7 @@ TEST(SharpWorld, AFurtherLevelAddsItsLinksAndItsAggregationNode) {
 TEST(SharpWorld, PacketsPassAnAggregationNodeOneAfterTheOther) {
   Scene setup;
   setup.ranks = 8;
-  setup.values = {{"low_latency_limit", {1e9, {}}}, {"streaming", {0, {}}}};
+  setup.values = {{"low_latency_limit", {1e9, {}}}, {"streaming", {0, {}}}, {"post", {10, {}}}, {"engine", {50, {}}}};
   const Driver driver = driver_with(setup.values);
   const Time bound = driver.spec.engine.bytes(static_cast<std::int64_t>(1024 * (driver.spec.payload + driver.spec.header))) * 8;
   expect_near("1 MiB in packets, 8 nodes", time_of(setup, OperationKind::kAllreduce, kMi), bound, Time::us(5));
