@@ -166,8 +166,10 @@ std::uint32_t Machine::begin(std::shared_ptr<Group> group, const Request& reques
   o.request = request;
   o.observer = &observer;
   constexpr std::size_t kMostChunks = 1024;  // a longer stream goes in longer chunks
-  const std::size_t chunks = (request.bytes / kMostChunks + kStreamChunk) / kStreamChunk;
-  o.step = std::max<std::size_t>(request.streams ? chunks * kStreamChunk : spec_.payload, 1);
+  const double share = static_cast<double>(spec_.stream.count()) / static_cast<double>(spec_.link.count());
+  const auto chunk = std::max<std::size_t>(static_cast<std::size_t>(share * (kStreamTrain - 1)), 1);
+  const std::size_t chunks = (request.bytes / kMostChunks + chunk) / chunk;
+  o.step = std::max<std::size_t>(request.streams ? chunks * chunk : spec_.payload, 1);
   o.pieces = static_cast<int>(std::max<std::size_t>((request.bytes + o.step - 1) / o.step, 1));
   o.undone = static_cast<int>(members);
   o.posted.assign(members, Time::ps(-1));

@@ -8,8 +8,9 @@
 
 namespace offramp::sharp {
 
-/// Bytes that a stream has on the wire at once, cut-through from link to link: a train of the network.
-inline constexpr std::size_t kStreamChunk = 16384;
+/// Bytes of a stream that go on a link at once, with what frames them: a train of the network, which passes
+/// several links cut-through.
+inline constexpr std::size_t kStreamTrain = 16384;
 
 struct Spec {
   // From memory to memory over one switch, and the link of an adapter.

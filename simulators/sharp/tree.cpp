@@ -29,6 +29,15 @@ void Fabric::look_at_links() {
     links_[degree[static_cast<std::size_t>(map_->ends(link).from)]++] = link;
 }
 
+std::size_t Fabric::opposite(std::size_t link) const {
+  const SwitchMap::Ends ends = map_->ends(link);
+  const auto to = static_cast<std::size_t>(ends.to);
+  for (std::size_t l = first_[to]; l < first_[to + 1]; ++l) {
+    if (map_->ends(links_[l]).to == ends.from) return links_[l];
+  }
+  return kNoLink;
+}
+
 /// Breadth first, lower links first: of several shortest ways always the same.
 Fabric::Ways Fabric::ways_from(int start) const {
   const auto switches = static_cast<std::size_t>(map_->switches());
@@ -39,7 +48,7 @@ Fabric::Ways Fabric::ways_from(int start) const {
     const auto at = static_cast<std::size_t>(reached[i]);
     for (std::size_t l = first_[at]; l < first_[at + 1]; ++l) {
       const auto next = static_cast<std::size_t>(map_->ends(links_[l]).to);
-      if (ways.distance[next] >= 0) continue;
+      if (ways.distance[next] >= 0 || opposite(links_[l]) == kNoLink) continue;
       ways.distance[next] = ways.distance[at] + 1;
       ways.last[next] = links_[l];
       reached.push_back(static_cast<int>(next));
@@ -106,12 +115,7 @@ Tree Fabric::tree_of(std::span<const int> nodes, int trees) {
         added.number = at;
         added.first = member;
         added.down = ways.last[static_cast<std::size_t>(at)];
-        const int above = map_->ends(added.down).from;
-        const auto from = static_cast<std::size_t>(at);
-        added.up = *std::find_if(
-            links_.begin() + static_cast<std::ptrdiff_t>(first_[from]),
-            links_.begin() + static_cast<std::ptrdiff_t>(first_[from + 1]),
-            [&](std::size_t link) { return map_->ends(link).to == above; });
+        added.up = opposite(added.down);
       }
       tree.switches[static_cast<std::size_t>(index)].inputs.push_back(input);
       if (!input.is_member) tree.switches[static_cast<std::size_t>(input.index)].parent = index;

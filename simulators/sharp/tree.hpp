@@ -56,6 +56,8 @@ class Fabric {
   [[nodiscard]] Ways ways_from(int start) const;
   [[nodiscard]] int root_of(std::span<const int> leaves, int trees) const;
   void look_at_links();
+  /// The other direction of a cable. kNoLink: the network has none that joins the same two switches.
+  [[nodiscard]] std::size_t opposite(std::size_t link) const;
 
   std::shared_ptr<const SwitchMap> map_;
   std::vector<std::size_t> first_;  // by switch: among `links_`, those that lead away from it

@@ -105,7 +105,8 @@ TEST(AggregationTree, HoldsOnEveryTopologyForEveryChoiceOfNodes) {
     int most_levels;
   };
   for (const Case& one : {Case{"fat-tree:4", 32, 2}, Case{"fat-tree:4,4", 64, 3}, Case{"fat-tree:2;4,4;1,2;1,2", 16, 2},
-                          Case{"fat-tree:8:4", 64, 2}, Case{"torus:4x4x2", 32, 6}, Case{"dragonfly:5:4:2:1", 40, 4}}) {
+                          Case{"fat-tree:8:4", 64, 2}, Case{"torus:4x4x2", 32, 6}, Case{"dragonfly:5:4:2:1", 40, 4},
+                          Case{"dragonfly:4:2:2:2", 16, 4}}) {
     for (const char* const placement : {"order", "random:3"}) {
       const auto map = map_of(one.topology, one.nodes, placement);
       ASSERT_NE(map, nullptr) << one.topology;
