@@ -23,7 +23,28 @@ Result<std::shared_ptr<const Topology>> topology_of(const NetworkOptions& option
   return std::shared_ptr<const Topology>(options.platform);
 }
 
+class PlacedSwitches final : public SwitchMap {
+ public:
+  explicit PlacedSwitches(NetworkPlaces places) : places_(std::move(places)) {}
+  [[nodiscard]] int switches() const override { return places_.topology->switches(); }
+  [[nodiscard]] int switch_of(int node) const override {
+    return places_.topology->switch_of(places_.places[static_cast<std::size_t>(node)]);
+  }
+  [[nodiscard]] std::size_t links() const override { return places_.topology->links(); }
+  [[nodiscard]] Ends ends(std::size_t link) const override { return places_.topology->ends(link); }
+
+ private:
+  NetworkPlaces places_;
+};
+
 }  // namespace
+
+std::shared_ptr<const SwitchMap> switches_of(const NetworkOptions& options, int ranks,
+                                             const MachineLayout& machine) {
+  if (options.is_star()) return nullptr;
+  auto found = place_in_network(options, ranks, machine);
+  return found ? std::make_shared<PlacedSwitches>(std::move(*found)) : nullptr;
+}
 
 Result<NetworkPlaces> place_in_network(const NetworkOptions& options, int ranks,
                                        const MachineLayout& machine) {

@@ -46,6 +46,11 @@ struct NetworkPlaces {
 Result<NetworkPlaces> place_in_network(const NetworkOptions& options, int ranks,
                                        const MachineLayout& machine);
 
+/// The switches and links of the network, with the nodes of the program where they are placed. Null: a star,
+/// or a network in which there is no room: make_network() says so.
+std::shared_ptr<const SwitchMap> switches_of(const NetworkOptions& options, int ranks,
+                                             const MachineLayout& machine);
+
 /// Null: a star, which is what the backends' own wires are. An error names the key that is wrong.
 Result<std::shared_ptr<Network>> make_network(const NetworkOptions& options, int ranks,
                                               const MachineLayout& machine);

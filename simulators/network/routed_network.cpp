@@ -38,7 +38,11 @@ void RoutedNetwork::find_route(int from, int to, std::uint32_t number, Route& li
 }
 
 RoutedNetwork::Way RoutedNetwork::way(Parcel& parcel, Route& links) const {
-  find_route(parcel.source, parcel.destination, parcel.number, links);
+  if (parcel.link != Parcel::kNoLink) {
+    links.assign(1, parcel.link);
+  } else {
+    find_route(parcel.source, parcel.destination, parcel.number, links);
+  }
   Way way;
   if (own_.empty()) {
     way.latency = setting_.hop * static_cast<std::int64_t>(links.size());

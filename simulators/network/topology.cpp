@@ -43,22 +43,33 @@ class FatTree final : public Topology {
       first += switches(l) * ports(l) * 2;
     }
     links_ = first;
+    std::int64_t all = 0;
+    for (std::size_t l = 0; l < levels_.size(); ++l) {
+      first_switch_.push_back(all);
+      all += switches(l);
+    }
+    switches_ = all;
   }
 
   [[nodiscard]] int nodes() const override { return static_cast<int>(below_.back()); }
   [[nodiscard]] std::size_t links() const override { return static_cast<std::size_t>(links_); }
   [[nodiscard]] bool knows(Routing routing) const override { return routing != Routing::kValiant; }
 
+  [[nodiscard]] int switches() const override { return static_cast<int>(switches_); }
+  [[nodiscard]] int switch_of(int node) const override { return static_cast<int>(node / below_[0]); }
+
+  [[nodiscard]] SwitchMap::Ends ends(std::size_t link) const override {
+    const Cable cable = cable_at(link);
+    const auto lower = static_cast<int>(first_switch_[cable.level] + cable.lower);
+    const auto upper = static_cast<int>(first_switch_[cable.level + 1] + cable.upper);
+    return cable.up ? SwitchMap::Ends{lower, upper} : SwitchMap::Ends{upper, lower};
+  }
+
   [[nodiscard]] std::string link_name(std::size_t link) const override {
-    std::size_t l = first_.size() - 1;
-    while (static_cast<std::int64_t>(link) < first_[l]) --l;
-    const std::int64_t at = static_cast<std::int64_t>(link) - first_[l];
-    const std::int64_t child = at / 2 / ports(l);
-    const std::int64_t port = at / 2 % ports(l);
-    const std::string lower = fmt::format("switch {}.{}", l + 1, child);
-    const std::string upper =
-        fmt::format("switch {}.{}", l + 2, parent(l, child, port / levels_[l + 1].cables));
-    return at % 2 == 0 ? lower + " to " + upper : upper + " to " + lower;
+    const Cable cable = cable_at(link);
+    const std::string lower = fmt::format("switch {}.{}", cable.level + 1, cable.lower);
+    const std::string upper = fmt::format("switch {}.{}", cable.level + 2, cable.upper);
+    return cable.up ? lower + " to " + upper : upper + " to " + lower;
   }
 
   bool route(const Way& way, Routing routing, const LinkLoads& loads,
@@ -84,6 +95,19 @@ class FatTree final : public Topology {
   }
 
  private:
+  struct Cable {
+    std::size_t level;  // of the lower switch, from 0
+    std::int64_t lower;
+    std::int64_t upper;
+    bool up;
+  };
+  [[nodiscard]] Cable cable_at(std::size_t link) const {
+    std::size_t l = first_.size() - 1;
+    while (static_cast<std::int64_t>(link) < first_[l]) --l;
+    const std::int64_t at = static_cast<std::int64_t>(link) - first_[l];
+    const std::int64_t child = at / 2 / ports(l);
+    return {l, child, parent(l, child, at / 2 % ports(l) / levels_[l + 1].cables), at % 2 == 0};
+  }
   /// Of level l + 1, all in all.
   [[nodiscard]] std::int64_t switches(std::size_t l) const { return below_.back() / below_[l] * places_[l]; }
   /// Up, of a switch of level l + 1.
@@ -119,7 +143,9 @@ class FatTree final : public Topology {
   std::vector<std::int64_t> below_;   // nodes of a subtree
   std::vector<std::int64_t> places_;  // switches of the level in a subtree
   std::vector<std::int64_t> first_;   // link
+  std::vector<std::int64_t> first_switch_;
   std::int64_t links_ = 0;
+  std::int64_t switches_ = 0;
 };
 
 /// A router per node, with a link each way along each dimension.
@@ -131,6 +157,18 @@ class Torus final : public Topology {
   [[nodiscard]] int nodes() const override { return static_cast<int>(nodes_); }
   [[nodiscard]] std::size_t links() const override {
     return static_cast<std::size_t>(nodes_) * sizes_.size() * 2;
+  }
+
+  [[nodiscard]] int switches() const override { return nodes(); }
+  [[nodiscard]] SwitchMap::Ends ends(std::size_t link) const override {
+    const auto node = static_cast<std::int64_t>(link / (2 * sizes_.size()));
+    const std::size_t direction = link % (2 * sizes_.size());
+    std::int64_t stride = 1;
+    for (std::size_t d = 0; d < direction / 2; ++d) stride *= sizes_[d];
+    const std::int64_t size = sizes_[direction / 2];
+    const std::int64_t place = node / stride % size;
+    const std::int64_t next = (place + (direction % 2 == 0 ? 1 : size - 1)) % size;
+    return {static_cast<int>(node), static_cast<int>(node + (next - place) * stride)};
   }
 
   [[nodiscard]] std::string link_name(std::size_t link) const override {
@@ -190,6 +228,25 @@ class Dragonfly final : public Topology {
     return static_cast<std::size_t>(s_.groups * s_.routers * (s_.routers + s_.global));
   }
   [[nodiscard]] bool knows(Routing routing) const override { return routing != Routing::kAdaptive; }
+
+  [[nodiscard]] int switches() const override { return static_cast<int>(s_.groups * s_.routers); }
+  [[nodiscard]] int switch_of(int node) const override { return static_cast<int>(node / s_.nodes); }
+
+  /// The cables between two groups join their links in order, as leave() has it.
+  [[nodiscard]] SwitchMap::Ends ends(std::size_t link) const override {
+    const std::int64_t router = static_cast<std::int64_t>(link) / (s_.routers + s_.global);
+    const std::int64_t port = static_cast<std::int64_t>(link) % (s_.routers + s_.global);
+    const std::int64_t own = router / s_.routers;
+    std::int64_t other = own * s_.routers + port;
+    if (port >= s_.routers) {
+      const std::int64_t global = router % s_.routers * s_.global + port - s_.routers;
+      const std::int64_t group = behind(own, global % distances());
+      const std::int64_t back = (own - group - 1 + s_.groups) % s_.groups;
+      const std::int64_t there = back + global / distances() % copies(back) * distances();
+      other = group * s_.routers + there / s_.global;
+    }
+    return {static_cast<int>(router), static_cast<int>(other)};
+  }
 
   [[nodiscard]] std::string link_name(std::size_t link) const override {
     const std::int64_t router = static_cast<std::int64_t>(link) / (s_.routers + s_.global);

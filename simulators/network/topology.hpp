@@ -17,6 +17,7 @@
 
 #include "offramp/kernel/result.hpp"
 #include "offramp/kernel/time.hpp"
+#include "offramp/model/machine.hpp"
 
 namespace offramp {
 
@@ -57,6 +58,10 @@ class Topology {
   [[nodiscard]] virtual std::string node_name(int node) const { return std::to_string(node); }
   /// Null: the topology does not say, and all links are alike.
   [[nodiscard]] virtual const Link* link(std::size_t /*link*/) const { return nullptr; }
+  /// As SwitchMap has it, with nodes of the machine. 0: the topology does not say.
+  [[nodiscard]] virtual int switches() const { return 0; }
+  [[nodiscard]] virtual int switch_of(int node) const { return node; }
+  [[nodiscard]] virtual SwitchMap::Ends ends(std::size_t /*link*/) const { return {}; }
   [[nodiscard]] virtual bool knows(Routing routing) const { return routing == Routing::kStatic; }
   /// Appends the links from one node's switch to the other's, in this order; none if they have the same
   /// switch. False: there is no way.

@@ -17,6 +17,8 @@ namespace offramp {
 
 /// One message between the ports of two devices.
 struct Parcel {
+  static constexpr std::size_t kNoLink = SIZE_MAX;
+
   int source = 0;  // world ranks
   int destination = 0;
   std::uint32_t number = 0;  // of the messages between these two
@@ -25,6 +27,7 @@ struct Parcel {
   Time left;
   Time latency;             // of the way, as the backend's own wire has it
   void* message = nullptr;  // the world's
+  std::size_t link = kNoLink;  // it crosses this link alone, from switch to switch: the ranks say nothing
 };
 
 /// The span of a message that came later than it would have come alone on its links, at its receiver's rank.

@@ -180,6 +180,26 @@ void Core::Devices::schedule(Time at, Work& work, std::uint32_t number) {
   core_.push(later(at, core_.now_), core_.rank(0), EventKind::kStep, &work, order, number);
 }
 
+/// No two parcels that the network asks about at one moment have the same order: these have destinations
+/// above all ranks.
+void Core::Devices::cross(std::size_t link, std::size_t bytes, Time first, Time last, Work& work,
+                          std::uint32_t number) {
+  assert(core_.options_.network != nullptr);
+  constexpr std::uint32_t kAboveRanks = std::uint32_t{1} << 23;
+  const std::uint32_t crossing_number = crossed_++ * std::uint32_t{kInline} + backend_ % kInline;
+  Crossing& crossing = crossings_.take();
+  crossing = {this, &work, number};
+  Parcel parcel;
+  parcel.destination = static_cast<int>(kAboveRanks | crossing_number >> kSourceShift);
+  parcel.number = crossing_number;
+  parcel.bytes = bytes;
+  parcel.leaves = first;
+  parcel.left = last;
+  parcel.message = &crossing;
+  parcel.link = link;
+  core_.options_.network->carry(parcel, core_);
+}
+
 Core::Choice Core::choose(const offramp::Operation& operation, Rank& rank) {
   const std::uint8_t chosen = std::min(route_of(rules_, operation, primary_), last_);
   const Handling handling = chosen == primary_ ? Handling::kOffloaded : Handling::kRouted;

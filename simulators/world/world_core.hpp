@@ -324,11 +324,21 @@ class Core final : private NetworkWorld {
     Devices(Core& core, std::uint8_t backend) : core_(core), backend_(backend) {}
     [[nodiscard]] Resources resources(int world_rank) override;
     void schedule(Time at, Work& work, std::uint32_t number) override;
+    void cross(std::size_t link, std::size_t bytes, Time first, Time last, Work& work,
+               std::uint32_t number) override;
 
    private:
+    friend class Core;
+    struct Crossing {
+      Devices* devices = nullptr;
+      Work* work = nullptr;
+      std::uint32_t number = 0;
+    };
     Core& core_;
     std::uint8_t backend_;
     std::uint64_t scheduled_ = 0;
+    std::uint32_t crossed_ = 0;
+    Pool<Crossing> crossings_;
   };
   struct Member {
     const BackendDescription* description = nullptr;

@@ -242,6 +242,12 @@ void Core::cross_token(Message& message, Time latency) {
 }
 
 void Core::arrived(const Parcel& parcel, Time first, Time last, Time waited) {
+  if (parcel.link != Parcel::kNoLink) {
+    auto& crossing = *static_cast<Devices::Crossing*>(parcel.message);
+    const Devices::Crossing done = crossing;
+    done.devices->crossings_.give_back(crossing);
+    return done.work->crossed(done.number, first, last);
+  }
   Message& message = *static_cast<Message*>(parcel.message);
   message.shared = waited;
   if (waited > Time() && options_.spans != nullptr)

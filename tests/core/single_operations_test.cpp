@@ -62,6 +62,8 @@ const std::vector<Hardware>& hardware() {
       {"aie", "-", {17, 64}, {8, 4 * kKi}, kMi},  // placing so many takes a while
       {"tinsel", "-", kRanks, kBytes, kMi},
       {"tinsel", "placement=apart", kFewRanks, kFewBytes, kMi},
+      {"sharp", "-", kRanks, kBytes, 512 * kMi},
+      {"sharp", "ranks_per_node=2", kFewRanks, kFewBytes, 512 * kMi},
   };
   return all;
 }

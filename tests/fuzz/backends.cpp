@@ -1,4 +1,4 @@
-// Stands in for the six backends where only their tables of parameters matter: one of each kind.
+// Stands in for the built-in backends where only their tables of parameters matter: one of each kind.
 #include <array>
 
 #include "lib/base/registry/registry.hpp"
@@ -33,6 +33,7 @@ OFFRAMP_FUZZ_BACKEND(zrlmpi)
 OFFRAMP_FUZZ_BACKEND(aie)
 OFFRAMP_FUZZ_BACKEND(dpu)
 OFFRAMP_FUZZ_BACKEND(tinsel)
+OFFRAMP_FUZZ_BACKEND(sharp)
 #undef OFFRAMP_FUZZ_BACKEND
 
 }  // namespace offramp

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "backends/dpu/parameters.hpp"
-#include "backends/host/parameters.hpp"
 #include "offramp/kernel/random.hpp"
 #include "tests/built_in_names.hpp"
 #include "tests/model/support.hpp"
@@ -120,26 +119,21 @@ std::vector<std::string> rates_of(const BackendDescription& backend) {
   return rates;
 }
 
-/// What a rate of 0 stands for: that of the host's NIC, or of the DPU.
-Bandwidth rate_of_card(const Settings& settings, const std::string& name, const std::string& rate) {
-  std::map<std::string, Bandwidth> rates;
-  if (name == "dpu") {
-    const dpu::CardSpec card = dpu::driver_of(settings, {}, 8, {}).platform.card;
-    rates = {{"combine", card.combine}, {"arm_copy", card.arm_copy}, {"link", card.link},
-             {"pcie", card.pcie},       {"dram", card.dram},         {"dma_write", card.dma_write}};
-  } else {
-    const host::Nic nic = host::nic_of(settings);
-    rates = {{"bandwidth", nic.bandwidth}, {"pcie", nic.pcie}};
-  }
-  return rates.at(rate);
+/// The rate that a backend works with. dpu does not describe which values its card's zeros mean.
+double rate_in_force(const BackendDescription& backend, const Settings& settings, const std::string& rate) {
+  const double set = settings.real(rate);
+  if (set > 0 || backend.name != "dpu") return value_in_force(backend, settings, *find_parameter(backend.parameters, rate));
+  const dpu::CardSpec card = dpu::driver_of(settings, {}, 8, {}).platform.card;
+  const std::map<std::string, Bandwidth> rates = {
+      {"combine", card.combine}, {"arm_copy", card.arm_copy}, {"link", card.link},
+      {"pcie", card.pcie},       {"dram", card.dram},         {"dma_write", card.dma_write}};
+  return in_gigabits(rates.at(rate));
 }
 
 Setting with_doubled(const std::string& name, const std::string& rate) {
   Setting setting = setting_of(name.c_str());
   Settings& settings = setting.backend.settings;
-  const double set = settings.real(rate.c_str());
-  const double usual = set > 0 ? set : static_cast<double>(rate_of_card(settings, name, rate).count()) / 1e9;
-  settings.set(rate, {2 * usual, {}});
+  settings.set(rate, {2 * rate_in_force(*setting.backend.backend, settings, rate), {}});
   return setting;
 }
 

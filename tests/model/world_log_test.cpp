@@ -131,7 +131,7 @@ TEST(AnObservedWorld, TellsForWhomAMeetingWaits) {
 TEST(AnObservedWorld, SaysThatASenderWaitsForItsReceiver) {
   for (const char* backend : test::built_in_names()) {
     Told told;
-    World world(told.options(2), test::hardware(backend));
+    World world(told.options(2), test::with_host(test::hardware(backend)));
     ASSERT_EQ(world.run([](RankHandle& rank) -> Task<void> {
       if (rank.rank() == 0) (void)co_await rank.ssend(1, 64);
       rank.compute(Time::us(500));

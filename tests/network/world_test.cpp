@@ -54,7 +54,7 @@ Task<void> everything(RankHandle& rank) {
 }
 
 class Backends : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Over, Backends, testing::Values("host", "zrlmpi", "cclo"),
+INSTANTIATE_TEST_SUITE_P(Over, Backends, testing::Values("host", "zrlmpi", "cclo", "sharp"),
                          [](const auto& backend) { return std::string(backend.param); });
 
 TEST_P(Backends, KeepTheirInvariantsOnEveryTopologyAndInEveryOrder) {

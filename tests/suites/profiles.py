@@ -39,6 +39,8 @@ PROFILES = [
     ("aie", "buffers in tiles", {}, {"data": "tiles"}, {("time", LOWER): ALL}),
     ("dpu", "BlueField-3", {}, {"card": "bf3"}, {("time", LOWER): ALL, ("packets", UNCHANGED): ALL}),
     ("dpu", "staging", {}, {"data_path": "staging"}, {("time", HIGHER): ("collectives", "messages", "nonblocking")}),
+    ("sharp", "Slingshot", {}, {"preset": "slingshot"}, {("declined", HIGHER): ("collectives",)}),
+    ("sharp", "Switch-IB 2", {}, {"preset": "switch_ib2"}, {("time", LOWER): ("collectives",)}),
     ("tinsel", "software multicast, dense", {"placement": "dense"}, {"placement": "dense", "multicast": "software"},
      {("time", HIGHER): ("collectives",)}),
     ("tinsel", "boards apart", {}, {"placement": "apart"}, {("time", HIGHER): ALL}),
@@ -63,6 +65,7 @@ CARRIED = {
     "zrlmpi": {"ZRLMPI_PRESET": "mpe2", "ZRLMPI_STRICT": "true", "ZRLMPI_COLLECTIVES": "linear"},
     "aie": {"AIE_ALLREDUCE": "butterfly", "AIE_GATHER": "header", "AIE_ARITY": "3", "AIE_EAGER_LIMIT": "64"},
     "dpu": {"DPU_DATA_PATH": "staging", "DPU_BROADCAST": "tree", "DPU_DELIVERY": "dpu", "DPU_SERVICE_PROCESSES": "2"},
+    "sharp": {"MACHINE_RANKS_PER_NODE": "2", "SHARP_NODE_RADIX": "2", "SHARP_LOW_LATENCY_LIMIT": "64", "SHARP_STREAM_FROM": "1024"},
     "tinsel": {"TINSEL_MULTICAST": "software", "TINSEL_PLACEMENT": "dense", "TINSEL_FAN_IN": "2", "TINSEL_SEGMENT": "64"},
 }
 CARRIED_CASES = ["bcast", "reduce", "gather", "collectives_more", "other_collectives", "icollectives", "reduce_user", "persistent_collectives",

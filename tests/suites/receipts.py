@@ -42,6 +42,7 @@ EXPECTED = {
     "aie": {"aie.core"},
     "dpu": {"service process", "network"},
     "tinsel": {"tinsel.threads", "tinsel.network"},
+    "sharp": {"sharp.host", "sharp.switch"},
 }
 
 

@@ -110,7 +110,10 @@ int explain(const ExplainOptions& options) try {
         setting_of(setup, backend, std::max(operation.ranks, options.asked.ranks));
     const std::vector<std::string> words =
         topic.topic == kServiceConfig ? with_hosts(options.arguments) : options.arguments;
-    const Explanation explanation = topic.render({setting.settings, setting.machine, operation, words});
+    MachineLayout machine = setting.machine;
+    if (options.asked.operation.empty()) operation.ranks = options.asked.ranks;
+    machine.switches = switches_of(setting.network, operation.ranks, machine);
+    const Explanation explanation = topic.render({setting.settings, machine, operation, words});
     if (!explanation.error.empty()) throw Misuse{explanation.error};
     setup.tell_sources();
     fmt::print("{}", explanation.text);

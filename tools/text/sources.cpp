@@ -55,6 +55,10 @@ constexpr std::array kBibliography = {
     Source{"mpich", kCode, "MPICH 4.3", "Argonne National Laboratory", "www.mpich.org, release 4.3"},
     Source{"ucx", kCode, "Unified Communication X 1.13.1", "The UCX Project, 2022",
            "openucx.org, release 1.13.1"},
+    Source{"sharp-api", kCode, "sharp_coll.h: the interface of NVIDIA's library for SHARP", "NVIDIA, 2023",
+           "api/sharp_coll.h of HPC-X; revision not known"},
+    Source{"libfabric", kCode, "Libfabric's provider for Slingshot: accelerated reductions", "HPE",
+           "github.com/ofiwg/libfabric, man/fi_cxi.7.md and prov/cxi, revision caf5652"},
     Source{"simgrid", kCode, "SimGrid 3.32", "The SimGrid Team, 2022", "simgrid.org, release 3.32"},
 
     Source{"accl-issues", kMeasurement, "Logs of ACCL on U55C cards with Coyote", "users of ACCL, 2024",
@@ -88,6 +92,10 @@ constexpr std::array kBibliography = {
            "Microsoft; authors not known", "not known"},
     Source{"smartns", kMeasurement, "Experiments of SmartNS: BlueField-3 between two hosts", "RC4ML",
            "github.com/RC4ML/SmartNS, doc/EXP.md; revision not known"},
+    Source{"ucc-sharp", kMeasurement, "Reduce-scatter by SHARP's packets and streams, 4 to 32 nodes",
+           "users of UCC, 2023", "github.com/openucx/ucc, issue 840"},
+    Source{"ucc-hier", kMeasurement, "Allreduce of 32 x 40 ranks, node by node, with and without SHARP",
+           "V. Petrov, October 2021", "github.com/openucx/ucc, pull request 328"},
 
     Source{"accl-plus", kPaper, "ACCL+: an FPGA-Based Collective Engine for Distributed Applications",
            "Z. He, D. Korolija, Y. Zhu, B. Ramhorst, T. Laan, L. Petrica, M. Blott, G. Alonso, OSDI 2024, "
@@ -128,6 +136,20 @@ constexpr std::array kBibliography = {
     Source{"noise-hoefler", kPaper,
            "Characterizing the Influence of System Noise on Large-Scale Applications by Simulation",
            "T. Hoefler, T. Schneider, A. Lumsdaine, SC 2010", "doi:10.1109/SC.2010.12"},
+    Source{"sharp-2016", kPaper,
+           "Scalable Hierarchical Aggregation Protocol (SHArP): A Hardware Architecture for Efficient Data "
+           "Reduction",
+           "R. L. Graham and others, COMHPC 2016",
+           "doi:10.1109/COMHPC.2016.006; only the abstract was read"},
+    Source{"sharp-2017", kPaper, "Towards a Data Centric System Architecture: SHARP",
+           "G. Bloch, D. Bureddy, R. L. Graham, G. Shainer, B. Smith, Supercomputing Frontiers and "
+           "Innovations, 2017",
+           "doi:10.14529/jsfi170401; only the abstract was read"},
+    Source{"sharp-2020", kPaper,
+           "Scalable Hierarchical Aggregation and Reduction Protocol (SHARP) Streaming-Aggregation Hardware "
+           "Design and Evaluation",
+           "R. L. Graham and others, ISC 2020",
+           "doi:10.1007/978-3-030-50743-5_3; only the abstract was read"},
 
     Source{"am009", kManual, "Versal ACAP AI Engine Architecture Manual", "AMD", "AM009, revision 1.4"},
     Source{"ug1079", kManual, "AI Engine Kernel and Graph Programming Guide", "AMD",
@@ -143,6 +165,10 @@ constexpr std::array kBibliography = {
            "github.com/cloudFPGA/DOSA, cf_fmku60_role1.py; revision not known"},
     Source{"bluefield", kManual, "BlueField-2 and BlueField-3 DPU: specifications", "NVIDIA",
            "docs.nvidia.com; revision not known"},
+    Source{"sharp-docs", kManual,
+           "NVIDIA Scalable Hierarchical Aggregation and Reduction Protocol (SHARP): release notes, collective "
+           "library, SHARP with Open MPI",
+           "NVIDIA", "docs.nvidia.com/networking, revisions 2.6.1 to 3.10"},
     Source{"connectx-6", kManual, "ConnectX-6 data sheet", "NVIDIA", "revision not known"},
     Source{"infiniband", kManual,
            "InfiniBand Architecture Specification, volume 1, with its annex A17 on RoCE v2",

@@ -191,7 +191,7 @@ struct WithoutEffect {
 
 /// The door through which built-in backends and plugins come alike.
 struct BackendDescription {
-  static constexpr int kAbi = 10;
+  static constexpr int kAbi = 11;
   int abi = kAbi;
   std::string_view name;
   std::string_view description;

@@ -5,19 +5,38 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace offramp {
 
+/// The switches between the nodes, for hardware that works in them. A link is one direction of a cable between
+/// two switches. Switches and links have the network's numbers, from 0 on; nodes are the program's.
+class SwitchMap {
+ public:
+  struct Ends {
+    int from = 0;  // switches
+    int to = 0;
+  };
+  virtual ~SwitchMap() = default;
+  /// 0: the network does not describe its switches.
+  [[nodiscard]] virtual int switches() const = 0;
+  [[nodiscard]] virtual int switch_of(int node) const = 0;
+  [[nodiscard]] virtual std::size_t links() const = 0;
+  [[nodiscard]] virtual Ends ends(std::size_t link) const = 0;
+};
+
 /// World ranks lie block by block on the nodes, and those of a node block by block on its sockets. Its cards
 /// are dealt to them one by one, and each card's links to the ranks of the card. Numbers count through the
-/// whole machine, node by node. All members are at least 1.
+/// whole machine, node by node. All counts are at least 1.
 struct MachineLayout {
   int ranks_per_node = 1;
   int sockets_per_node = 1;
   int cards_per_node = 1;
   int links_per_card = 1;
+  std::shared_ptr<const SwitchMap> switches = {};  // null: one switch connects all nodes
 
   [[nodiscard]] int node(int rank) const { return rank / ranks_per_node; }
   [[nodiscard]] int local_rank(int rank) const { return rank % ranks_per_node; }

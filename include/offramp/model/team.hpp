@@ -39,6 +39,9 @@ class WorldDevices : public TeamHardware {
    public:
     /// The moment has come that schedule() was called for.
     virtual void step(Time at, std::uint32_t number) = 0;
+    /// What cross() was called for is at the far end of its link: the first and the last byte. Called once
+    /// nothing can change these times any more, which may be after the first byte has come.
+    virtual void crossed(std::uint32_t /*number*/, Time /*first*/, Time /*last*/) {}
 
    protected:
     ~Work() = default;
@@ -47,6 +50,12 @@ class WorldDevices : public TeamHardware {
   [[nodiscard]] WorldDevices* devices() final { return this; }
   /// Calls work.step(at, number), not before the present moment. work lives until then.
   virtual void schedule(Time at, Work& work, std::uint32_t number) = 0;
+  /// For devices in switches: sends bytes over one link of the network (SwitchMap), which they share with all
+  /// messages. first, last: when these bytes are at the near end if nothing else uses the link, not before
+  /// the present moment. What has at most 16 KiB passes several links cut-through; more is cut up by the
+  /// network and known at the far end only when all of it is there. Calls work.crossed(number, ...).
+  virtual void cross(std::size_t link, std::size_t bytes, Time first, Time last, Work& work,
+                     std::uint32_t number) = 0;
 
  protected:
   ~WorldDevices() = default;

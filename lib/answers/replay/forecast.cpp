@@ -114,8 +114,10 @@ struct Ruling {
 }  // namespace
 
 static Ruling ruling_on(const ForecastSetting& setting, const Operation& operation) {
+  MachineLayout machine = setting.machine;
+  machine.switches = switches_of(setting.network, operation.ranks, machine);
   const BackendContext context{0,       operation.ranks, setting.settings, setting.faults,
-                               nullptr, nullptr,         setting.machine};
+                               nullptr, nullptr,         machine};
   const std::unique_ptr<Backend> backend = setting.backend.create(context);
   Operation asked = operation;
   if (asked.kind == OperationKind::kSend) asked.ranks = 2;  // as the engine asks

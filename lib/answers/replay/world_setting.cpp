@@ -60,6 +60,7 @@ Result<std::unique_ptr<World>> make_world(const WorldSetting& setting, int ranks
   WorldOptions options = observed;
   options.ranks = ranks;
   options.machine = setting.machine;
+  options.machine.switches = switches_of(setting.network, ranks, setting.machine);
   options.faults = setting.faults;
   options.check = setting.check;
   auto network = make_network(setting.network, ranks, setting.machine);

@@ -19,6 +19,7 @@
 #include "backends/cclo/cclo.hpp"
 #include "backends/dpu/dpu.hpp"
 #include "backends/host/host.hpp"
+#include "backends/sharp/sharp.hpp"
 #include "backends/tinsel/tinsel.hpp"
 #include "backends/zrlmpi/zrlmpi.hpp"
 #include "lib/base/text_format.hpp"
@@ -166,8 +167,8 @@ std::string variable_name(std::string_view backend, std::string_view parameter) 
 }
 
 std::span<const BackendDescription* const> built_in_backends() {
-  static const std::array table = {&host_backend(), &cclo_backend(), &zrlmpi_backend(),
-                                   &aie_backend(),  &dpu_backend(),  &tinsel_backend()};
+  static const std::array table = {&host_backend(), &cclo_backend(),   &zrlmpi_backend(), &aie_backend(),
+                                   &dpu_backend(),  &tinsel_backend(), &sharp_backend()};
   return table;
 }
 

@@ -26,6 +26,8 @@ Result<std::unique_ptr<Lane>> make_lane(const LaneRequest& request) {
   if (std::string problem = configuration.machine.problem(request.ranks); !problem.empty())
     return LaneResult::failure(std::move(problem));
   const FaultRates faults = configuration.faults.timeless();
+  MachineLayout machine = configuration.machine.layout(request.ranks);
+  machine.switches = switches_of(configuration.network, request.ranks, machine);
   std::vector<Lane::Member> members;
   for (const std::string& name : names) {
     const BackendDescription* const description = request.registry.find(name);
@@ -39,7 +41,7 @@ Result<std::unique_ptr<Lane>> make_lane(const LaneRequest& request) {
                                  faults,
                                  nullptr,
                                  nullptr,
-                                 configuration.machine.layout(request.ranks)};
+                                 machine};
     std::unique_ptr<Backend> backend = description->create(context);
     if (backend == nullptr) return LaneResult::failure(fmt::format("backend {} could not be created", name));
     members.emplace_back(name, std::move(backend), std::move(kept));

@@ -1,0 +1,12 @@
+// What offramp explain shows of the backend.
+#pragma once
+
+#include <span>
+
+#include "offramp/model/backend.hpp"
+
+namespace offramp::sharp {
+
+std::span<const ExplainTopic> topics();
+
+}  // namespace offramp::sharp

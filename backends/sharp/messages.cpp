@@ -1,0 +1,59 @@
+// Messages: only those with which the ranks of a node combine before and behind the switches. The sender copies
+// into memory that both ranks share, and the receiver copies from there. In a run, where no stage is asked,
+// messages between nodes move the data of the switches, too.
+#include "backends/sharp/backend.hpp"
+
+namespace offramp::sharp {
+
+Time SharpBackend::way(const Transfer& transfer) const {
+  return machine_.on_one_node(transfer.source, transfer.destination) ? driver_.memory_latency
+                                                                     : driver_.spec.latency;
+}
+
+void SharpBackend::issue(const Transfer& transfer, Passage& passage) {
+  passage.host_free = passage.begin = passage.issued + driver_.memory_overhead + copy_time(transfer.bytes);
+  if (transfer.synchronous) {
+    passage.protocol = Protocol::kRendezvous;
+  } else {
+    passage.complete = passage.host_free;
+  }
+}
+
+void SharpBackend::depart(const Transfer& transfer, Passage& passage, const Resources& sender) {
+  if (passage.protocol == Protocol::kDirect) {
+    passage.answered = passage.begin;
+    return transmit(transfer, passage, sender);
+  }
+  passage.requested = passage.begin + way(transfer);
+}
+
+void SharpBackend::grant(const Transfer& transfer, Passage& passage) {
+  passage.answered = passage.granted + way(transfer);
+}
+
+void SharpBackend::transmit(const Transfer& transfer, Passage& passage, const Resources& sender) {
+  passage.latency = way(transfer);
+  passage.leaves = passage.left = passage.answered;
+  if (!machine_.on_one_node(transfer.source, transfer.destination)) {
+    const Arbiter::Grant port = sender.carry(kPortOut, passage.answered, transfer.bytes);
+    passage.leaves = port.begin;
+    passage.left = port.end;
+  }
+  passage.complete = later(passage.complete, passage.left);
+}
+
+void SharpBackend::arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) {
+  passage.stored = passage.last;
+  if (machine_.on_one_node(transfer.source, transfer.destination))
+    passage.stored = later(passage.last, receiver.carry(kMemory, passage.first, transfer.bytes).end);
+}
+
+Time SharpBackend::receive(const Transfer& transfer, const Passage& passage, Time at, Matched) {
+  const Time done = at + driver_.memory_overhead + copy_time(transfer.bytes);
+  if (spans_ != nullptr)
+    spans_->record({"sharp.host", "copy within the node", later(at, passage.stored), done, transfer.operation,
+                    transfer.destination});
+  return done;
+}
+
+}  // namespace offramp::sharp

@@ -1,0 +1,216 @@
+#include "backends/sharp/parameters.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "offramp/kernel/immortal.hpp"
+#include "simulators/world/footing.hpp"
+
+namespace offramp::sharp {
+namespace {
+
+/// What a preset has. 0 in the table of parameters means this value.
+struct Preset {
+  std::string_view name;
+  Generation generation;
+  Bandwidth link;
+  Time latency;
+  Time call;
+  std::size_t payload;
+  std::size_t header;
+  int outstanding;
+  std::size_t low_latency_limit;  // 0: outstanding * payload
+  Bandwidth engine;
+  Time engine_latency;
+  std::size_t stream_from;
+  Time time_out;
+};
+constexpr std::array kPresets = {
+    Preset{"quantum", Generation::kQuantum, Bandwidth::gigabits_per_second(100), Time::ns(1000), Time::ns(450),
+           1024, 60, 8, 0, Bandwidth::gigabits_per_second(200), Time::ns(200), 16384, Time()},
+    Preset{"switch_ib2", Generation::kSwitchIb2, Bandwidth::gigabits_per_second(100), Time::ns(1000), Time(), 256,
+           60, 8, 4096, Bandwidth::gigabits_per_second(100), Time::ns(200), 0, Time()},
+    Preset{"slingshot", Generation::kSlingshot, Bandwidth::gigabits_per_second(200), Time::ns(1500), Time(), 32,
+           17, 8, 32, Bandwidth::gigabits_per_second(200), Time::ns(200), 0, Time::ms(32)}};
+
+const Preset& preset_of(const Settings& settings) {
+  const std::string& name = settings.choice("preset");
+  return *std::find_if(kPresets.begin(), kPresets.end(), [&](const Preset& p) { return p.name == name; });
+}
+
+/// 0: what the preset has.
+Parameter of_preset(std::string_view name, std::string_view unit, double most, std::string_view source,
+                    std::string_view description) {
+  return real(name, unit, 0, {0, most}, source, description);
+}
+
+std::size_t bytes_of(const Settings& settings, const char* name) {
+  return static_cast<std::size_t>(settings.real(name));
+}
+
+}  // namespace
+
+const std::vector<Parameter>& parameters() {
+  static const auto& table = immortal(std::vector<Parameter>{
+      choice("preset", kPresets[0].name, {kPresets[0].name, kPresets[1].name, kPresets[2].name},
+             "quantum, switch_ib2: [sharp-docs]; slingshot: read in [libfabric], its latencies composed",
+             "which switches: NVIDIA's of two generations, or those of HPE Slingshot"),
+      of_preset("link", "Gb/s", 100000,
+                "inferred from [sharp-docs], the streaming table: 100 (quantum); EDR: 100 (switch_ib2); "
+                "assumed: 200 (slingshot)",
+                "of an adapter, each direction; 0: of the preset"),
+      of_preset("latency", "ns", 1e9, "assumed: 1000, as host.nic 100g; 1500 (slingshot)",
+                "from memory to memory over one switch; 0: of the preset"),
+      of_preset("call", "ns", 1e9, "fitted to [ucc-sharp]: 450 (quantum); assumed: none (switch_ib2, slingshot)",
+                "of the collective library, before the first packet; 0: of the preset"),
+      real("overhead", "ns", 250, {0, 1e9}, "assumed, as host.overhead",
+           "of the processor, to learn that a result is there"),
+      real("post", "ns", 850, {0, 1e9}, "fitted to [ucc-sharp]: 128 KiB in packets of 1 KiB",
+           "of the processor, for each low-latency packet"),
+      real("fetch", "ns", 550, {0, 1e9},
+           "published [pcie-bench]: DMA read of 64 B from a Xeon E5, median 547",
+           "until the adapter has what is not in the work request"),
+      integer("inline_limit", "B", 128, {0, 1e9}, "assumed, as host.inline_limit",
+              "up to here the data is in the work request"),
+      of_preset("payload", "B", 65536,
+                "[sharp-docs]: 256 (switch_ib2), 1024 (quantum); read in [libfabric]: 32 (slingshot)",
+                "of a low-latency packet, the payload of an outstanding transaction; 0: of the preset"),
+      of_preset("outstanding", "1", 65536, "assumed: 8; read in [libfabric]: 8 (slingshot)",
+                "packets of a communicator that wait for their result at each member; 0: of the preset"),
+      of_preset("low_latency_limit", "B", 1e9,
+                "[sharp-docs]: outstanding times payload (quantum); 4096 (switch_ib2), the largest in its "
+                "published runs; read in [libfabric]: 32 (slingshot)",
+                "up to here an operation is a low-latency one; 0: of the preset"),
+      of_preset("engine", "Gb/s", 100000,
+                "assumed: a port of the switch, 200 (quantum, slingshot), 100 (switch_ib2)",
+                "of the port of a switch's aggregation node; 0: of the preset"),
+      of_preset("engine_latency", "ns", 1e9,
+                "fitted to [sharp-2016]: 200 (switch_ib2); assumed: 200 (quantum, slingshot)",
+                "of an aggregation node, behind the last operand; 0: of the preset"),
+      of_preset("header", "B", 4096,
+                "assumed: 60, InfiniBand's 30 and as many of the protocol; read in [libfabric]: 17 (slingshot)",
+                "around the payload of a low-latency packet; 0: of the preset"),
+      flag("multicast", true, "published [sharp-2017]: a result by UD multicast",
+           "a result is one packet that the switches copy; otherwise a packet for each input"),
+      flag("reproducible", false, "assumed: [sharp-docs] names the mode and not its cost",
+           "an aggregation node begins to add when it has all operands; slingshot: REPSUM, one double"),
+      flag("streaming", true, "[sharp-docs]: SHARP_COLL_ENABLE_SAT, which its published runs set",
+           "long operations are streamed (quantum)"),
+      of_preset("stream_from", "B", 1e9, "[sharp-docs]: SHARP_COLL_SAT_THRESHOLD, 16384 (quantum)",
+                "from here on an operation is streamed; 0: of the preset"),
+      real("stream_share", "1", 0.95, {0.01, 1}, "published [sharp-2020]: about 95 % of the network",
+           "of the link, for the payload of a stream"),
+      real("stream_start", "ns", 3000, {0, 1e9}, "fitted to [sharp-docs]: 64 KiB on 128 nodes",
+           "to lock the tree and to set up a stream"),
+      real("stream_latency", "ns", 300, {0, 1e9}, "assumed", "of a switch that reduces a stream"),
+      integer("trees", "1", 126, {1, 1e6}, "[sharp-docs]: up to 126, one for each root switch",
+              "root switches over which communicators are spread; 1: all use one"),
+      integer("transactions", "1", 2048, {1, 1e9}, "assumed",
+              "outstanding transactions of a tree, for all jobs"),
+      real("job_share", "%", 20, {0.1, 100}, "[sharp-docs]: per_prio_default_quota, 20",
+           "of the transactions of a tree, for one job: communicators beyond it take turns"),
+      real("time_out", "ms", -1, {-1, 1e6}, "read in [libfabric]: 32 (slingshot); no other preset has one",
+           "after which a node passes on what it has; 0: never; -1: of the preset"),
+      integer("least_ranks", "1", 2, {1, 1e6}, "assumed: 2; HCOLL takes 4 nodes [sharp-docs]",
+              "fewer ranks are left to the host"),
+      integer("node_radix", "1", 4, {2, 1024}, "assumed: 4, of the trees of UCC",
+              "of the tree in which the ranks of a node combine first"),
+      real("memory_latency", "ns", 65, {0, 1e9}, "assumed, as host.memory_latency", "between two ranks of a node"),
+      real("memory_overhead", "ns", 50, {0, 1e9}, "assumed, as host.memory_overhead",
+           "of the processor for a message within a node, at each end"),
+      real("copy_bandwidth", "Gb/s", 80, {0.001, 100000}, "assumed, as host.copy_bandwidth",
+           "what a processor copies within a node"),
+      real("combine_bandwidth", "Gb/s", 160, {0.001, 100000}, "assumed, as host.combine_bandwidth",
+           "what a processor combines within a node"),
+      real("memory_bandwidth", "Gb/s", 712, {0.001, 1e6}, "published [sc23-logs], as host.memory_bandwidth",
+           "of a node's memory, for all that its ranks receive from each other")});
+  return table;
+}
+
+Driver driver_of(const Settings& settings) {
+  const Preset& preset = preset_of(settings);
+  const auto is_set = [&](const char* name) { return settings.real(name) > 0; };
+  Driver driver;
+  driver.generation = preset.generation;
+  driver.call = is_set("call") ? settings.nanoseconds("call") : preset.call;
+  driver.overhead = settings.nanoseconds("overhead");
+  driver.least_ranks = static_cast<int>(settings.integer("least_ranks"));
+  driver.node_radix = static_cast<int>(settings.integer("node_radix"));
+  driver.memory_latency = settings.nanoseconds("memory_latency");
+  driver.memory_overhead = settings.nanoseconds("memory_overhead");
+  driver.copy = settings.gigabits("copy_bandwidth");
+  driver.combine = settings.gigabits("combine_bandwidth");
+
+  Spec& spec = driver.spec;
+  const auto rate = [&](const char* name, Bandwidth own) {
+    return settings.real(name) >= 1e-9 ? settings.gigabits(name) : own;
+  };
+  spec.link = rate("link", preset.link);
+  spec.latency = is_set("latency") ? settings.nanoseconds("latency") : preset.latency;
+  spec.post = settings.nanoseconds("post");
+  spec.fetch = settings.nanoseconds("fetch");
+  spec.inline_limit = bytes_of(settings, "inline_limit");
+  spec.payload = settings.real("payload") >= 1 ? bytes_of(settings, "payload") : preset.payload;
+  spec.header = settings.real("header") >= 1 ? bytes_of(settings, "header") : preset.header;
+  spec.outstanding = settings.real("outstanding") >= 1 ? static_cast<int>(settings.real("outstanding"))
+                                                       : preset.outstanding;
+  spec.engine = rate("engine", preset.engine);
+  spec.engine_latency =
+      is_set("engine_latency") ? settings.nanoseconds("engine_latency") : preset.engine_latency;
+  spec.multicast = settings.flag("multicast");
+  spec.reproducible = settings.flag("reproducible");
+  spec.arms = preset.generation == Generation::kSlingshot;
+  spec.time_out = settings.real("time_out") >= 0 ? settings.milliseconds("time_out") : preset.time_out;
+  const double stream = static_cast<double>(spec.link.count()) * settings.real("stream_share");
+  spec.stream = Bandwidth::bits_per_second(std::max<std::int64_t>(static_cast<std::int64_t>(stream), 1));
+  spec.stream_latency = settings.nanoseconds("stream_latency");
+  spec.stream_start = settings.nanoseconds("stream_start");
+  spec.trees = static_cast<int>(settings.integer("trees"));
+  const double share = static_cast<double>(settings.integer("transactions")) * settings.real("job_share") / 100;
+  spec.reserved_groups = static_cast<int>(std::min(share / spec.outstanding, 1e9));
+
+  driver.low_latency_limit = is_set("low_latency_limit")    ? bytes_of(settings, "low_latency_limit")
+                             : preset.low_latency_limit > 0 ? preset.low_latency_limit
+                                                            : static_cast<std::size_t>(spec.outstanding) *
+                                                                  spec.payload;
+  const bool streams = settings.flag("streaming") && preset.stream_from > 0;
+  driver.stream_from = !streams                                ? 0
+                       : settings.real("stream_from") >= 1 ? bytes_of(settings, "stream_from")
+                                                           : preset.stream_from;
+  return driver;
+}
+
+std::optional<double> in_force(const Settings& settings, std::string_view parameter) {
+  const Driver driver = driver_of(settings);
+  const Spec& spec = driver.spec;
+  if (parameter == "link") return in_gigabits(spec.link);
+  if (parameter == "latency") return in_nanoseconds(spec.latency);
+  if (parameter == "call") return in_nanoseconds(driver.call);
+  if (parameter == "payload") return static_cast<double>(spec.payload);
+  if (parameter == "outstanding") return spec.outstanding;
+  if (parameter == "low_latency_limit") return static_cast<double>(driver.low_latency_limit);
+  if (parameter == "engine") return in_gigabits(spec.engine);
+  if (parameter == "engine_latency") return in_nanoseconds(spec.engine_latency);
+  if (parameter == "header") return static_cast<double>(spec.header);
+  if (parameter == "stream_from") return static_cast<double>(driver.stream_from);
+  if (parameter == "time_out") return in_milliseconds(spec.time_out);
+  return std::nullopt;
+}
+
+Footing footing(const Settings& settings, const MachineLayout& machine, int ranks) {
+  Footing footing =
+      footing_on_nodes(machine, ranks, "adapter", driver_of(settings).spec.link, machine.links_per_card);
+  footing.text += ", behind switches that reduce";
+  return footing;
+}
+
+std::vector<WithoutEffect> without_effect(const Settings& settings) {
+  std::vector<WithoutEffect> without;
+  if (driver_of(settings).stream_from > 0) return without;
+  for (const std::string_view name : {"stream_from", "stream_share", "stream_start", "stream_latency"})
+    without.push_back({name, "has no effect: nothing is streamed (preset, streaming)"});
+  return without;
+}
+
+}  // namespace offramp::sharp

@@ -1,0 +1,140 @@
+// Which operations the switches carry: by their kind, the elements and functions that the generation adds, and
+// their size, which decides between low-latency and streaming operations.
+#include "backends/sharp/sharp.hpp"
+
+#include <memory>
+
+#include "backends/sharp/backend.hpp"
+#include "backends/sharp/explain.hpp"
+#include "backends/sharp/validation.hpp"
+#include "offramp/kernel/immortal.hpp"
+
+namespace offramp {
+namespace sharp {
+namespace {
+
+// SHARP's largest streaming operation [sharp-docs].
+constexpr std::size_t kLongestStream = (std::size_t{1} << 30) - 32;
+
+constexpr OperationSet kReductions{OperationKind::kAllreduce, OperationKind::kReduce, OperationKind::kBcast,
+                                   OperationKind::kBarrier};
+constexpr OperationSet kOfBlocks{OperationKind::kReduceScatter, OperationKind::kAllgather};
+
+constexpr bool is_minimum_or_maximum(ReduceFunction function) {
+  return function == ReduceFunction::kMinimum || function == ReduceFunction::kMaximum;
+}
+
+constexpr bool is_of_8_or_16_bits(ElementType element) {
+  return element == ElementType::kInt8 || element == ElementType::kUint8 || element == ElementType::kInt16 ||
+         element == ElementType::kUint16;
+}
+constexpr bool is_unsigned(ElementType element) {
+  return element == ElementType::kUint8 || element == ElementType::kUint16 ||
+         element == ElementType::kUint32 || element == ElementType::kUint64;
+}
+
+/// The enumerations of [sharp-api].
+std::string_view objection_of_sharp(const Operation& operation, Generation generation) {
+  const bool has_bits = is_integer(operation.element) || operation.element == ElementType::kByte;
+  if (is_bitwise(operation.function) || is_logical(operation.function)) {
+    if (!has_bits) return "the switches combine bits of integers only";
+  } else if (operation.function == ReduceFunction::kSum || is_minimum_or_maximum(operation.function)) {
+    if (!is_integer(operation.element) && operation.element != ElementType::kFloat32 &&
+        operation.element != ElementType::kFloat64)
+      return "the switches add and compare integers, float and double only";
+  } else {
+    return "the switches have sums, minima, maxima, logical and bitwise functions only";
+  }
+  if (generation == Generation::kSwitchIb2 &&
+      (is_of_8_or_16_bits(operation.element) || operation.element == ElementType::kByte))
+    return "switches of this generation combine elements of 32 and 64 bits only";
+  return {};
+}
+
+/// The table of fi_cxi(7) [libfabric].
+std::string_view objection_of_slingshot(const Operation& operation, bool reproducible) {
+  if (is_bitwise(operation.function))
+    return is_unsigned(operation.element) || operation.element == ElementType::kByte
+               ? std::string_view()
+               : "these switches combine bits of unsigned integers only";
+  if (operation.function != ReduceFunction::kSum && !is_minimum_or_maximum(operation.function))
+    return "these switches have sums, minima, maxima and bitwise functions only";
+  if (operation.element != ElementType::kInt64 && operation.element != ElementType::kFloat64)
+    return "these switches add and compare int64 and double only";
+  const bool adds_doubles =
+      operation.function == ReduceFunction::kSum && operation.element == ElementType::kFloat64;
+  if (reproducible && adds_doubles && operation.bytes > sizeof(double))
+    return "a reproducible sum of these switches has one double";
+  return {};
+}
+
+}  // namespace
+
+SharpBackend::SharpBackend(const BackendContext& context)
+    : driver_(driver_of(context.settings)),
+      machine_(context.machine),
+      resources_{{{"sharp.link", Scope::kLink, Occupation::kForAWhile, driver_.spec.link.count()},
+                  {"sharp.link in", Scope::kLink, Occupation::kForAWhile, driver_.spec.link.count()},
+                  {"sharp.memory", Scope::kNode, Occupation::kForAWhile,
+                   context.settings.gigabits("memory_bandwidth").count()}}},
+      fabric_(context.machine.switches),
+      offloads_(driver_.spec),
+      spans_(context.spans) {}
+
+Verdict SharpBackend::supports(const Operation& operation) const {
+  if (operation.kind == OperationKind::kSend)
+    return Verdict::decline("switches carry no messages: the adapter does, as the host's");
+  const Verdict verdict = Verdict::accept(operation, kReductions | kOfBlocks, "the switches have no such collective");
+  if (!verdict.yes()) return verdict;
+  if (!fabric_.is_known()) return Verdict::decline("the platform file does not describe switches");
+  if (operation.ranks < driver_.least_ranks)
+    return Verdict::decline("so few ranks are left to the host (least_ranks)");
+  if (reduces(operation.kind)) {
+    if (!operation.commutative) return Verdict::decline("the switches combine in their own order");
+    const std::string_view objection = driver_.generation == Generation::kSlingshot
+                                           ? objection_of_slingshot(operation, driver_.spec.reproducible)
+                                           : objection_of_sharp(operation, driver_.generation);
+    if (!objection.empty()) return Verdict::decline(objection);
+  }
+  return size_verdict(operation);
+}
+
+Verdict SharpBackend::size_verdict(const Operation& operation) const {
+  const Verdict yes = Verdict::accept(operation, kReductions | kOfBlocks);
+  const auto ranks = static_cast<std::size_t>(operation.ranks);
+  const bool has_blocks = kOfBlocks.contains(operation.kind);
+  if (has_blocks && operation.bytes > kLongestStream / ranks)
+    return Verdict::decline("a stream has less than 1 GiB");
+  const std::size_t bytes = has_blocks ? operation.bytes * ranks : operation.bytes;
+  if (driver_.stream_from > 0 && bytes >= driver_.stream_from)
+    return yes.unless(bytes > kLongestStream ? "a stream has less than 1 GiB" : std::string_view());
+  if (has_blocks) return Verdict::decline("only streams have blocks, and this is too short for one");
+  if (bytes <= driver_.low_latency_limit) return yes;
+  return Verdict::decline(driver_.stream_from > 0
+                              ? "too long for a low-latency operation and too short for a stream"
+                              : "too long for a low-latency operation (low_latency_limit)");
+}
+
+bool SharpBackend::streams(const Operation& operation) const {
+  if (kOfBlocks.contains(operation.kind)) return true;
+  return driver_.stream_from > 0 && operation.kind != OperationKind::kBarrier &&
+         operation.bytes >= driver_.stream_from;
+}
+
+}  // namespace sharp
+
+const BackendDescription& sharp_backend() {
+  static const auto& description = immortal(BackendDescription{
+      .name = "sharp",
+      .description = "reductions in the switches: aggregation trees over the network, low-latency and streaming",
+      .parameters = sharp::parameters(),
+      .create = make_backend<sharp::SharpBackend>,
+      .topics = sharp::topics(),
+      .validation = sharp::validation,
+      .without_effect = sharp::without_effect,
+      .footing = sharp::footing,
+      .in_force = sharp::in_force});
+  return description;
+}
+
+}  // namespace offramp

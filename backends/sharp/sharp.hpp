@@ -1,0 +1,10 @@
+// The sharp backend: reductions, broadcasts and barriers in the switches of the network, after NVIDIA's SHARP.
+#pragma once
+
+#include "offramp/model/backend.hpp"
+
+namespace offramp {
+
+const BackendDescription& sharp_backend();
+
+}  // namespace offramp
