@@ -84,7 +84,7 @@ SharpBackend::SharpBackend(const BackendContext& context)
 Verdict SharpBackend::supports(const Operation& operation) const {
   if (operation.kind == OperationKind::kSend)
     return Verdict::decline("switches carry no messages: the adapter does, as the host's");
-  const Verdict verdict = Verdict::accept(operation, kReductions | kOfBlocks, "the switches have no such collective");
+  const Verdict verdict = Verdict::accept(operation, kReductions | kOfBlocks);
   if (!verdict.yes()) return verdict;
   if (!fabric_.is_known()) return Verdict::decline("the platform file does not describe switches");
   if (operation.ranks < driver_.least_ranks)

@@ -39,7 +39,7 @@ TEST(SharpVerdict, ByKind) {
   EXPECT_THAT(reason(operation_of(OperationKind::kSend, 2, 8)), HasSubstr("carry no messages"));
   for (const OperationKind kind : {OperationKind::kGather, OperationKind::kScatter, OperationKind::kAlltoall,
                                    OperationKind::kScan, OperationKind::kAllgatherv})
-    EXPECT_EQ(reason(operation_of(kind, 4, 8)), "the switches have no such collective") << to_string(kind);
+    EXPECT_EQ(reason(operation_of(kind, 4, 8)), "the hardware has no such collective") << to_string(kind);
   EXPECT_THAT(reason(operation_of(OperationKind::kBarrier, 3, 0), {{"least_ranks", {4, {}}}}), HasSubstr("host"));
 }
 
