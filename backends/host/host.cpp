@@ -115,7 +115,8 @@ class HostBackend final : public Backend {
       passage.requested = begin + passage.latency;
       if (faulty_) passage.requested += repair(transfer, passage, begin);
     } else {
-      const Time ready = transfer.bytes <= inline_limit_ ? begin : begin + fetch_time(transfer);
+      Time ready = transfer.bytes <= inline_limit_ ? begin : begin + fetch_time(transfer);
+      if (is_process_limited_) ready = sender.carry(kProcess, ready, transfer.bytes).begin;
       if (ready <= passage.begin) return send_eagerly(transfer, passage, sender, ready);
       passage.again = ready;  // others have the link meanwhile
     }
@@ -135,8 +136,15 @@ class HostBackend final : public Backend {
       passage.leaves = passage.left = passage.answered;
       passage.complete = passage.left + single_copy_ + copy_time(transfer.bytes) + 2 * within_node_.latency;
     } else {
+      if (is_process_limited_ && passage.again < Time()) {
+        const Time free = sender.carry(kProcess, passage.answered, transfer.bytes).begin;
+        if (free > passage.answered) {
+          passage.again = free;  // others have the link meanwhile
+          return;
+        }
+      }
       passage.latency = nic_.latency;
-      send_data(transfer, passage, sender, passage.answered);
+      send_data(transfer, passage, sender, later(passage.answered, passage.again));
       passage.complete = passage.left + nic_.latency + nic_.overhead + nic_.latency + nic_.overhead;
       passage.notified = true;
     }
@@ -149,7 +157,7 @@ class HostBackend final : public Backend {
     if (is_process_limited_)
       passage.stored = later(passage.stored, receiver.carry(kProcessIn, passage.first, transfer.bytes).end);
     if (machine_.ranks_per_node > 1)
-      passage.stored = later(passage.stored, move_in_memory(transfer, receiver, passage.first, 1));
+      passage.stored = later(passage.stored, move_in_memory(transfer, receiver, passage.first, kOfNic));
   }
 
   Time receive(const Transfer& transfer, const Passage& passage, Time at, Matched matched) override {
@@ -202,6 +210,9 @@ class HostBackend final : public Backend {
   enum Index : std::size_t { kNic, kLinkOut, kLinkIn, kMemory, kCopy, kProcess, kProcessIn, kResources };
   static constexpr std::size_t kMtu = 4096;
   static constexpr std::size_t kFragment = 8192;  // of what is copied through a buffer
+  // Traffic of a NIC that stores, over that of a copy, which reads, fetches the line that it writes, and
+  // writes.
+  static constexpr double kOfNic = 1.0 / 3;
 
   /// Two ranks of one node. A rank has its messages to itself by other rules.
   [[nodiscard]] bool is_on_one_node(const Transfer& t) const {
@@ -235,11 +246,11 @@ class HostBackend final : public Backend {
 
   void send_data(const Transfer& transfer, Passage& passage, const Resources& sender, Time at) {
     const Time wire = wire_time(transfer);
+    passage.leaves = sender.occupy(kLinkOut, at, wire + nic_.gap, transfer.bytes).begin;
+    passage.left = passage.leaves + wire;
     // The link serves other processes while this one falls behind it.
-    Arbiter::Grant own{at, at};
-    if (is_process_limited_) own = sender.carry(kProcess, at, transfer.bytes);
-    passage.leaves = sender.occupy(kLinkOut, own.begin, wire + nic_.gap, transfer.bytes).begin;
-    passage.left = later(passage.leaves + wire, own.end);
+    if (is_process_limited_)
+      passage.left = later(passage.left, at + sender.time_of(kProcess, transfer.bytes));
     if (passage.asks() || transfer.bytes <= kFragment) return;
     const Time last_fragment = nic_.bandwidth.bytes(kFragment);
     passage.left = later(passage.left, passage.host_free + fetch_time(transfer) + last_fragment);
@@ -284,12 +295,13 @@ class HostBackend final : public Backend {
     const std::size_t own = std::max(transfer.footprint, 2 * transfer.bytes);
     const bool is_cached = own * static_cast<std::size_t>(machine_.ranks_per_node) <= memory_.cache;
     const Bandwidth rate = is_cached ? memory_.cached : memory_.bandwidth;
-    const Time moved = rate.bytes(static_cast<std::int64_t>(transfer.bytes)) * machine_.sockets_per_node;
-    const double traffic = is_cached ? 1 : detour;
-    return receiver
-        .occupy(kMemory, at, Time::ps(std::llround(static_cast<double>(moved.count()) * traffic)),
-                transfer.bytes)
-        .end;
+    const double traffic = is_cached ? std::min(detour, 1.0) : detour;
+    const auto bytes =
+        static_cast<std::int64_t>(static_cast<double>(transfer.bytes) * std::min(traffic, 1.0));
+    const Time moved =
+        Time::ps(std::llround(static_cast<double>((rate.bytes(bytes) * machine_.sockets_per_node).count()) *
+                              std::max(traffic, 1.0)));
+    return receiver.occupy(kMemory, at, moved, static_cast<std::uint64_t>(bytes)).end;
   }
 
   static std::uint64_t packets_of(const Transfer& t) {

@@ -284,6 +284,11 @@ std::vector<WithoutEffect> without_effect(const Settings& settings) {
   if (is_set("latency") && is_set("overhead") && is_set("gap") && is_set("bandwidth") && is_set("pcie") &&
       is_set("framing"))
     without.push_back({"nic", "has no effect: latency, overhead, gap, bandwidth, pcie and framing are set"});
+  if (settings.integer("eager_limit") >= 0 && settings.integer("memory_eager_limit") >= 0 &&
+      is_set("memory_latency") && is_set("memory_overhead"))
+    without.push_back(
+        {"transport",
+         "has no effect: eager_limit, memory_eager_limit, memory_latency and memory_overhead are set"});
   if (is_set("memory_bandwidth") && is_set("cache_bandwidth") && is_set("cache"))
     without.push_back({"processor", "has no effect: memory_bandwidth, cache_bandwidth and cache are set"});
   if (progress_of(settings) != Progress::kThread)

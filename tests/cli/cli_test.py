@@ -852,7 +852,7 @@ class Calibrate(CliTest):
         self.assertEqual(several["from"]["bandwidth"], "fitted to messages of 4 MiB of 8 pairs")
         rate = next(row for row in several["comparisons"] if row["operation"] == "rate")
         self.assertEqual((rate["pairs"], rate["bytes"]), (8, 4194304))
-        self.assertLess(abs(rate["error"]), 0.02)
+        self.assertLess(abs(rate["error"]), 0.08)  # the last messages of each process
         # Pairs that move as much as one tell of no limit.
         self.assertNotIn("process_bandwidth", self.of_table(*pair, "osu_mbw_mr,2,8,4194304,12010")["host"])
 

@@ -130,9 +130,18 @@ TEST(TheHost, SaysThatTheNicHasNoEffectWhereAllOfItIsSet) {
   ASSERT_EQ(host::without_effect(settings).size(), 1U);
   EXPECT_EQ(host::without_effect(settings)[0].parameter, "nic");
   settings.set("eager_limit", {1, {}});
-  settings.set("memory_eager_limit", {1, {}});
+  for (const char* name : {"memory_eager_limit", "memory_latency", "memory_overhead"}) {
+    EXPECT_EQ(host::without_effect(settings).size(), 1U) << name;
+    settings.set(name, {1, {}});
+  }
   ASSERT_EQ(host::without_effect(settings).size(), 2U);
   EXPECT_EQ(host::without_effect(settings)[1].parameter, "transport");
+  for (const char* name : {"memory_bandwidth", "cache_bandwidth", "cache"}) {
+    EXPECT_EQ(host::without_effect(settings).size(), 2U) << name;
+    settings.set(name, {1, {}});
+  }
+  ASSERT_EQ(host::without_effect(settings).size(), 3U);
+  EXPECT_EQ(host::without_effect(settings)[2].parameter, "processor");
 }
 
 TEST(TheHost, TakesLogGPTimeForAnEagerMessage) {

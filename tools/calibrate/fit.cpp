@@ -111,27 +111,24 @@ Fit::Fit(const BackendDescription& host, const Measurement& measured, Settings s
   fit(kNetworkKeys);
 }
 
-/// What all pairs of a node move at once tells the rates of its memory: each is told by the figures that it
-/// changes.
+/// What all pairs of a node move at once tells the rates of its memory: each is told by the figures that are
+/// slower with it.
 void Fit::fit_node_rates() {
-  const std::vector<const Measured*> rates = long_rates(kNodeKeys.place);
   constexpr double kSlow = 1;  // Gb/s
+  constexpr double kFast = 1e6;
   for (const char* const name : {"memory_bandwidth", "cache_bandwidth"}) {
     if (!is_open(name) || bases_.contains(name)) continue;
+    const Settings before = settings_;
     std::vector<const Measured*> told;
-    for (const Measured* one : rates) {
-      const Settings before = settings_;
+    for (const Measured* one : long_rates(kNodeKeys.place)) {
+      for (const char* const other : {"memory_bandwidth", "cache_bandwidth"})
+        settings_.set(other, {kFast, {}});
       const double seconds = modelled(*one);
-      // The faster one of the two counts where a buffer fits into the caches.
-      settings_.set("memory_bandwidth", {kSlow, {}});
-      if (std::string_view(name) == "cache_bandwidth") settings_.set(name, {kSlow, {}});
-      const bool is_slower = modelled(*one) > 2 * seconds;
-      settings_ = before;
-      const bool is_known = std::string_view(name) == "cache_bandwidth" && told_beyond_.contains(one);
-      if (is_slower && !is_known) told.push_back(one);
+      settings_.set(name, {kSlow, {}});
+      if (modelled(*one) > 2 * seconds) told.push_back(one);
     }
+    settings_ = before;
     if (told.empty()) continue;
-    if (std::string_view(name) == "memory_bandwidth") told_beyond_.insert(told.begin(), told.end());
     fit_rate(name, told);
     bases_[name] = fmt::format("fitted to {} of all pairs of a node", counted(told.size(), "rate"));
   }

@@ -93,7 +93,6 @@ class Fit {
   Keys known_;
   std::map<std::string, std::string, std::less<>> bases_;  // of what was found
   Keys shaped_;                                            // places whose messages are all fitted to
-  std::set<const Measured*> told_beyond_;                  // rates of a node's memory beyond its caches
 };
 
 }  // namespace offramp::tool
