@@ -336,7 +336,7 @@ void Fit::fit_latency(const MessageKeys& keys) {
 /// if they are slower than the link that the user knows, PCIe.
 const char* Fit::bandwidth_of(const MessageKeys& keys) {
   if (long_messages(keys.place).empty()) return nullptr;
-  const bool is_told_by_pairs = bases_.contains(keys.bandwidth);
+  const bool is_told_by_pairs = keys.place == kNetworkKeys.place && bases_.contains(keys.bandwidth);
   if (is_open(keys.bandwidth) && !is_told_by_pairs) return keys.bandwidth;
   constexpr double kSame = 0.05;
   const char* const slower = is_told_by_pairs ? "process_bandwidth" : "pcie";
