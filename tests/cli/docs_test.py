@@ -600,7 +600,7 @@ class Forecasts(unittest.TestCase):
         facts = json.loads(offramp("info", "--json"))
         host = next(backend for backend in facts["backends"] if backend["name"] == "host")
         for parameter in host["parameters"]:
-            for name in re.findall(r"[\w-]+", parameter["allowed"]) if "auto" in parameter["allowed"] else []:
+            for name in re.findall(r"[\w.-]+", parameter["allowed"]) if "auto" in parameter["allowed"] else []:
                 with self.subTest(collective=parameter["name"], algorithm=name):
                     self.assertIn(f"`{name}`", page)
 
