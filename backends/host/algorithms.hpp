@@ -28,6 +28,7 @@ struct Call {
   const Collectives& collectives;
   Operation operation;
   CollectiveBuffers buffers;
+  std::size_t chosen_segment = 0;  // pieces, by who chose the algorithm; 0: as the settings say
 
   [[nodiscard]] int rank() const { return team.rank(); }
   [[nodiscard]] int size() const { return team.size(); }
@@ -50,6 +51,8 @@ enum class Nodes : std::uint8_t { kAny, kSeveral, kEqual };
 
 inline constexpr std::string_view kByOpenMpi = "openmpi";  // as its rules have it
 inline constexpr std::string_view kByBest = "best";        // the fastest
+inline constexpr std::string_view kByNodes =
+    "by_nodes";  // an algorithm: one rank of each node for all of its ranks
 
 struct Algorithm {
   std::string_view name;
@@ -122,5 +125,10 @@ Task<Outcome> gather_han(Call call);
 Task<Outcome> scatter_han(Call call);
 Task<Outcome> allgather_han(Call call);
 Task<Outcome> barrier_han(Call call);
+
+// What other libraries do node by node, in one piece.
+Task<Outcome> bcast_by_nodes(Call call);
+Task<Outcome> reduce_by_nodes(Call call);
+Task<Outcome> allreduce_by_nodes(Call call);
 
 }  // namespace offramp::host

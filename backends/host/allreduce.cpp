@@ -113,6 +113,7 @@ constexpr Algorithm kAllreduceAlgorithms[] = {
      Elements::kOnePerRank},
     {"rabenseifner", allreduce_rabenseifner, "basic_linear", true, Ranks::kAny, Elements::kOnePerPowerOfTwo},
     {"han", allreduce_han, kByOpenMpi, true, Ranks::kAny, Elements::kAny, Nodes::kSeveral},
+    {kByNodes, allreduce_by_nodes, kByOpenMpi, true, Ranks::kAny, Elements::kAny, Nodes::kSeveral},
 };
 
 }  // namespace

@@ -12,8 +12,9 @@
 //                   receives from the i-th one before it.
 //   modified_bruck  bruck: log2(p) steps, each with half of the blocks. J. Bruck and others, "Efficient
 //                   Algorithms for All-to-All Communications in Multiport Message-Passing Systems", IEEE
-//                   TPDS 8 (1997), doi:10.1109/71.642949. Blocks of equal size only. Memory: all blocks,
-//                   and half as many again for each direction.
+//                   TPDS 8 (1997), doi:10.1109/71.642949. Blocks of equal size only. Each step makes a
+//                   datatype of its blocks, packs, and unpacks it (type_block). Memory: all blocks, and half
+//                   as many again for each direction.
 //   two_proc        two_procs: an exchange, which is pairwise for two ranks.
 #include <algorithm>
 
@@ -84,6 +85,7 @@ Task<Outcome> alltoall_bruck(Call call) {
     const int count = size / (2 * distance) * distance + std::max(0, size % (2 * distance) - distance);
     local_copies(team, costs, count, block,
                  [&](int i) { team.copy(at(turned, number(i)), at(outgoing, i)); });
+    if (team.hardware() != nullptr) spend(team, costs, "datatype", costs.type_block * count);
     const std::size_t bytes = block * static_cast<std::size_t>(count);
     note(outcome, co_await exchange(team, wrap(rank + distance, size), outgoing.first(bytes),
                                     wrap(rank - distance, size), incoming.first(bytes)));

@@ -199,6 +199,7 @@ constexpr Algorithm kBcastAlgorithms[] = {
     {"scatter_allgather", bcast_scatter_allgather, "basic_linear", false, Ranks::kAny, Elements::kOnePerRank},
     {"scatter_allgather_ring", bcast_scatter_ring, "basic_linear", false, Ranks::kAny, Elements::kOnePerRank},
     {"han", bcast_han, kByOpenMpi, false, Ranks::kAny, Elements::kAny, Nodes::kEqual},
+    {kByNodes, bcast_by_nodes, kByOpenMpi, false, Ranks::kAny, Elements::kAny, Nodes::kEqual},
 };
 
 }  // namespace

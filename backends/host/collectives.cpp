@@ -1,7 +1,7 @@
-// The choice of an algorithm: by the settings, else by Open MPI's rules (decisions.cpp), MPICH's
-// (mpich.cpp) or by trial (fastest.cpp), and in each case on to Algorithm::instead until one can run. Each
-// chain of those ends at an algorithm without needs. Nonblocking collectives by Open MPI's rules are
-// libnbc's (libnbc.cpp).
+// The choice of an algorithm: by the settings, else by the rules of a release of Open MPI (decisions.cpp,
+// openmpi_4_0.cpp), MPICH's (mpich.cpp) or by trial (fastest.cpp), and in each case on to Algorithm::instead
+// until one can run. Each chain of those ends at an algorithm without needs. Nonblocking collectives by Open
+// MPI's rules are libnbc's (libnbc.cpp).
 #include "backends/host/collectives.hpp"
 
 #include <fmt/format.h>
@@ -17,8 +17,32 @@ namespace offramp::host {
 namespace {
 
 constexpr std::string_view kAuto = "auto";
-// In the order of Selection.
-constexpr std::string_view kSelections[] = {kByOpenMpi, "mpich", kByBest};
+
+/// From 5.0 on "han" has all that it carries, where ranks share nodes.
+Decision decide_as_openmpi_5(const Operation& operation, std::size_t, std::size_t, Nodes nodes) {
+  using enum OperationKind;
+  constexpr OperationKind kOfHan[] = {kBcast, kReduce, kAllreduce, kGather, kScatter, kAllgather, kBarrier};
+  const bool has_han = std::find(std::begin(kOfHan), std::end(kOfHan), operation.kind) != std::end(kOfHan);
+  return {has_han && nodes != Nodes::kAny ? "han" : ""};
+}
+
+constexpr Selection kSelections[] = {
+    {kByOpenMpi, "chooses algorithms as Open MPI does"},
+    {"openmpi-3.1", "chooses algorithms as Open MPI 3.1 does", decide_as_openmpi_4_0},
+    {"openmpi-4.0", "chooses algorithms as Open MPI 4.0 does", decide_as_openmpi_4_0},
+    {"openmpi-4.1", "chooses algorithms as Open MPI 4.1 does"},
+    {"openmpi-5", "chooses algorithms as Open MPI 5 does", decide_as_openmpi_5, true, true},
+    {"mpich", "chooses algorithms as MPICH does", decide_as_mpich, false, true},
+    {"node-wise", "chooses algorithms node by node, as MPICH's descendants do", decide_node_wise, false,
+     true},
+    {kByBest, "takes the fastest algorithms", nullptr, false, true}};
+
+/// Null: there is none of that name.
+const Selection* find_selection(std::string_view name) {
+  const auto* const found = std::find_if(std::begin(kSelections), std::end(kSelections),
+                                         [&](const Selection& one) { return one.name == name; });
+  return found == std::end(kSelections) ? nullptr : found;
+}
 
 /// Null: as Open MPI's rules have it.
 const Algorithm* find_algorithm(const CollectiveKind& kind, std::string_view name) {
@@ -49,6 +73,14 @@ bool can_run(const Algorithm& algorithm, const Operation& operation, std::size_t
          (operation.commutative || !algorithm.commutative);
 }
 
+/// Bytes of the buffers of one rank.
+std::size_t footprint_of(const CollectiveBuffers& buffers) {
+  std::size_t bytes = buffers.send.size() + buffers.receive.size();
+  for (const Bytes block : buffers.send_blocks) bytes += block.size();
+  for (const MutableBytes block : buffers.receive_blocks) bytes += block.size();
+  return bytes;
+}
+
 }  // namespace
 
 // --- one rank's part ---
@@ -57,7 +89,7 @@ const LocalCosts& Call::costs() const {
   return collectives.costs();
 }
 std::size_t Call::segment() const {
-  return collectives.segment();
+  return chosen_segment > 0 ? chosen_segment : collectives.segment();
 }
 std::size_t Call::element() const {
   const std::size_t bytes = operation.bytes > 0 ? operation.bytes : buffers.send.size();
@@ -120,12 +152,13 @@ CollectiveSizes sizes_of_equal_blocks(const Operation& operation, std::size_t by
 }
 
 std::vector<Parameter> algorithm_parameters() {
-  const std::vector<std::string_view> selections(std::begin(kSelections), std::end(kSelections));
-  std::vector<Parameter> all{
-      choice("collectives", kByOpenMpi, selections,
-             "[openmpi]: fixed decisions of coll/tuned, and coll/basic; [mpich]",
-             "who chooses the algorithms of collectives; best: the fastest of each, as "
-             "the model has it")};
+  std::vector<std::string_view> selections;
+  for (const Selection& one : kSelections) selections.push_back(one.name);
+  std::vector<Parameter> all{choice(
+      "collectives", kByOpenMpi, selections,
+      "[openmpi]: fixed decisions of coll/tuned, and coll/basic; [mpich]",
+      "who chooses the algorithms of collectives; openmpi: release 4.1; node-wise: one rank of each node for "
+      "all of its ranks; best: the fastest of each, as the model has it")};
   for (const CollectiveKind& kind : collective_kinds()) {
     if (kind.algorithms.size() == 1) continue;
     std::vector<std::string_view> names{kAuto};
@@ -138,10 +171,6 @@ std::vector<Parameter> algorithm_parameters() {
 }
 
 std::string selection_text(const Settings& settings) {
-  constexpr std::string_view kTexts[] = {"chooses algorithms as Open MPI does",
-                                         "chooses algorithms as MPICH does", "takes the fastest algorithms"};
-  const auto place =
-      std::find(std::begin(kSelections), std::end(kSelections), settings.choice("collectives"));
   std::string others;
   for (const CollectiveKind& kind : collective_kinds()) {
     if (kind.algorithms.size() == 1) continue;
@@ -149,7 +178,7 @@ std::string selection_text(const Settings& settings) {
     if (name != kAuto)
       others += fmt::format("{}{} = {}", others.empty() ? "" : ", ", to_string(kind.kind), name);
   }
-  return fmt::format("and {}{}", kTexts[place - std::begin(kSelections)],
+  return fmt::format("and {}{}", find_selection(settings.choice("collectives"))->text,
                      others.empty() ? "" : fmt::format(" ({})", others));
 }
 
@@ -163,59 +192,64 @@ Collectives::Collectives(const Settings& settings, const LocalCosts& costs, cons
     const std::string& own = settings.choice(std::string(to_string(kind.kind)));
     const std::string& name = own == kAuto ? settings.choice("collectives") : own;
     Wanted& wanted = wanted_[static_cast<std::size_t>(kind.kind)];
-    const auto selection = std::find(std::begin(kSelections), std::end(kSelections), name);
-    if (selection == std::end(kSelections)) {
-      wanted.named = &algorithm_named(kind.kind, name);
-    } else {
-      wanted.selection = static_cast<Selection>(selection - std::begin(kSelections));
-    }
-    if (wanted.selection == Selection::kBest && fastest_ == nullptr)
+    wanted.selection = find_selection(name);
+    if (wanted.selection == nullptr) wanted.named = &algorithm_named(kind.kind, name);
+    if (name == kByBest && fastest_ == nullptr)
       fastest_ = std::make_unique<Fastest>(settings, costs, machine);
   }
 }
 
 Collectives::~Collectives() = default;
 
-const Algorithm& Collectives::choose(const Operation& operation, std::size_t bytes, std::size_t elements,
-                                     Nodes nodes) const {
-  Choice& last = chosen_[static_cast<std::size_t>(operation.kind)];
-  if (last.algorithm == nullptr || last.bytes != bytes || last.elements != elements ||
+const Collectives::Choice& Collectives::choose(const Operation& operation, std::size_t bytes,
+                                               std::size_t elements, Nodes nodes) const {
+  LastChoice& last = chosen_[static_cast<std::size_t>(operation.kind)];
+  if (last.choice.algorithm == nullptr || last.bytes != bytes || last.elements != elements ||
       last.ranks != operation.ranks || last.commutative != operation.commutative || last.nodes != nodes)
     last = {bytes,           elements,
             operation.ranks, operation.commutative,
-            nodes,           &find(operation, bytes, elements, nodes)};
-  return *last.algorithm;
+            nodes,           find(operation, bytes, elements, nodes)};
+  return last.choice;
 }
 
-const Algorithm& Collectives::find(const Operation& operation, std::size_t bytes, std::size_t elements,
-                                   Nodes nodes) const {
+Collectives::Choice Collectives::find(const Operation& operation, std::size_t bytes, std::size_t elements,
+                                      Nodes nodes) const {
   const CollectiveKind& kind = collective_kind(operation.kind);
   const Wanted& from = wanted(operation.kind);
-  const Algorithm* algorithm = from.selection == Selection::kMpich
-                                   ? &algorithm_of_mpich(operation, bytes, elements, nodes)
-                                   : from.named;
+  Choice choice{from.named};
+  if (from.selection != nullptr && from.selection->decide != nullptr) {
+    const Decision decision = from.selection->decide(operation, bytes, elements, nodes);
+    if (!decision.algorithm.empty())
+      choice = {&algorithm_named(operation.kind, decision.algorithm), decision.segment};
+  }
   for (;;) {
-    if (algorithm == nullptr) algorithm = algorithm_of_rules(kind, operation, bytes);
-    if (can_run(*algorithm, operation, elements, nodes)) return *algorithm;
-    algorithm = find_algorithm(kind, algorithm->instead);
+    if (choice.algorithm == nullptr) choice.algorithm = algorithm_of_rules(kind, operation, bytes);
+    if (can_run(*choice.algorithm, operation, elements, nodes)) return choice;
+    choice.algorithm = find_algorithm(kind, choice.algorithm->instead);
   }
 }
 
 Task<Outcome> Collectives::run(Call&& call) const {
   call.operation.ranks = call.size();
+  if (call.team.footprint == 0) call.team.footprint = footprint_of(call.buffers);
   const Wanted& from = wanted(call.operation.kind);
-  if (from.selection == Selection::kBest) {
+  if (from.selection != nullptr && from.selection->name == kByBest) {
     const Collectives& fastest = fastest_->of(call);
     return fastest.run({call.team, fastest, call.operation, call.buffers});
   }
   const std::size_t elements =
       reduces(call.operation.kind) ? call.buffers.send.size() / call.element() : call.operation.bytes;
-  const bool by_rules = from.named == nullptr && from.selection == Selection::kOpenMpi;
-  if (call.operation.nonblocking && by_rules) return run_of_libnbc(call);
+  // Kinds of one algorithm have no setting.
+  const bool by_libnbc = from.named == nullptr && (from.selection == nullptr || from.selection->has_libnbc);
+  if (call.operation.nonblocking && by_libnbc) return run_of_libnbc(call);
   call.operation.nonblocking = false;  // of what the algorithm consists of
-  const bool by_nodes = from.named != nullptr ? from.named->nodes != Nodes::kAny : !by_rules;
+  const bool by_nodes = from.named != nullptr ? from.named->nodes != Nodes::kAny
+                                              : from.selection != nullptr && from.selection->by_nodes;
   const Nodes nodes = by_nodes ? NodeMap(call.team, machine_).kind() : Nodes::kAny;
-  return choose(call.operation, size_for_rules(call.operation, call.buffers), elements, nodes).run(call);
+  const Choice& choice =
+      choose(call.operation, size_for_rules(call.operation, call.buffers), elements, nodes);
+  call.chosen_segment = choice.segment;
+  return choice.algorithm->run(call);
 }
 
 }  // namespace offramp::host

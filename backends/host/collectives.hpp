@@ -15,8 +15,22 @@ namespace offramp::host {
 
 class Fastest;
 
+/// An algorithm, and the pieces in which it forwards a long message; 0: as the settings say.
+struct Decision {
+  std::string_view algorithm;
+  std::size_t segment = 0;
+};
+
 /// Who chooses where the settings name no algorithm.
-enum class Selection : std::uint8_t { kOpenMpi, kMpich, kBest };
+struct Selection {
+  std::string_view name;
+  std::string_view text;
+  /// bytes, elements, nodes: as Collectives::choose() has them. Null: the rules of decisions.cpp, or trials.
+  Decision (*decide)(const Operation& operation, std::size_t bytes, std::size_t elements,
+                     Nodes nodes) = nullptr;
+  bool has_libnbc = true;  // which carries nonblocking collectives
+  bool by_nodes = false;   // asks where the ranks are
+};
 
 class Collectives {
  public:
@@ -24,9 +38,13 @@ class Collectives {
   ~Collectives();
 
   [[nodiscard]] Task<Outcome> run(Call&& call) const;
+  struct Choice {
+    const Algorithm* algorithm = nullptr;
+    std::size_t segment = 0;
+  };
   /// bytes: see size_for_rules(); elements: of the whole vector or message; nodes: where the ranks are.
-  [[nodiscard]] const Algorithm& choose(const Operation& operation, std::size_t bytes, std::size_t elements,
-                                        Nodes nodes = Nodes::kAny) const;
+  [[nodiscard]] const Choice& choose(const Operation& operation, std::size_t bytes, std::size_t elements,
+                                     Nodes nodes = Nodes::kAny) const;
 
   [[nodiscard]] const LocalCosts& costs() const { return costs_; }
   [[nodiscard]] std::size_t segment() const { return segment_; }
@@ -38,26 +56,26 @@ class Collectives {
  private:
   struct Wanted {
     const Algorithm* named = nullptr;
-    Selection selection = Selection::kOpenMpi;  // where none is named
+    const Selection* selection = nullptr;  // where none is named
   };
   /// What was chosen last for one kind: a program repeats its calls.
-  struct Choice {
+  struct LastChoice {
     std::size_t bytes = 0;
     std::size_t elements = 0;
     int ranks = 0;
     bool commutative = true;
     Nodes nodes = Nodes::kAny;
-    const Algorithm* algorithm = nullptr;
+    Choice choice = {};
   };
   [[nodiscard]] const Wanted& wanted(OperationKind kind) const {
     return wanted_[static_cast<std::size_t>(kind)];
   }
-  [[nodiscard]] const Algorithm& find(const Operation& operation, std::size_t bytes, std::size_t elements,
-                                      Nodes nodes) const;
+  [[nodiscard]] Choice find(const Operation& operation, std::size_t bytes, std::size_t elements,
+                            Nodes nodes) const;
 
   static constexpr auto kKinds = static_cast<std::size_t>(OperationKind::kCount);
   std::array<Wanted, kKinds> wanted_{};
-  mutable std::array<Choice, kKinds> chosen_;
+  mutable std::array<LastChoice, kKinds> chosen_;
   LocalCosts costs_;
   std::size_t segment_;
   std::size_t han_segment_;
@@ -71,9 +89,12 @@ std::size_t size_for_rules(const Operation& operation, const CollectiveBuffers& 
 /// The sizes at a rank where that is this, with equal blocks.
 CollectiveSizes sizes_of_equal_blocks(const Operation& operation, std::size_t bytes, int rank);
 
-/// Which one MPICH takes. bytes, elements, nodes: as Collectives::choose() has them.
-const Algorithm& algorithm_of_mpich(const Operation& operation, std::size_t bytes, std::size_t elements,
-                                    Nodes nodes);
+// See Selection::decide.
+Decision decide_as_openmpi_4_0(const Operation& operation, std::size_t bytes, std::size_t elements,
+                               Nodes nodes);
+Decision decide_as_mpich(const Operation& operation, std::size_t bytes, std::size_t elements, Nodes nodes);
+/// As MPICH within the levels.
+Decision decide_node_wise(const Operation& operation, std::size_t bytes, std::size_t elements, Nodes nodes);
 
 /// Who chooses, and a row for each kind of which there are several algorithms.
 std::vector<Parameter> algorithm_parameters();

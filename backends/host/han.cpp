@@ -17,6 +17,9 @@
 //     low 1   up 2      up 1    low 2     up bcast 0    up reduce 1   low reduce 2
 //     ...               ...               low bcast 0   up bcast 1    up reduce 2   low reduce 3
 //
+// The functions by_nodes have the same levels, in one piece and with what the selection takes on each, as
+// MPICH's devices and libraries that descend from it compose them.
+//
 // Gather, scatter and allgather run their levels one after the other. Their blocks lie node by node between
 // the levels, and are put into the order of ranks by a copy where ranks do not lie so. All but allreduce
 // and the barrier need as many ranks on each node; reductions need an operation that commutes. Memory:
@@ -269,6 +272,43 @@ Task<Outcome> allgather_han(Call call) {
     if (moves) levels.for_each_block(place);
   }
   note(outcome, co_await Levels::run(levels.within(OperationKind::kBcast, all.size(), in_place(all))));
+  co_return outcome;
+}
+
+Task<Outcome> bcast_by_nodes(Call call) {
+  Levels levels(call, call.operation.root);
+  const MutableBytes all = call.buffers.receive;
+  Outcome outcome = Outcome::kOk;
+  if (levels.leads())
+    note(outcome, co_await Levels::run(levels.between(OperationKind::kBcast, all.size(), in_place(all))));
+  note(outcome, co_await Levels::run(levels.within(OperationKind::kBcast, all.size(), in_place(all))));
+  co_return outcome;
+}
+
+Task<Outcome> reduce_by_nodes(Call call) {
+  Levels levels(call, call.operation.root);
+  const Bytes own = call.buffers.send;
+  const MutableBytes sum = call.is_root()   ? call.buffers.receive
+                           : levels.leads() ? call.team.scratch(own.size())
+                                            : MutableBytes();
+  Outcome outcome =
+      co_await Levels::run(levels.within(OperationKind::kReduce, own.size(), {own, sum, own.size()}));
+  if (levels.leads())
+    note(outcome,
+         co_await Levels::run(levels.between(OperationKind::kReduce, own.size(),
+                                             {sum, call.is_root() ? sum : MutableBytes(), own.size()})));
+  co_return outcome;
+}
+
+Task<Outcome> allreduce_by_nodes(Call call) {
+  Levels levels(call, 0);
+  const Bytes own = call.buffers.send;
+  const MutableBytes sum = call.buffers.receive;
+  Outcome outcome = co_await Levels::run(levels.within(
+      OperationKind::kReduce, own.size(), {own, levels.leads() ? sum : MutableBytes(), own.size()}));
+  if (levels.leads())
+    note(outcome, co_await Levels::run(levels.between(OperationKind::kAllreduce, sum.size(), in_place(sum))));
+  note(outcome, co_await Levels::run(levels.within(OperationKind::kBcast, sum.size(), in_place(sum))));
   co_return outcome;
 }
 

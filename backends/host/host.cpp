@@ -35,26 +35,33 @@ class HostBackend final : public Backend {
   explicit HostBackend(const BackendContext& context)
       : machine_(context.machine),
         nic_(host::nic_of(context.settings)),
+        process_(context.settings.real("process_bandwidth") > 0
+                     ? context.settings.gigabits("process_bandwidth")
+                     : nic_.bandwidth),
+        is_process_limited_(context.settings.real("process_bandwidth") > 0),
+        memory_(host::node_memory_of(context.settings, context.machine)),
+        within_node_(host::node_messages_of(context.settings)),
         resources_{
             {{"host.nic", Scope::kCard},
              {"host.link", Scope::kLink, Occupation::kForAWhile, nic_.bandwidth.count()},
              {"host.link in", Scope::kLink, Occupation::kForAWhile, nic_.bandwidth.count()},
              {"host.memory", Scope::kSocket, Occupation::kForAWhile,
-              context.settings.gigabits("memory_bandwidth").count() / context.machine.sockets_per_node},
+              std::max(memory_.cached.count(), memory_.bandwidth.count()) / context.machine.sockets_per_node},
              {"host.copy", Scope::kRank, Occupation::kForAWhile,
-              context.settings.gigabits("copy_bandwidth").count()}}},
+              context.settings.gigabits("copy_bandwidth").count()},
+             {"host.process", Scope::kRank, Occupation::kForAWhile, process_.count()},
+             {"host.process in", Scope::kRank, Occupation::kForAWhile, process_.count()}}},
         post_(context.settings.nanoseconds("post")),
         fetch_(context.settings.nanoseconds("fetch")),
         inline_limit_(static_cast<std::size_t>(context.settings.integer("inline_limit"))),
         eager_limits_(host::eager_limits_of(context.settings)),
-        memory_latency_(context.settings.nanoseconds("memory_latency")),
-        memory_overhead_(context.settings.nanoseconds("memory_overhead")),
         single_copy_(context.settings.nanoseconds("single_copy")),
         memory_detour_(context.settings.real("memory_detour")),
-        collectives_(context.settings,
-                     {context.settings.gigabits("copy_bandwidth"),
-                      context.settings.gigabits("combine_bandwidth"), context.spans},
-                     context.machine),
+        collectives_(
+            context.settings,
+            {context.settings.gigabits("copy_bandwidth"), context.settings.gigabits("combine_bandwidth"),
+             context.spans, "host.cpu", context.settings.nanoseconds("type_block")},
+            context.machine),
         progress_(host::progress_of(context.settings)),
         progress_share_(progress_ == Progress::kThread ? context.settings.real("progress_share") : 0),
         transport_{context.settings.nanoseconds("retry_timeout") * 1000, nic_.latency * 2,
@@ -92,8 +99,9 @@ class HostBackend final : public Backend {
 
   void depart(const Transfer& transfer, Passage& passage, const Resources& sender) override {
     if (is_on_one_node(transfer)) {
-      passage.latency = memory_latency_;
+      passage.latency = within_node_.latency;
       if (passage.protocol == Protocol::kDirect) {
+        if (transfer.bytes > within_node_.inline_limit) passage.latency += within_node_.latency;
         write_buffer(transfer, passage, sender);
       } else {
         passage.requested = passage.begin + passage.latency;
@@ -107,7 +115,8 @@ class HostBackend final : public Backend {
       passage.requested = begin + passage.latency;
       if (faulty_) passage.requested += repair(transfer, passage, begin);
     } else {
-      const Time ready = transfer.bytes <= inline_limit_ ? begin : begin + fetch_time(transfer);
+      Time ready = transfer.bytes <= inline_limit_ ? begin : begin + fetch_time(transfer);
+      if (is_process_limited_) ready = sender.carry(kProcess, ready, transfer.bytes).begin;
       if (ready <= passage.begin) return send_eagerly(transfer, passage, sender, ready);
       passage.again = ready;  // others have the link meanwhile
     }
@@ -116,19 +125,26 @@ class HostBackend final : public Backend {
   void grant(const Transfer& transfer, Passage& passage) override {
     // The receiver's NIC reads from the sender's memory.
     passage.answered =
-        passage.granted + (is_on_one_node(transfer) ? memory_overhead_ + memory_latency_ + memory_overhead_
+        passage.granted + (is_on_one_node(transfer) ? 2 * within_node_.overhead + within_node_.latency
                                                     : nic_.overhead + nic_.latency + fetch_time(transfer));
   }
 
   void transmit(const Transfer& transfer, Passage& passage, const Resources& sender) override {
     // The receiver says when it has the data.
     if (is_on_one_node(transfer)) {
-      passage.latency = memory_latency_;
+      passage.latency = within_node_.latency;
       passage.leaves = passage.left = passage.answered;
-      passage.complete = passage.left + single_copy_ + copy_time(transfer.bytes) + 2 * memory_latency_;
+      passage.complete = passage.left + single_copy_ + copy_time(transfer.bytes) + 2 * within_node_.latency;
     } else {
+      if (is_process_limited_ && passage.again < Time()) {
+        const Time free = sender.carry(kProcess, passage.answered, transfer.bytes).begin;
+        if (free > passage.answered) {
+          passage.again = free;  // others have the link meanwhile
+          return;
+        }
+      }
       passage.latency = nic_.latency;
-      send_data(transfer, passage, sender, passage.answered);
+      send_data(transfer, passage, sender, later(passage.answered, passage.again));
       passage.complete = passage.left + nic_.latency + nic_.overhead + nic_.latency + nic_.overhead;
       passage.notified = true;
     }
@@ -138,8 +154,10 @@ class HostBackend final : public Backend {
     if (is_on_one_node(transfer)) return copy_within_node(transfer, passage, receiver);
     const Arbiter::Grant in = receiver.occupy(kLinkIn, passage.first, wire_time(transfer), transfer.bytes);
     passage.stored = later(in.end, passage.last) + packet_time(transfer);
+    if (is_process_limited_)
+      passage.stored = later(passage.stored, receiver.carry(kProcessIn, passage.first, transfer.bytes).end);
     if (machine_.ranks_per_node > 1)
-      passage.stored = later(passage.stored, receiver.carry(kMemory, passage.first, transfer.bytes).end);
+      passage.stored = later(passage.stored, move_in_memory(transfer, receiver, passage.first, kOfNic));
   }
 
   Time receive(const Transfer& transfer, const Passage& passage, Time at, Matched matched) override {
@@ -189,16 +207,19 @@ class HostBackend final : public Backend {
   }
 
  private:
-  enum Index : std::size_t { kNic, kLinkOut, kLinkIn, kMemory, kCopy, kResources };
+  enum Index : std::size_t { kNic, kLinkOut, kLinkIn, kMemory, kCopy, kProcess, kProcessIn, kResources };
   static constexpr std::size_t kMtu = 4096;
   static constexpr std::size_t kFragment = 8192;  // of what is copied through a buffer
+  // Traffic of a NIC that stores, over that of a copy, which reads, fetches the line that it writes, and
+  // writes.
+  static constexpr double kOfNic = 1.0 / 3;
 
   /// Two ranks of one node. A rank has its messages to itself by other rules.
   [[nodiscard]] bool is_on_one_node(const Transfer& t) const {
     return machine_.ranks_per_node > 1 && t.source != t.destination &&
            machine_.on_one_node(t.source, t.destination);
   }
-  [[nodiscard]] Time overhead(bool local) const { return local ? memory_overhead_ : nic_.overhead; }
+  [[nodiscard]] Time overhead(bool local) const { return local ? within_node_.overhead : nic_.overhead; }
 
   /// Whether a message that asks nothing is copied at both ends.
   [[nodiscard]] bool is_buffered(const Transfer& t) const {
@@ -227,6 +248,9 @@ class HostBackend final : public Backend {
     const Time wire = wire_time(transfer);
     passage.leaves = sender.occupy(kLinkOut, at, wire + nic_.gap, transfer.bytes).begin;
     passage.left = passage.leaves + wire;
+    // The link serves other processes while this one falls behind it.
+    if (is_process_limited_)
+      passage.left = later(passage.left, at + sender.time_of(kProcess, transfer.bytes));
     if (passage.asks() || transfer.bytes <= kFragment) return;
     const Time last_fragment = nic_.bandwidth.bytes(kFragment);
     passage.left = later(passage.left, passage.host_free + fetch_time(transfer) + last_fragment);
@@ -254,16 +278,30 @@ class HostBackend final : public Backend {
         passage.stored = copy.end;
         passage.again = passage.first + single_copy_;  // others have the memory meanwhile
       } else {
-        passage.stored = later(passage.stored, receiver.carry(kMemory, passage.again, transfer.bytes).end);
+        passage.stored = later(passage.stored, move_in_memory(transfer, receiver, passage.again, 1));
       }
       return;
     }
     const Time last = passage.last + fragment_time(transfer);
     const Time copied = receiver.occupy(kCopy, passage.first, copying, transfer.bytes).end;
-    const Time moved = Time::ps(std::llround(
-        static_cast<double>(receiver.time_of(kMemory, transfer.bytes).count()) * memory_detour_));
     passage.stored =
-        later(later(copied, last), receiver.occupy(kMemory, passage.first, moved, transfer.bytes).end);
+        later(later(copied, last), move_in_memory(transfer, receiver, passage.first, memory_detour_));
+  }
+
+  /// The memory of the receiver's socket serves the messages of all its ranks. All ranks of the node are
+  /// taken to have buffers as long as the sender's. detour: traffic over the message's bytes, beyond the
+  /// caches.
+  Time move_in_memory(const Transfer& transfer, const Resources& receiver, Time at, double detour) const {
+    const std::size_t own = std::max(transfer.footprint, 2 * transfer.bytes);
+    const bool is_cached = own * static_cast<std::size_t>(machine_.ranks_per_node) <= memory_.cache;
+    const Bandwidth rate = is_cached ? memory_.cached : memory_.bandwidth;
+    const double traffic = is_cached ? std::min(detour, 1.0) : detour;
+    const auto bytes =
+        static_cast<std::int64_t>(static_cast<double>(transfer.bytes) * std::min(traffic, 1.0));
+    const Time moved =
+        Time::ps(std::llround(static_cast<double>((rate.bytes(bytes) * machine_.sockets_per_node).count()) *
+                              std::max(traffic, 1.0)));
+    return receiver.occupy(kMemory, at, moved, static_cast<std::uint64_t>(bytes)).end;
   }
 
   static std::uint64_t packets_of(const Transfer& t) {
@@ -307,13 +345,15 @@ class HostBackend final : public Backend {
 
   MachineLayout machine_;
   host::Nic nic_;
+  Bandwidth process_;
+  bool is_process_limited_;
+  host::NodeMemory memory_;
+  host::NodeMessages within_node_;
   std::array<ResourceDescription, kResources> resources_;
   Time post_;
   Time fetch_;
   std::size_t inline_limit_;
   host::EagerLimits eager_limits_;
-  Time memory_latency_;
-  Time memory_overhead_;
   Time single_copy_;
   double memory_detour_;
   host::Collectives collectives_;

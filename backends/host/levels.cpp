@@ -48,6 +48,7 @@ SubTeam::SubTeam(Team& parent, std::vector<int> ranks, int own)
       parent_(parent),
       ranks_(std::move(ranks)) {
   operation = parent.operation;
+  footprint = parent.footprint;
 }
 
 void SubTeam::enter() {

@@ -13,6 +13,7 @@ struct LocalCosts {
   Bandwidth combine;
   SpanSink* spans = nullptr;
   std::string_view unit = "host.cpu";  // a literal
+  Time type_block = {};                // to make a datatype, and to pack and unpack it, per block
 };
 
 inline int wrap(int rank, int size) {

@@ -1,5 +1,7 @@
 #include "backends/host/parameters.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -46,16 +48,45 @@ constexpr std::array kPresets = {
            {Time::ns(1110), Time::ns(250), Time::ps(4650), Bandwidth::bits_per_second(382'500'000'000),
             Bandwidth::gigabits_per_second(416), kRoce}}};
 
-/// What Open MPI sends by. -1 in the table stands for its limits.
+/// What Open MPI sends by: its limits (-1 in the table), and what a message within a node takes (0 there).
 struct Transport {
   std::string_view name;
   EagerLimits limits;
+  NodeMessages within_node;
 };
 // ob1 puts a header of 64 bytes into the buffers of its transports: openib has 12288 bytes, vader 4096. UCX
 // asks first above one segment of its reliable transport, and within a node, where a blocking send may be
 // complete once it is copied, from UCX_RNDV_SEND_NBR_THRESH = 256 KiB on.
-constexpr std::array kTransports = {Transport{"ob1", {12288 - 64, 4096 - 64}},
-                                    Transport{"ucx", {8192, 256 * 1024 - 1}}};
+//
+// Within a node vader has room for all eager messages beside their headers. An element of UCX's queue has 128
+// bytes: what does not fit lies elsewhere, in lines that the receiver fetches, too. vader's times are those
+// of two ranks of an idle node, UCX's those of a node with a rank on each of 32 cores [hpc-tests].
+constexpr std::array kTransports = {
+    Transport{"ob1", {12288 - 64, 4096 - 64}, {Time::ns(65), Time::ns(50), 4096 - 64}},
+    Transport{"ucx", {8192, 256 * 1024 - 1}, {Time::ns(400), Time::ns(250), 92}}};
+
+/// What the memory of a node delivers to all its ranks at once. The rates are of copies, which read, fetch
+/// the line that they write, and write it back, so they are a fraction of what the channels have.
+struct Processor {
+  std::string_view name;
+  NodeMemory memory;
+  int ranks;  // from here on memory grows with the ranks; 0: it has one size
+};
+// xeon: AlaSKA and CSD3, 32 ranks on two sockets of six channels each: allgathers beyond the caches come at
+// 24 and 22 GB/s, in them at 26 and 45; the caches end between 34 and 68 MB, and beyond 136 MB. epyc: as many
+// bytes for each channel (16 of 3200 MT/s in place of 12 of 2666 to 2933) and for each core (128 in place of
+// 32). The fastest of any is the node of [sc23-logs], with 89 GB/s.
+constexpr std::array kProcessors = {
+    Processor{"any",
+              {Bandwidth::gigabits_per_second(190), Bandwidth::gigabits_per_second(280), 96 << 20, 0.9, 3.8},
+              32},
+    Processor{"xeon",
+              {Bandwidth::gigabits_per_second(190), Bandwidth::gigabits_per_second(280), 96 << 20, 0.9, 1.1},
+              0},
+    Processor{
+        "epyc",
+        {Bandwidth::gigabits_per_second(290), Bandwidth::gigabits_per_second(1120), 576 << 20, 0.5, 2.5},
+        0}};
 
 template <typename Table>
 auto row_of(const Table& table, std::string_view name) {
@@ -104,6 +135,8 @@ const std::vector<Parameter>& parameters() {
              "1/G: of the link, with what frames its packets; 0: of the NIC"),
       of_nic("pcie", "Gb/s", 100000, "inferred: PCIe x16 less framing; 208 (100g, bf2, 200g), 416 (400g)",
              "host memory to NIC and back; 0: of the NIC"),
+      of_nic("process_bandwidth", "Gb/s", 100000, "assumed: no limit of its own",
+             "what one process sends and receives at most, each way; 0: what the NIC does"),
       of_nic("framing", "B", 4096, "[infiniband]: 30 (bf2, 200g); RoCE v2: 82 (100g, 400g)",
              "around each packet of 4096 B; 0: of the NIC"),
       real("fetch", "ns", 550, {0, 1e9},
@@ -117,20 +150,32 @@ const std::vector<Parameter>& parameters() {
       integer("eager_limit", "B", -1, {-1, 1e9},
               "[openmpi]: btl_openib_eager_limit less a header: 12224 (ob1); inferred: 8192 (ucx)",
               "larger messages ask the receiver first; -1: of the transport"),
-      real("memory_latency", "ns", 65, {0, 1e9},
-           "fitted to half a round trip of 8 bytes, measured: Open MPI 4.1.4, vader: 165 ns",
-           "between two ranks of a node"),
-      real("memory_overhead", "ns", 50, {0, 1e9}, "fitted to the same measured time",
-           "time of the processor per message within a node, at each end"),
+      real("memory_latency", "ns", 0, {0, 1e9},
+           "fitted: 65 (ob1) to half a round trip of 8 bytes, measured: Open MPI 4.1.4, vader: 165 ns; 400 "
+           "(ucx) to "
+           "[hpc-tests]",
+           "between two ranks of a node; 0: of the transport"),
+      real("memory_overhead", "ns", 0, {0, 1e9}, "fitted to the same times: 50 (ob1), 250 (ucx)",
+           "time of the processor per message within a node, at each end; 0: of the transport"),
       real("single_copy", "ns", 1700, {0, 1e9},
            "fitted to half a round trip of 4 KiB, measured: Open MPI 4.1.4, vader: 2.39 us",
            "the system call that copies from another rank's memory"),
-      real("memory_bandwidth", "Gb/s", 712, {0.001, 1e6},
-           "published [sc23-logs]: 89 GB/s delivered on a node of 32 ranks",
-           "of a node's memory, an equal part of each socket: all that its ranks receive"),
-      real("memory_detour", "1", 1.33, {1, 10},
-           "inferred: 4/3: read, filled and written back, and then the buffer written back",
-           "traffic of what two ranks copy through a buffer, over that of a single copy"),
+      choice("processor", kProcessors.front().name, names_of(kProcessors),
+             "any, xeon: fitted to [hpc-tests]; epyc: inferred from its channels and cores",
+             "class of a node's two processors: memory_bandwidth, cache_bandwidth and cache"),
+      of_nic("memory_bandwidth", "Gb/s", 1e6,
+             "fitted to [hpc-tests]: 190 (any, xeon); inferred: 290 (epyc); [sc23-logs] has 712",
+             "of a node's memory, an equal part of each socket: all that its ranks receive beyond the "
+             "caches; 0: of "
+             "the processor"),
+      of_nic("cache_bandwidth", "Gb/s", 1e6, "fitted to [hpc-tests]: 280 (any, xeon); inferred: 1120 (epyc)",
+             "the same in the caches; 0: memory_bandwidth if that is set, else of the processor"),
+      of_nic("cache", "MiB", 1e6, "fitted to [hpc-tests]: 96 (any, xeon); inferred: 576 (epyc)",
+             "buffers of all ranks of a node that fit into its caches; 0: of the processor"),
+      real("memory_detour", "1", 1.5, {1, 10},
+           "fitted to [hpc-tests]: allgather of 64 KiB on AlaSKA, through a buffer, and of 256 KiB, in one "
+           "copy",
+           "traffic of what two ranks copy through a buffer beyond the caches, over that of a single copy"),
       integer(
           "memory_eager_limit", "B", -1, {-1, 1e9},
           "[openmpi]: btl_vader_eager_limit less a header: 4032 (ob1); inferred: 262143 (ucx)",
@@ -140,6 +185,9 @@ const std::vector<Parameter>& parameters() {
       real("combine_bandwidth", "Gb/s", 160, {0.001, 100000},
            "measured: MPI_Reduce_local of doubles beyond the cache, 50 ps per byte",
            "reductions in host software"),
+      real("type_block", "ns", 32, {0, 1e6},
+           "measured: MPI_Type_indexed of 32 blocks, Open MPI 4.1.4: 24 to make, 4 to pack, 4 to unpack",
+           "of a datatype that an algorithm makes and sends by, per block"),
       choice("progress", "calls", {"calls", "thread", "hardware"}, "[openmpi]: opal_progress",
              "what moves operations on: MPI calls that wait or ask, a thread, or the NIC"),
       real("progress_share", "1", 0.5, {0, 0.99}, "assumed: it polls on the program's own processor",
@@ -175,6 +223,8 @@ std::optional<double> in_force(const Settings& settings, std::string_view parame
   if (parameter == "bandwidth") return in_gigabits(nic.bandwidth);
   if (parameter == "pcie") return in_gigabits(nic.pcie);
   if (parameter == "framing") return static_cast<double>(nic.framing);
+  if (parameter == "memory_latency") return in_nanoseconds(node_messages_of(settings).latency);
+  if (parameter == "memory_overhead") return in_nanoseconds(node_messages_of(settings).overhead);
   return std::nullopt;
 }
 
@@ -188,6 +238,26 @@ EagerLimits eager_limits_of(const Settings& settings) {
   return limits;
 }
 
+NodeMessages node_messages_of(const Settings& settings) {
+  NodeMessages within = row_of(kTransports, settings.choice("transport")).within_node;
+  if (settings.real("memory_latency") > 0) within.latency = settings.nanoseconds("memory_latency");
+  if (settings.real("memory_overhead") > 0) within.overhead = settings.nanoseconds("memory_overhead");
+  return within;
+}
+
+NodeMemory node_memory_of(const Settings& settings, const MachineLayout& machine) {
+  constexpr double kMebi = 1024 * 1024;
+  const Processor processor = row_of(kProcessors, settings.choice("processor"));
+  NodeMemory memory = processor.memory;
+  if (processor.ranks > 0 && machine.ranks_per_node > processor.ranks)
+    memory = memory.scaled(static_cast<double>(machine.ranks_per_node) / processor.ranks);
+  const bool is_set = settings.real("memory_bandwidth") > 0;
+  if (is_set) memory.bandwidth = memory.cached = settings.gigabits("memory_bandwidth");
+  if (settings.real("cache_bandwidth") > 0) memory.cached = settings.gigabits("cache_bandwidth");
+  if (settings.real("cache") > 0) memory.cache = static_cast<std::size_t>(settings.real("cache") * kMebi);
+  return memory;
+}
+
 Progress progress_of(const Settings& settings) {
   const std::string& by = settings.choice("progress");
   if (by == "calls") return Progress::kCalls;
@@ -197,6 +267,13 @@ Progress progress_of(const Settings& settings) {
 Footing footing(const Settings& settings, const MachineLayout& machine, int ranks) {
   Footing footing =
       footing_on_nodes(machine, ranks, "NIC", nic_of(settings).bandwidth, machine.links_per_card);
+  if (machine.ranks_per_node > 1 && settings.real("memory_bandwidth") <= 0) {
+    constexpr double kGigabyte = 8;  // Gb
+    const NodeMemory memory = node_memory_of(settings, machine);
+    const double rate = in_gigabits(memory.bandwidth) / kGigabyte;
+    footing.text += fmt::format(", memory of {:.0f} GB/s (processor = {}: {:.0f} to {:.0f})", rate,
+                                settings.choice("processor"), rate * memory.least, rate * memory.most);
+  }
   footing.text += ", " + selection_text(settings);
   return footing;
 }
@@ -207,8 +284,13 @@ std::vector<WithoutEffect> without_effect(const Settings& settings) {
   if (is_set("latency") && is_set("overhead") && is_set("gap") && is_set("bandwidth") && is_set("pcie") &&
       is_set("framing"))
     without.push_back({"nic", "has no effect: latency, overhead, gap, bandwidth, pcie and framing are set"});
-  if (settings.integer("eager_limit") >= 0 && settings.integer("memory_eager_limit") >= 0)
-    without.push_back({"transport", "has no effect: eager_limit and memory_eager_limit are set"});
+  if (settings.integer("eager_limit") >= 0 && settings.integer("memory_eager_limit") >= 0 &&
+      is_set("memory_latency") && is_set("memory_overhead"))
+    without.push_back(
+        {"transport",
+         "has no effect: eager_limit, memory_eager_limit, memory_latency and memory_overhead are set"});
+  if (is_set("memory_bandwidth") && is_set("cache_bandwidth") && is_set("cache"))
+    without.push_back({"processor", "has no effect: memory_bandwidth, cache_bandwidth and cache are set"});
   if (progress_of(settings) != Progress::kThread)
     without.push_back({"progress_share", "has no effect: no thread makes progress (progress = thread)"});
   return without;

@@ -33,6 +33,35 @@ struct EagerLimits {
 /// Those of the transport, with what is set apart from it.
 EagerLimits eager_limits_of(const Settings& settings);
 
+/// Messages between two ranks of a node.
+struct NodeMessages {
+  Time latency;
+  Time overhead;
+  std::size_t inline_limit;  // longer ones lie in a buffer of their own, which is fetched behind the header
+};
+/// Those of the transport, with what is set apart from it.
+NodeMessages node_messages_of(const Settings& settings);
+
+/// What a node's memory delivers to all its ranks.
+struct NodeMemory {
+  Bandwidth bandwidth;  // beyond the caches
+  Bandwidth cached;
+  std::size_t cache;  // bytes
+  double least;       // of this class the slowest and the fastest machine, over `bandwidth`
+  double most;
+
+  [[nodiscard]] NodeMemory scaled(double factor) const {
+    const auto times = [factor](Bandwidth rate) {
+      return Bandwidth::bits_per_second(
+          static_cast<std::int64_t>(static_cast<double>(rate.count()) * factor));
+    };
+    return {times(bandwidth), times(cached), static_cast<std::size_t>(static_cast<double>(cache) * factor),
+            least, most};
+  }
+};
+/// That of the processor, with what is set apart from it.
+NodeMemory node_memory_of(const Settings& settings, const MachineLayout& machine);
+
 Progress progress_of(const Settings& settings);
 
 /// As in BackendDescription.

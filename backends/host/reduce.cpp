@@ -135,6 +135,7 @@ constexpr Algorithm kReduceAlgorithms[] = {
     {"in-order_binary", reduce_binary_in_order},
     {"rabenseifner", reduce_rabenseifner, "linear", true, Ranks::kAny, Elements::kOnePerPowerOfTwo},
     {"han", reduce_han, kByOpenMpi, true, Ranks::kAny, Elements::kAny, Nodes::kEqual},
+    {kByNodes, reduce_by_nodes, kByOpenMpi, true, Ranks::kAny, Elements::kAny, Nodes::kEqual},
 };
 
 }  // namespace

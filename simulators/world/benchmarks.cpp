@@ -3,31 +3,45 @@
 namespace offramp {
 
 Time half_round_trip(World& world, std::size_t bytes) {
-  const Time begin = world.clock(0);
-  (void)world.run([bytes](RankHandle& rank) -> Task<void> {
-    if (rank.rank() == 0) (void)co_await rank.send(1, bytes);
-    (void)co_await rank.receive(1 - rank.rank(), bytes);
-    if (rank.rank() == 1) (void)co_await rank.send(0, bytes);
+  const int pairs = world.ranks() / 2;
+  Time sum;
+  for (int rank = 0; rank < pairs; ++rank) sum = sum - world.clock(rank);
+  (void)world.run([bytes, pairs](RankHandle& rank) -> Task<void> {
+    const bool is_first = rank.rank() < pairs;
+    const int peer = is_first ? rank.rank() + pairs : rank.rank() - pairs;
+    if (is_first) (void)co_await rank.send(peer, bytes);
+    (void)co_await rank.receive(peer, bytes);
+    if (!is_first) (void)co_await rank.send(peer, bytes);
   });
-  return Time::ps((world.clock(0) - begin).count() / 2);
+  for (int rank = 0; rank < pairs; ++rank) sum += world.clock(rank);
+  return Time::ps(sum.count() / pairs / 2);
 }
 
-Time message_in_window(World& world, std::size_t bytes) {
+Time message_in_window(World& world, std::size_t bytes, bool both_ways) {
   constexpr int kWindow = 64;
   constexpr std::size_t kAnswer = 4;
   constexpr int kTurns = 2;
+  const int pairs = world.ranks() / 2;
   const Time begin = world.clock(0);
-  (void)world.run([bytes](RankHandle& rank) -> Task<void> {
+  (void)world.run([=](RankHandle& rank) -> Task<void> {
+    const bool is_first = rank.rank() < pairs;
+    const int peer = is_first ? rank.rank() + pairs : rank.rank() - pairs;
     for (int turn = 0; turn < kTurns; ++turn) {
       std::vector<RankRequest> requests;
-      for (int i = 0; i < kWindow; ++i)
-        requests.push_back(rank.rank() == 0 ? rank.isend(1, bytes) : rank.irecv(0, bytes));
+      for (int i = 0; i < kWindow; ++i) {
+        if (!is_first || both_ways) requests.push_back(rank.irecv(peer, bytes));
+      }
+      for (int i = 0; i < kWindow; ++i) {
+        if (is_first || both_ways) requests.push_back(rank.isend(peer, bytes));
+      }
       (void)co_await rank.wait_all(requests);
-      if (rank.rank() == 0) (void)co_await rank.receive(1, kAnswer);
-      if (rank.rank() == 1) (void)co_await rank.send(0, kAnswer);
+      if (is_first) (void)co_await rank.receive(peer, kAnswer);
+      if (!is_first) (void)co_await rank.send(peer, kAnswer);
     }
   });
-  return Time::ps((world.clock(0) - begin).count() / kTurns / kWindow);
+  Time end;
+  for (int rank = 0; rank < pairs; ++rank) end = later(end, world.clock(rank));
+  return Time::ps((end - begin).count() / (std::int64_t{kTurns} * kWindow * pairs * (both_ways ? 2 : 1)));
 }
 
 Time mean_of_calls(World& world, std::span<const int> members, const Operation& operation,

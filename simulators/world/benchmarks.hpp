@@ -12,13 +12,15 @@
 
 namespace offramp {
 
-/// Half of the time in which a message of so many bytes goes from rank 0 to rank 1 and one comes back, as
-/// osu_latency has it.
+/// Half of the time in which a message of so many bytes goes from a rank to its partner and one comes back,
+/// as osu_latency has it, and with several pairs osu_multi_lat. All ranks of the world are pairs: a rank of
+/// the first half with the one as far into the second half. The mean over the pairs.
 Time half_round_trip(World& world, std::size_t bytes);
 
 /// The time of one message among many, as osu_bw has it: 64 sends that do not block, and then a message of 4
-/// bytes back.
-Time message_in_window(World& world, std::size_t bytes);
+/// bytes back. With several pairs the messages of all count, as osu_mbw_mr has it; both_ways: those of both
+/// directions, as osu_bibw has it.
+Time message_in_window(World& world, std::size_t bytes, bool both_ways = false);
 
 /// As OSU's benchmarks of collectives have it: the mean over the ranks of the time that one call takes. Rank
 /// 0 is the root. After each call comes a barrier, in which ranks part: one that leaves it sooner waits in

@@ -161,6 +161,7 @@ struct SendArguments {
   ElementType element = ElementType::kByte;
   bool synchronous = false;
   bool signal = false;
+  std::size_t footprint = 0;
   bool by_processor = true;  // the rank's own, which stragglers disturb
   std::uint8_t backend = 0;
   Handling handling = Handling::kOffloaded;

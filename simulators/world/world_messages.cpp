@@ -74,6 +74,7 @@ Time Core::issue(Rank& source, Operation& send, const SendArguments& arguments, 
   transfer.context = arguments.context;
   transfer.synchronous = arguments.synchronous;
   transfer.signal = arguments.signal;
+  transfer.footprint = arguments.footprint;
   transfer.number = next_number(flow, arguments, transfer.source);
   transfer.operation = is_observed_ ? source.id_of(send) : 0;
 

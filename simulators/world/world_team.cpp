@@ -181,6 +181,7 @@ Team::Handle Collective::start_send(int peer, Bytes data, const Stamp* stamp) {
   arguments.bytes = data.size();
   arguments.synchronous = synchronous;
   arguments.signal = signals;
+  arguments.footprint = footprint;
   arguments.by_processor = by_processor_;
   arguments.backend = backend_;
   arguments.failed = failed_;

@@ -741,9 +741,11 @@ class Calibrate(CliTest):
         mpirun = self.cluster("2 4", {"node": (3e-7, 1e10), "network": (2e-6, 1e10)})
         found = json.loads(self.offramp("calibrate", "-n", "8", "--mpirun", mpirun, "--json").stdout)
         self.assertEqual(set(found["host"]), self.OF_MEMORY | self.OF_THE_NIC | self.OF_A_RANK | {"fetch"})
-        self.assertEqual(found["undetermined"], ["pcie", "inline_limit", "single_copy", "memory_detour"])
-        self.assertEqual(found["notes"],
-                         ["Not determined by these figures, and left as they are: pcie, inline_limit, single_copy, memory_detour."])
+        self.assertEqual(found["undetermined"], ["pcie", "process_bandwidth", "inline_limit", "single_copy", "cache_bandwidth",
+                                                 "memory_detour"])
+        self.assertIn("The NIC's rate is that of one pair", found["notes"][0])
+        self.assertEqual(found["notes"][1], "Not determined by these figures, and left as they are: pcie, process_bandwidth, "
+                                            "inline_limit, single_copy, cache_bandwidth, memory_detour.")
         self.assertAlmostEqual(found["host"]["bandwidth"], 80 * 4178 / 4096, delta=4)
         # An eager message within a node is copied by both processors, one behind the other.
         self.assertAlmostEqual(found["host"]["copy_bandwidth"], 80, delta=6)
@@ -834,6 +836,44 @@ class Calibrate(CliTest):
         self.assertAlmostEqual(known["pcie"] / 40, 1, delta=0.05)
         self.assertIn('has no parameter "latencie"', self.refused("calibrate", "--from", "osu_bw.out", "--set", "latencie=3"))
         self.assertIn("is not KEY=VALUE", self.refused("calibrate", "--set", "latency"))
+
+    def of_table(self, *rows, place="--from"):
+        (self.folder / "table.csv").write_text("\n".join([self.COLUMNS, *rows]) + "\n")
+        return json.loads(self.offramp("calibrate", place, "table.csv", "--json").stdout)
+
+    def test_tells_the_rate_of_a_process_from_that_of_the_nic(self):
+        pair = ("osu_latency,2,1,8,1.8", "osu_bw,2,1,4194304,12000")
+        alone = self.of_table(*pair)
+        self.assertAlmostEqual(alone["host"]["bandwidth"], 98, delta=1)
+        self.assertTrue(any("NIC's rate is that of one pair" in note for note in alone["notes"]))
+        several = self.of_table(*pair, "osu_mbw_mr,2,8,4194304,24000", "osu_mbw_mr,2,8,8,100")
+        self.assertAlmostEqual(several["host"]["bandwidth"], 196, delta=1)
+        self.assertAlmostEqual(several["host"]["process_bandwidth"], 96, delta=1)
+        self.assertEqual(several["from"]["bandwidth"], "fitted to messages of 4 MiB of 8 pairs")
+        rate = next(row for row in several["comparisons"] if row["operation"] == "rate")
+        self.assertEqual((rate["pairs"], rate["bytes"]), (8, 4194304))
+        self.assertLess(abs(rate["error"]), 0.08)  # the last messages of each process
+        # Pairs that move as much as one tell of no limit.
+        self.assertNotIn("process_bandwidth", self.of_table(*pair, "osu_mbw_mr,2,8,4194304,12010")["host"])
+
+    def test_finds_the_eager_limit_between_few_sizes(self):
+        latencies = {8: 21.72, 1024: 22.32, 8192: 30.32, 65536: 45.05, 262144: 128.3, 1048576: 425.3, 4194304: 1551}
+        rates = {8: 5.25, 1024: 682, 8192: 4000, 65536: 4855, 262144: 4648, 1048576: 5610, 4194304: 5566}
+        found = self.of_table(*(f"osu_latency,2,1,{size},{value}" for size, value in latencies.items()),
+                              *(f"osu_bw,2,1,{size},{value}" for size, value in rates.items()))
+        self.assertEqual(found["host"]["eager_limit"], 65536)
+        error = next(row["error"] for row in found["comparisons"] if (row["operation"], row["bytes"]) == ("message", 65536))
+        self.assertLess(abs(error), 0.25)
+
+    def test_tells_a_full_node_from_a_pair_in_it(self):
+        found = self.of_table("osu_latency,1,2,8,0.3", "osu_multi_lat,1,32,8,0.7", "osu_bw,1,2,4194304,8000",
+                              "osu_mbw_mr,1,32,65536,30000", "osu_mbw_mr,1,32,4194304,20000", place="--from-node")
+        self.assertAlmostEqual(found["host"]["cache_bandwidth"], 240, delta=8)
+        self.assertAlmostEqual(found["host"]["memory_bandwidth"], 160, delta=5)
+        self.assertRegex(found["from"]["memory_latency"], r"fitted to messages of 8 B, 16 pairs: [+-]0\.\d %")
+        for row in found["comparisons"]:
+            if row["operation"] in ("loaded", "rate"):
+                self.assertLess(abs(row["error"]), 0.05, row)
 
     def test_refuses_outputs_that_are_broken_with_their_lines(self):
         def refused(text, *options):

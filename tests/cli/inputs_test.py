@@ -47,14 +47,29 @@ class Benchmarks(CliTest):
 
     def test_of_osu_may_have_no_size_or_no_use(self):
         self.write(latency=self.latencies(), barrier="# OSU MPI Barrier Latency Test v7.1\n# Avg Latency(us)\n             4.91\n",
-                   bibw="# OSU MPI Bi-Directional Bandwidth Test v7.5\n# Size      Bandwidth (MB/s)\n8    12.5\n")
-        found, errors = self.calibrated("latency", "barrier", "bibw", more=("-n", "8", "--ranks-per-node", "4"))
+                   hello="# OSU MPI Hello World Test v7.5\n")
+        found, errors = self.calibrated("latency", "barrier", "hello", more=("-n", "8", "--ranks-per-node", "4"))
         self.assertEqual(errors, "")
         self.assertEqual(self.figures(found, "barrier"), {0: 4910.0})
         self.assertTrue(next(row for row in found["comparisons"] if row["operation"] == "barrier")["modelled_ns"] > 0)
-        self.assertIn('bibw.out:1: the figures of "Bi-Directional Bandwidth Test" are not used', found["notes"])
+        self.assertIn('hello.out:1: the figures of "Hello World Test" are not used', found["notes"])
         self.assertIn("does not say where its ranks were: give --ranks and --ranks-per-node",
                       self.refused("calibrate", "--from", "barrier.out"))
+
+    def test_of_several_pairs_and_of_both_ways_are_compared(self):
+        self.write(latency=self.latencies(),
+                   bibw="# OSU MPI Bi-Directional Bandwidth Test v7.5\n# Size      Bandwidth (MB/s)\n65536    12500\n",
+                   pairs="# OSU MPI Multiple Bandwidth / Message Rate Test v7.5\n# [ pairs: 4 ] [ window size: 64 ]\n"
+                         "# Size                  MB/s        Messages/s\n65536    10000.0    152587.9\n",
+                   multi="# OSU MPI Multi Latency Test v7.5\n# Size       Latency (us)\n8    1.50\n",
+                   imb=self.imb("Sendrecv", 2, "#bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]   Mbytes/sec",
+                                ["131072 1000 10 10 10 20000.0"]))
+        found, _ = self.calibrated("latency", "bibw", "pairs", "multi", "imb", more=("-n", "8", "--ranks-per-node", "4"))
+        rows = {(row["operation"], row.get("pairs", 1), row["bytes"]): row["measured_ns"] for row in found["comparisons"]
+                if row["operation"] != "message"}
+        expected = {("both ways", 1, 65536): 5242.88, ("rate", 4, 65536): 6553.6, ("loaded", 4, 8): 1500, ("both ways", 1, 131072): 6553.6}
+        self.assertEqual({key: round(value, 3) for key, value in rows.items()}, expected)
+        self.assertIn("does not say where its ranks were", self.calibrated("latency", "multi", code=2)[1])
 
     def test_of_imb_are_those_of_osu(self):
         ping = self.imb("PingPong", 2, "       #bytes #repetitions      t[usec]   Mbytes/sec",

@@ -53,6 +53,58 @@ TEST(HostSelection, TakesWhatMpichTakes) {
         << to_string(choice.kind) << " of " << choice.bytes << " on " << choice.ranks;
 }
 
+TEST(HostSelection, TakesWhatReleasesOfOpenMpiTake) {
+  using enum OperationKind;
+  const test::Choice old[] = {
+      {kBcast, 64, 2047, "binomial"},
+      {kBcast, 64, 2048, "split_binary_tree"},
+      {kBcast, 64, kMi, "pipeline"},
+      {kReduce, 64, 2047, "binomial"},
+      {kReduce, 64, kMi, "pipeline"},
+      {kReduce, 64, kMi, "in-order_binary", false},
+      {kAllreduce, 64, 9999, "recursive_doubling"},
+      {kAllreduce, 64, 10000, "ring"},
+      {kAllreduce, 64, 10000, "nonoverlapping", false},
+      {kAllreduce, 2, 2 * kMi + 1, "segmented_ring"},
+      {kAlltoall, 64, 199, "modified_bruck"},
+      {kAlltoall, 12, 199, "linear"},
+      {kAlltoall, 64, 2999, "linear"},
+      {kAlltoall, 64, 3000, "pairwise"},
+      {kAllgather, 64, 512, "recursive_doubling"},
+      {kAllgather, 48, 512, "bruck"},
+      {kAllgather, 64, kKi, "neighbor"},
+      {kAllgather, 63, kKi, "ring"},
+      {kGather, 64, 8, "binomial"},
+      {kGather, 64, 6001, "linear_sync"},
+      {kScatter, 11, 299, "binomial"},
+      {kReduceScatter, 64, 8, "basic_linear"},
+      {kBarrier, 48, 0, "bruck"},
+      {kBarrier, 64, 0, "recursive_doubling"},
+  };
+  for (const std::string release : {"openmpi-3.1", "openmpi-4.0"}) {
+    for (const test::Choice& choice : old)
+      EXPECT_EQ(chosen(choice, by(release)), choice.algorithm)
+          << to_string(choice.kind) << " of " << choice.bytes << " on " << choice.ranks;
+  }
+  const test::Choice allreduce{kAllreduce, 64, 64 * kKi, ""};
+  const test::Choice on_nodes{kAllreduce, 64, 64 * kKi, "", true, host::Nodes::kSeveral};
+  EXPECT_EQ(chosen(allreduce, by("openmpi-4.1")), chosen(allreduce, by("openmpi")));
+  EXPECT_EQ(chosen(allreduce, by("openmpi-5")), chosen(allreduce, by("openmpi-4.1")));
+  EXPECT_EQ(chosen(on_nodes, by("openmpi-5")), "han");
+  EXPECT_EQ(chosen(on_nodes, by("node-wise")), "by_nodes");
+  EXPECT_EQ(chosen(allreduce, by("node-wise")), chosen(allreduce, by("mpich")));
+}
+
+TEST(HostSelection, ForwardsInThePiecesOfTheRelease) {
+  // 128 pieces of 8 KiB pass 15 links one behind the other.
+  const auto time = [](const test::Overrides& overrides) {
+    return forecast_of(OperationKind::kBcast, 16, kMi, overrides).time.seconds();
+  };
+  const double pieces = time({{"bcast", {0, "openmpi-4.0"}}});
+  EXPECT_EQ(pieces, time({{"bcast", {0, "pipeline"}}, {"segment", {8 * 1024, {}}}}));
+  EXPECT_LT(pieces, 0.4 * time({{"bcast", {0, "pipeline"}}}));
+}
+
 TEST(HostSelection, GivesOneCollectiveToAnotherChooser) {
   const test::Choice bcast{OperationKind::kBcast, 16, kMi, ""};
   const test::Choice gather{OperationKind::kGather, 4, 256 * kKi, ""};
@@ -84,7 +136,7 @@ TEST_P(TheFastest, GivesTheSameResults) {
   const auto [kind, ranks, ranks_per_node] = GetParam();
   ClusterOptions options;
   options.machine.ranks_per_node = ranks_per_node;
-  for (const char* selection : {"best", "mpich"}) {
+  for (const char* selection : {"best", "mpich", "openmpi-4.0", "openmpi-5", "node-wise"}) {
     for (const bool nonblocking : {false, true})
       test::try_all(kind, ranks, {{"collectives", {0, selection}}}, selection, options, nonblocking);
   }

@@ -247,7 +247,7 @@ inline std::string_view chosen(const Choice& choice, const Settings& settings = 
   operation.kind = choice.kind;
   operation.ranks = choice.ranks;
   operation.commutative = choice.commutative;
-  return collectives.choose(operation, choice.bytes, kMi, choice.nodes).name;
+  return collectives.choose(operation, choice.bytes, kMi, choice.nodes).algorithm->name;
 }
 
 // --- times ---

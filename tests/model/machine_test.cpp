@@ -167,9 +167,10 @@ TEST(HardwareThatStandsOnNodes, SaysOnWhich) {
   };
   EXPECT_EQ(text(host_backend(), {}, 4),
             "4 nodes of 1 rank, each with 1 NIC of 100 Gb/s, and chooses algorithms as Open MPI does");
-  EXPECT_EQ(
-      text(host_backend(), {16, 2, 2, 2}, 16),
-      "1 node of 16 ranks, with 2 NICs of 2 links of 100 Gb/s, and chooses algorithms as Open MPI does");
+  EXPECT_EQ(text(host_backend(), {16, 2, 2, 2}, 16),
+            "1 node of 16 ranks, with 2 NICs of 2 links of 100 Gb/s, memory of 24 GB/s (processor = any: 21 "
+            "to 90), "
+            "and chooses algorithms as Open MPI does");
   EXPECT_EQ(text(dpu_backend(), {16, 1, 1, 1}, 64), "4 nodes of 16 ranks, each with 1 DPU of 200 Gb/s");
   EXPECT_EQ(text(cclo_backend(), {16, 1, 2, 2}, 64),
             "4 nodes of 16 ranks, each with 2 FPGAs of 100 Gb/s, 8 engines on each, called through XRT");

@@ -23,7 +23,15 @@ constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 constexpr int kMostRanks = 4096;  // whose collectives are modelled
 constexpr double kMostValue = 1e12;
 
-enum class BenchmarkKind : std::uint8_t { kLatency, kBandwidth, kRate, kCollective, kBarrier };
+enum class BenchmarkKind : std::uint8_t {
+  kLatency,
+  kBandwidth,
+  kBothWays,
+  kPairsLatency,
+  kRate,
+  kCollective,
+  kBarrier
+};
 
 struct Benchmark {
   std::string_view program;  // as tables name it
@@ -35,6 +43,9 @@ struct Benchmark {
 constexpr std::array kBenchmarks = {
     Benchmark{"osu_latency", "Latency Test", BenchmarkKind::kLatency, "", "PingPong"},
     Benchmark{"osu_bw", "Bandwidth Test", BenchmarkKind::kBandwidth, "", "Uniband"},
+    Benchmark{"osu_bibw", "Bi-Directional Bandwidth Test", BenchmarkKind::kBothWays, "", "Biband"},
+    Benchmark{"imb_sendrecv", "", BenchmarkKind::kBothWays, "", "Sendrecv"},
+    Benchmark{"osu_multi_lat", "Multi Latency Test", BenchmarkKind::kPairsLatency},
     Benchmark{"osu_mbw_mr", "Multiple Bandwidth / Message Rate Test", BenchmarkKind::kRate},
     Benchmark{"osu_bcast", "Broadcast Latency Test", BenchmarkKind::kCollective, "bcast", "Bcast"},
     Benchmark{"osu_reduce", "Reduce Latency Test", BenchmarkKind::kCollective, "reduce", "Reduce"},
@@ -110,8 +121,7 @@ class BenchmarkFile {
     if (measurement_.figures.size() > before || has_title_) return {};
     return fmt::format(
         "{} has no figure of osu_latency, osu_bw, osu_mbw_mr or a collective: it is neither the output of "
-        "OSU's "
-        "or Intel's benchmarks nor a table with the columns {}",
+        "OSU's or Intel's benchmarks nor a table with the columns {}",
         path_, kColumns);
   }
 
@@ -133,12 +143,17 @@ class BenchmarkFile {
     constexpr std::string_view kOsu = "# OSU MPI";
     constexpr std::string_view kImb = "# Benchmarking ";
     constexpr std::string_view kProcesses = "# #processes = ";
+    constexpr std::string_view kPairs = "# [ pairs: ";
     if (line.starts_with(kOsu)) {  // "# OSU MPI Allreduce Latency Test v5.6.2"
       const std::string_view name = trimmed(line.substr(0, line.rfind(" v")).substr(kOsu.size()));
       return begin(name, &Benchmark::title, placement_.ranks);
     }
     if (line.starts_with(kImb)) return begin(trimmed(line.substr(kImb.size())), &Benchmark::of_imb, 0);
     if (line.starts_with(kProcesses)) ranks_ = number_in<int>(line.substr(kProcesses.size())).value_or(0);
+    if (line.starts_with(kPairs)) {  // "# [ pairs: 8 ] [ window size: 64 ]"
+      const std::string_view number = line.substr(kPairs.size());
+      ranks_ = 2 * std::min(number_in<int>(number.substr(0, number.find(' '))).value_or(0), kMostRanks);
+    }
     if (line.find("#repetitions") != std::string_view::npos) read_columns(line);
     return {};
   }
@@ -149,13 +164,13 @@ class BenchmarkFile {
     ranks_ = ranks;
     columns_.clear();
     for (const Benchmark& one : kBenchmarks) {
-      if (name == one.*named) benchmark_ = &one;
+      if (!name.empty() && name == one.*named) benchmark_ = &one;
     }
+    if (benchmark_ != nullptr && benchmark_->kind == BenchmarkKind::kRate) ranks_ = 0;  // its output says it
     const bool is_placed = !is_of_all() || placement_.ranks_per_node > 0;
     // One output of IMB has messages and collectives: these are not needed for what those tell.
     if (!is_placed && !is_imb_)
-      return "the output of a collective does not say where its ranks were: give --ranks and "
-             "--ranks-per-node";
+      return "the output does not say where its ranks were: give --ranks and --ranks-per-node";
     if (benchmark_ == nullptr || !is_placed)
       measurement_.notes.push_back(fmt::format("{}:{}: the figures of {} are not used{}", path_, line_,
                                                in_quotes(name),
@@ -165,7 +180,8 @@ class BenchmarkFile {
   }
   [[nodiscard]] bool is_of_all() const {
     return benchmark_ != nullptr &&
-           (benchmark_->kind == BenchmarkKind::kCollective || benchmark_->kind == BenchmarkKind::kBarrier);
+           (benchmark_->kind == BenchmarkKind::kCollective || benchmark_->kind == BenchmarkKind::kBarrier ||
+            benchmark_->kind == BenchmarkKind::kPairsLatency);
   }
   /// "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec] Mbytes/sec", or some of these.
   void read_columns(std::string_view line) {
@@ -188,13 +204,15 @@ class BenchmarkFile {
     if (!bytes) return {};
     std::optional<std::size_t> value = has_size ? std::size_t{1} : std::size_t{0};
     if (is_imb_) {
-      value = column(is_of_all()                                     ? "t_avg[usec]"
-                     : benchmark_->kind == BenchmarkKind::kBandwidth ? "Mbytes/sec"
-                                                                     : "t[usec]");
+      value = column(is_of_all()                                   ? "t_avg[usec]"
+                     : benchmark_->kind == BenchmarkKind::kLatency ? "t[usec]"
+                                                                   : "Mbytes/sec");
     }
     if (!value || words.size() <= *value) return "there is no figure behind the size";
     if (is_of_all()) return add(*benchmark_, *bytes, words[*value], ranks_, placement_.ranks_per_node);
-    return add(*benchmark_, *bytes, words[*value], 2, placement_.within_node ? 2 : 1);
+    const int ranks = benchmark_->kind == BenchmarkKind::kRate && ranks_ > 0 ? ranks_ : 2;
+    if (is_imb_ && ranks_ > 2) return {};  // of several pairs, whose sum IMB does not print
+    return add(*benchmark_, *bytes, words[*value], ranks, placement_.within_node ? ranks : ranks / 2);
   }
 
   std::string table_row(std::string_view line) {
@@ -238,8 +256,13 @@ class BenchmarkFile {
         return pair(ranks, {place, "message", bytes, *value * kMicro});
       case BenchmarkKind::kBandwidth:
         return pair(ranks, {place, "window", bytes, each});
+      case BenchmarkKind::kBothWays:
+        return pair(ranks, {place, "both ways", bytes, each});
+      case BenchmarkKind::kPairsLatency:
+        measurement_.figures.push_back({place, "loaded", bytes, *value * kMicro, ranks, ranks_per_node});
+        return {};
       case BenchmarkKind::kRate:
-        measurement_.figures.push_back({place, "rate", bytes, each});
+        measurement_.figures.push_back({place, "rate", bytes, each, ranks, ranks_per_node});
         return {};
       case BenchmarkKind::kCollective:
       case BenchmarkKind::kBarrier:

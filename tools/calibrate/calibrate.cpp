@@ -85,6 +85,7 @@ Measurement measure(const CalibrateOptions& options, int& code) {
     return {};
   }
   for (Measured& one : found.figures) {
+    if (one.place != "all") continue;  // messages are those of one pair
     one.ranks = found.ranks;
     one.ranks_per_node = found.ranks_per_node;
   }
@@ -155,6 +156,9 @@ std::vector<std::string> notes_on(const Fit& fit) {
         "them.");
   if (!fit.measured().has(kNode))
     notes.emplace_back("Nothing was measured within a node: the keys of its memory stay as they are.");
+  if (fit.measured().has(kNetwork) && !fit.has_rate_of_pairs(kNetwork))
+    notes.emplace_back(
+        "The NIC's rate is that of one pair: if several move more, osu_mbw_mr of long messages tells it.");
   if (const auto names = fit.undetermined(); !names.empty())
     notes.push_back(
         fmt::format("Not determined by these figures, and left as they are: {}.", fmt::join(names, ", ")));
@@ -236,6 +240,8 @@ void print_json(const Fit& fit, const std::vector<Comparison>& rows) {
                 {"modelled_ns", row.modelled * 1e9},
                 {"error", row.error()},
                 {"fitted", row.fitted}};
+    const bool is_of_pairs = row.measured.ranks > 2 && !parse_operation(row.measured.name);
+    if (is_of_pairs) one["pairs"] = row.measured.ranks / 2;
     if (parse_operation(row.measured.name)) {
       one["ranks"] = row.measured.ranks;
       one["ranks_per_node"] = row.measured.ranks_per_node;
@@ -290,11 +296,16 @@ class CalibrateCommand final : public Command {
         ->check(CLI::Range(1, 1 << 20));
     app.add_option(
            "--from", options_.from,
-           "read outputs of OSU's benchmarks (osu_latency, osu_bw, osu_mbw_mr between two nodes; "
-           "collectives) and of Intel's (IMB PingPong, Uniband, collectives), or a table with the columns "
-           "benchmark, nodes, ranks_per_node, bytes, value; several files may follow")
+           "read outputs of OSU's benchmarks (osu_latency, osu_bw, osu_bibw, osu_mbw_mr, osu_multi_lat "
+           "between "
+           "two nodes; collectives) and of Intel's (IMB PingPong, Uniband, Biband, Sendrecv, collectives), "
+           "or a "
+           "table with the columns benchmark, nodes, ranks_per_node, bytes, value; several files may follow")
         ->type_name("FILE");
-    app.add_option("--from-node", options_.from_node, "the same, of messages between two ranks of one node")
+    app.add_option(
+           "--from-node", options_.from_node,
+           "the same, of messages between ranks of one node; osu_multi_lat and osu_mbw_mr of all of them "
+           "tell what a full node does")
         ->type_name("FILE");
     app.add_option("--set", settings_,
                    "KEY=VALUE of the host that is known and not to be found; may be repeated")

@@ -10,12 +10,14 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "lib/answers/replay/forecast.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/registry/registry.hpp"
 #include "lib/base/text_format.hpp"
+#include "simulators/world/benchmarks.hpp"
 #include "tools/command_line/setup.hpp"
 
 namespace offramp::tool {
@@ -35,8 +37,9 @@ namespace {
 
 constexpr double kNano = 1e-9;
 constexpr double kGiga = 1e9;
-constexpr std::size_t kLarge = 65536;  // from here on messages tell the bandwidth
-constexpr std::size_t kShort = 64;     // up to here their rate tells the processor's work
+constexpr std::size_t kLarge = 65536;                   // from here on messages tell the bandwidth
+constexpr std::size_t kShort = 64;                      // up to here their rate tells the processor's work
+constexpr std::size_t kLongest = std::size_t{1} << 30;  // longer than any
 
 constexpr MessageKeys kNodeKeys = {"node",           "memory_latency",     "memory_overhead",
                                    "copy_bandwidth", "memory_eager_limit", {"single_copy"}};
@@ -56,6 +59,10 @@ constexpr std::array kRanges = {Range{"fetch", 0, 4000, false}, Range{"single_co
 
 bool tells_bandwidth(const Measured& one) {
   return (one.name == "message" || one.name == "window") && one.bytes >= kLarge;
+}
+
+bool is_long_rate(const Measured& one) {
+  return one.name == "rate" && one.ranks > 2 && one.bytes >= kLarge;
 }
 
 double gigabits(const Measured& one) {
@@ -93,11 +100,58 @@ Fit::Fit(const BackendDescription& host, const Measurement& measured, Settings s
     directly("memory_bandwidth", gigabits(*copies));
   // A node's messages first: what they say of copying holds for the NIC's buffers, too.
   if (measured_.has(kNodeKeys.place)) fit(kNodeKeys);
+  fit_node_rates();
   if (!measured_.has(kNetworkKeys.place)) return;
   double gap = std::numeric_limits<double>::infinity();
-  for (const Measured* rate : rows(kNetworkKeys.place, "rate")) gap = std::min(gap, rate->seconds);
+  for (const Measured* rate : rows(kNetworkKeys.place, "rate")) {
+    if (rate->bytes <= kShort) gap = std::min(gap, rate->seconds);
+  }
   if (std::isfinite(gap)) directly("gap", gap / kNano);
+  fit_nic_rate();
   fit(kNetworkKeys);
+}
+
+/// What all pairs of a node move at once tells the rates of its memory: each is told by the figures that are
+/// slower with it.
+void Fit::fit_node_rates() {
+  constexpr double kSlow = 1;  // Gb/s
+  constexpr double kFast = 1e6;
+  for (const char* const name : {"memory_bandwidth", "cache_bandwidth"}) {
+    if (!is_open(name) || bases_.contains(name)) continue;
+    const Settings before = settings_;
+    std::vector<const Measured*> told;
+    for (const Measured* one : long_rates(kNodeKeys.place)) {
+      for (const char* const other : {"memory_bandwidth", "cache_bandwidth"})
+        settings_.set(other, {kFast, {}});
+      const double seconds = modelled(*one);
+      settings_.set(name, {kSlow, {}});
+      if (modelled(*one) > 2 * seconds) told.push_back(one);
+    }
+    settings_ = before;
+    if (told.empty()) continue;
+    fit_rate(name, told);
+    bases_[name] = fmt::format("fitted to {} of all pairs of a node", counted(told.size(), "rate"));
+  }
+}
+
+/// The NIC has the rate of the longest messages of the most pairs. What one pair has is another thing: see
+/// bandwidth_of().
+void Fit::fit_nic_rate() {
+  const std::vector<const Measured*> rates = long_rates(kNetworkKeys.place);
+  if (rates.empty() || !is_open(kNetworkKeys.bandwidth)) return;
+  const Measured& most =
+      **std::max_element(rates.begin(), rates.end(), [](const Measured* a, const Measured* b) {
+        return std::pair(a->ranks, a->bytes) < std::pair(b->ranks, b->bytes);
+      });
+  const std::string pairs = counted(static_cast<std::uint64_t>(most.ranks / 2), "pair");
+  if (is_open("pcie") && gigabits(most) > host_.in_force(settings_, "pcie").value_or(0)) {
+    constexpr double kMore = 1.1;
+    set("pcie", kMore * gigabits(most));
+    bases_["pcie"] = fmt::format("at least what {} move", pairs);
+  }
+  fit_rate(kNetworkKeys.bandwidth, {&most});
+  bases_[kNetworkKeys.bandwidth] =
+      fmt::format("fitted to messages of {} of {}", bytes_text(static_cast<double>(most.bytes)), pairs);
 }
 
 std::vector<Comparison> Fit::comparisons() const {
@@ -106,7 +160,8 @@ std::vector<Comparison> Fit::comparisons() const {
     if (one.name == "message" || one.name == "window") {
       const bool fitted = tells_bandwidth(one) || shaped_.contains(one.place) || &one == &smallest(one.place);
       compared.push_back({one, modelled(one), fitted});
-    } else if (parse_operation(one.name) && one.ranks_per_node > 0) {
+    } else if (is_long_rate(one) || one.name == "both ways" || one.name == "loaded" ||
+               (parse_operation(one.name) && one.ranks_per_node > 0)) {
       compared.push_back({one, modelled(one), false});
     }
   }
@@ -133,6 +188,7 @@ std::vector<std::string_view> Fit::undetermined() const {
                                                 "gap",
                                                 "bandwidth",
                                                 "pcie",
+                                                "process_bandwidth",
                                                 "fetch",
                                                 "inline_limit",
                                                 "post",
@@ -141,6 +197,7 @@ std::vector<std::string_view> Fit::undetermined() const {
                                                 "memory_overhead",
                                                 "single_copy",
                                                 "memory_bandwidth",
+                                                "cache_bandwidth",
                                                 "memory_detour",
                                                 "memory_eager_limit",
                                                 "copy_bandwidth",
@@ -166,6 +223,18 @@ std::vector<const Measured*> Fit::rows(std::string_view place, std::string_view 
   return found;
 }
 
+std::vector<const Measured*> Fit::long_messages(std::string_view place) const {
+  std::vector<const Measured*> found = transfers(place);
+  std::erase_if(found, [](const Measured* one) { return !tells_bandwidth(*one); });
+  return found;
+}
+
+std::vector<const Measured*> Fit::long_rates(std::string_view place) const {
+  std::vector<const Measured*> found = rows(place, "rate");
+  std::erase_if(found, [](const Measured* one) { return !is_long_rate(*one); });
+  return found;
+}
+
 std::vector<const Measured*> Fit::transfers(std::string_view place) const {
   std::vector<const Measured*> found = rows(place, "message");
   for (const Measured* one : rows(place, "window")) found.push_back(one);
@@ -178,6 +247,16 @@ const Measured& Fit::smallest(std::string_view place) const {
     if (one->bytes < least->bytes) least = one;
   }
   return *least;
+}
+
+/// What tells the latency: the smallest message, where there are such figures while all pairs have theirs.
+const Measured& Fit::latency_figure(std::string_view place) const {
+  const Measured* least = nullptr;
+  for (const Measured* one : rows(place, "loaded")) {
+    if (least == nullptr || std::pair(-one->ranks, one->bytes) < std::pair(-least->ranks, least->bytes))
+      least = one;
+  }
+  return least != nullptr && place == kNodeKeys.place ? *least : smallest(place);
 }
 
 /// Within what the parameter takes, with four digits.
@@ -211,7 +290,7 @@ void Fit::fit(const MessageKeys& keys) {
   for (int round = 0; round < kRounds; ++round) {
     fit_overhead(keys);
     fit_latency(keys);
-    fit_bandwidth(keys, bandwidth);
+    fit_rate(bandwidth, long_messages(keys.place));
     for (const std::string_view name : shape) {
       const bool is_value =
           std::any_of(kRanges.begin(), kRanges.end(), [&](const Range& range) { return range.name == name; });
@@ -219,7 +298,7 @@ void Fit::fit(const MessageKeys& keys) {
     }
   }
   fit_latency(keys);
-  fit_bandwidth(keys, bandwidth);
+  fit_rate(bandwidth, long_messages(keys.place));
   tell_bases(keys, bandwidth, shape);
 }
 
@@ -246,28 +325,28 @@ void Fit::fit_overhead(const MessageKeys& keys) {
 
 void Fit::fit_latency(const MessageKeys& keys) {
   if (!is_open(keys.latency)) return;
-  constexpr double kNone = 1e-3;  // of a nanosecond; 0 is the NIC's
+  constexpr double kNone = 1e-3;  // of a nanosecond; 0 is the NIC's, or the transport's
   set(keys.latency, kNone);
-  const Measured& least = smallest(keys.place);
+  const Measured& least = latency_figure(keys.place);
   set(keys.latency, std::max(kNone, (least.seconds - modelled(least)) / kNano));
 }
 
-/// The key that long messages tell; null: none. They take as long as the slower one of link and PCIe: who
-/// knows the link's rate learns that of PCIe, if that is slower.
+/// The key that long messages of one pair tell; null: none. They take as long as the slowest of link, PCIe
+/// and process: if they are slower than what several pairs have told of the link, they tell the process, and
+/// if they are slower than the link that the user knows, PCIe.
 const char* Fit::bandwidth_of(const MessageKeys& keys) {
-  const bool has_rows =
-      std::any_of(measured_.figures.begin(), measured_.figures.end(),
-                  [&](const Measured& one) { return one.place == keys.place && tells_bandwidth(one); });
-  if (!has_rows) return nullptr;
-  if (is_open(keys.bandwidth)) return keys.bandwidth;
+  if (long_messages(keys.place).empty()) return nullptr;
+  const bool is_told_by_pairs = keys.place == kNetworkKeys.place && bases_.contains(keys.bandwidth);
+  if (is_open(keys.bandwidth) && !is_told_by_pairs) return keys.bandwidth;
   constexpr double kSame = 0.05;
+  const char* const slower = is_told_by_pairs ? "process_bandwidth" : "pcie";
   const bool is_slower =
-      keys.place == kNetworkKeys.place && is_open("pcie") && bandwidth_error(keys.place) < -kSame;
-  return is_slower ? "pcie" : nullptr;
+      keys.place == kNetworkKeys.place && is_open(slower) && error_of(long_messages(keys.place)) < -kSame;
+  return is_slower ? slower : nullptr;
 }
 
-/// The mean error of large messages is none then, in logarithms: none of them counts more than another.
-void Fit::fit_bandwidth(const MessageKeys& keys, const char* name) {
+/// The mean error of the figures is none then, in logarithms: none of them counts more than another.
+void Fit::fit_rate(const char* name, const std::vector<const Measured*>& figures) {
   if (name == nullptr) return;
   double slow = 1e-3;  // Gb/s
   double fast = 1e5;
@@ -275,7 +354,7 @@ void Fit::fit_bandwidth(const MessageKeys& keys, const char* name) {
   for (int step = 0; step < kSteps; ++step) {
     const double middle = std::sqrt(slow * fast);
     settings_.set(name, {middle, {}});
-    (bandwidth_error(keys.place) > 0 ? slow : fast) = middle;
+    (error_of(figures) > 0 ? slow : fast) = middle;
   }
   set(name, std::sqrt(slow * fast));
 }
@@ -300,7 +379,15 @@ bool Fit::is_told(const MessageKeys& keys, std::string_view name) {
   std::vector<double> seconds;
   for (const Measured* one : messages) seconds.push_back(modelled(*one));
   const double value = settings_.real(std::string(name));
-  settings_.set(name, {value > 0 ? kOther * value : static_cast<double>(kLarge), {}});
+  // A limit of a protocol: whether all messages ask first, or none does.
+  const bool is_limit = name == keys.eager_limit;
+  if (is_limit) {
+    settings_.set(name, {0, {}});
+    for (std::size_t i = 0; i < messages.size(); ++i) seconds[i] = modelled(*messages[i]);
+  }
+  settings_.set(
+      name,
+      {is_limit || value <= 0 ? static_cast<double>(is_limit ? kLongest : kLarge) : kOther * value, {}});
   int changed = 0;
   for (std::size_t i = 0; i < messages.size(); ++i)
     changed += std::abs(modelled(*messages[i]) / seconds[i] - 1) > kNotable ? 1 : 0;
@@ -355,20 +442,20 @@ void Fit::search_value(const MessageKeys& keys, std::string_view name) {
 
 void Fit::tell_bases(const MessageKeys& keys, const char* bandwidth,
                      const std::vector<std::string_view>& names) {
-  const Measured& least = smallest(keys.place);
+  const Measured& least = latency_figure(keys.place);
   if (is_open(keys.latency))
     bases_[keys.latency] =
-        fmt::format("fitted to messages of {}: {:+.1f} %", bytes_text(static_cast<double>(least.bytes)),
+        fmt::format("fitted to messages of {}{}: {:+.1f} %", bytes_text(static_cast<double>(least.bytes)),
+                    least.ranks > 2 ? fmt::format(", {} pairs", least.ranks / 2) : "",
                     100 * (modelled(least) / least.seconds - 1));
   double low = std::numeric_limits<double>::infinity();
   double high = -low;
   std::size_t largest = 0;
-  for (const Measured& one : measured_.figures) {
-    if (one.place != keys.place || !tells_bandwidth(one)) continue;
-    const double error = 100 * (modelled(one) / one.seconds - 1);
+  for (const Measured* one : long_messages(keys.place)) {
+    const double error = 100 * (modelled(*one) / one->seconds - 1);
     low = std::min(low, error);
     high = std::max(high, error);
-    largest = std::max(largest, one.bytes);
+    largest = std::max(largest, one->bytes);
   }
   if (bandwidth != nullptr)
     bases_[bandwidth] = fmt::format("fitted to messages of {} to {}: {:+.1f} to {:+.1f} %",
@@ -385,11 +472,13 @@ void Fit::tell_bases(const MessageKeys& keys, const char* bandwidth,
 /// In s, as it was measured.
 double Fit::modelled(const Measured& one) const {
   if (const auto kind = parse_operation(one.name)) return collective(one, *kind);
-  const ForecastSetting setting = setting_of(one.place == kNodeKeys.place ? 2 : 1);
-  return value_of(one.name == "window" ? message_in_window(setting, one.bytes)
-                                       : half_round_trip(setting, one.bytes))
-             .nanoseconds() *
-         kNano;
+  const int pairs = std::max(1, one.ranks / 2);
+  const ForecastSetting setting = setting_of(one.place == kNodeKeys.place ? 2 * pairs : pairs);
+  const bool is_trip = one.name == "message" || one.name == "loaded";
+  const std::unique_ptr<World> world = value_of(make_world(setting, 2 * pairs));
+  const Time time = is_trip ? half_round_trip(*world, one.bytes)
+                            : message_in_window(*world, one.bytes, one.name == "both ways");
+  return in_nanoseconds(time) * kNano;
 }
 
 double Fit::collective(const Measured& one, OperationKind kind) const {
@@ -413,15 +502,10 @@ double Fit::misfit(std::string_view place) const {
   return sum;
 }
 
-double Fit::bandwidth_error(std::string_view place) const {
+double Fit::error_of(const std::vector<const Measured*>& figures) const {
   double sum = 0;
-  int count = 0;
-  for (const Measured& one : measured_.figures) {
-    if (one.place != place || !tells_bandwidth(one)) continue;
-    sum += std::log(modelled(one) / one.seconds);
-    ++count;
-  }
-  return sum / count;
+  for (const Measured* one : figures) sum += std::log(modelled(*one) / one->seconds);
+  return sum / static_cast<double>(figures.size());
 }
 
 }  // namespace offramp::tool

@@ -44,6 +44,8 @@ class Fit {
 
   [[nodiscard]] const Measurement& measured() const { return measured_; }
   [[nodiscard]] std::vector<Comparison> comparisons() const;
+  /// Whether several pairs were measured with long messages.
+  [[nodiscard]] bool has_rate_of_pairs(std::string_view place) const { return !long_rates(place).empty(); }
   /// In the order of the host's parameters.
   [[nodiscard]] std::vector<Found> values() const;
   /// Keys of the machine that the figures say nothing of: these have their defaults.
@@ -52,17 +54,24 @@ class Fit {
  private:
   [[nodiscard]] const Measured& figure(std::string_view place, std::string_view name) const;
   [[nodiscard]] std::vector<const Measured*> rows(std::string_view place, std::string_view name) const;
+  /// What all pairs at once move of long messages.
+  [[nodiscard]] std::vector<const Measured*> long_rates(std::string_view place) const;
+  /// Of one pair.
+  [[nodiscard]] std::vector<const Measured*> long_messages(std::string_view place) const;
   /// Messages to and fro, and in windows.
   [[nodiscard]] std::vector<const Measured*> transfers(std::string_view place) const;
   [[nodiscard]] const Measured& smallest(std::string_view place) const;
+  [[nodiscard]] const Measured& latency_figure(std::string_view place) const;
 
   [[nodiscard]] bool is_open(std::string_view name) const { return !known_.contains(name); }
   void set(std::string_view name, double value);
   void directly(const char* name, double value);
   void fit(const MessageKeys& keys);
+  void fit_node_rates();
+  void fit_nic_rate();
   void fit_overhead(const MessageKeys& keys);
   void fit_latency(const MessageKeys& keys);
-  void fit_bandwidth(const MessageKeys& keys, const char* name);
+  void fit_rate(const char* name, const std::vector<const Measured*>& figures);
   void search_size(const MessageKeys& keys, std::string_view name);
   void search_value(const MessageKeys& keys, std::string_view name);
   [[nodiscard]] const char* bandwidth_of(const MessageKeys& keys);
@@ -75,8 +84,8 @@ class Fit {
   [[nodiscard]] ForecastSetting setting_of(int ranks_per_node) const;
   /// Squares of the logarithms of modelled over measured, of a place's transfers.
   [[nodiscard]] double misfit(std::string_view place) const;
-  /// The mean of those logarithms, of large ones.
-  [[nodiscard]] double bandwidth_error(std::string_view place) const;
+  /// The mean of those logarithms.
+  [[nodiscard]] double error_of(const std::vector<const Measured*>& figures) const;
 
   const BackendDescription& host_;
   const Measurement& measured_;

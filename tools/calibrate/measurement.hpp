@@ -14,10 +14,11 @@ namespace offramp::tool {
 
 struct Measured {
   std::string place;  // node: between two ranks of a node; network: of two nodes; rank: one alone; all
-  std::string name;   // of the measuring program; window: a message among many; or a collective
+  std::string name;   // of the measuring program; window: a message among many, both ways: in each direction;
+                      // loaded: a message while other pairs have theirs; rate: one of all pairs; a collective
   std::size_t bytes = 0;
   double seconds = 0;
-  // Of collectives, whose ranks are in blocks of neighbours.
+  // Of collectives, whose ranks are in blocks of neighbours, and of messages of several pairs.
   int ranks = 0;
   int ranks_per_node = 0;    // 0: not placed as the model places them
   bool mean_of_all = false;  // the mean over the ranks, with a barrier after each call; or the slowest rank
@@ -47,7 +48,7 @@ struct Measurement {
 /// How the ranks were placed, which the output of a benchmark does not say itself.
 struct Placement {
   bool within_node = false;  // messages: between two ranks of a node, or of two nodes
-  int ranks = 0;             // of OSU's collectives; 0: not known
+  int ranks = 0;             // of OSU's collectives and osu_multi_lat; 0: not known
   int ranks_per_node = 0;
 };
 

@@ -86,6 +86,8 @@ constexpr std::array kBibliography = {
            "MPI collective offloading benchmarks: OSU 5.3 on four nodes with BlueField-2",
            "measured at LRZ, July 2025; authors not known",
            "github.com/coleridged01/mpi_offloading_performance, revision 544c580"},
+    Source{"hpc-tests", kMeasurement, "OSU's benchmarks on AlaSKA and CSD3, two nodes with 32 ranks each",
+           "StackHPC, November 2020", "github.com/stackhpc/hpc-tests, revision f735aa2"},
     Source{"azure-hbv2", kMeasurement, "osu_latency between two virtual machines of Azure's HBv2 series",
            "November 2019; authors not known", "not known"},
     Source{"azure-hbv4", kMeasurement, "Latency of one byte on Azure's HBv4 series",

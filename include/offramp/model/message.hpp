@@ -26,6 +26,7 @@ struct Transfer {
   bool synchronous = false;  // complete only after the receive is matched (MPI_Ssend)
   bool signal = false;  // in a world: says that a rank has come so far, and carries nothing: of a barrier
   std::uint32_t number = 0;
+  std::size_t footprint = 0;    // in a world: see Team::footprint
   std::uint64_t operation = 0;  // for spans
   std::uint64_t detail = 0;     // of a token that crosses the network (Team::send_crossing()): Stamp::detail
   Bytes data = {};              // the payload for a packet capture; empty where it is not wanted or not known

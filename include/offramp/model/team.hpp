@@ -96,6 +96,8 @@ class Team {
   /// How the messages of this algorithm go, for hardware to which it makes a difference: see Transfer.
   bool synchronous = false;
   bool signals = false;
+  /// Bytes of the buffers that this rank's call has, for memory with caches; 0: only the message's own count.
+  std::size_t footprint = 0;
 
   // For hardware that works while the program computes.
   /// When a nonblocking call returns to the program. Set before the first co_await; 0: at once.

@@ -144,30 +144,15 @@ static std::string apply_remedies(ForecastSetting& setting, const Operation& ope
   return fmt::format("{}", fmt::join(done, ", "));
 }
 
-/// benchmark: takes the world of so many ranks, and returns a time.
-template <typename Benchmark>
-static Result<Time> in_world_of(const ForecastSetting& setting, int ranks, const Benchmark& benchmark) {
-  const auto world = make_world(setting, ranks);
-  if (!world) return Result<Time>::failure(world.error());
-  const Time time = benchmark(**world);
-  if (!(*world)->declined().empty()) return Result<Time>::failure((*world)->declined());
-  return time;
-}
-
-Result<Time> half_round_trip(const ForecastSetting& setting, std::size_t bytes) {
-  return in_world_of(setting, 2, [&](World& world) { return half_round_trip(world, bytes); });
-}
-
-Result<Time> message_in_window(const ForecastSetting& setting, std::size_t bytes) {
-  return in_world_of(setting, 2, [&](World& world) { return message_in_window(world, bytes); });
-}
-
 Result<Time> mean_of_calls(const ForecastSetting& setting, const Operation& operation) {
   std::vector<int> members(static_cast<std::size_t>(operation.ranks));
   std::iota(members.begin(), members.end(), 0);
-  return in_world_of(setting, operation.ranks, [&](World& world) {
-    return mean_of_calls(world, members, operation, [&](int rank) { return sizes_of(operation, rank); });
-  });
+  const auto world = make_world(setting, operation.ranks);
+  if (!world) return Result<Time>::failure(world.error());
+  const Time time =
+      mean_of_calls(**world, members, operation, [&](int rank) { return sizes_of(operation, rank); });
+  if (!(*world)->declined().empty()) return Result<Time>::failure((*world)->declined());
+  return time;
 }
 
 bool could_be_larger(const ForecastSetting& setting, const Operation& operation) {

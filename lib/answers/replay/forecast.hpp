@@ -16,9 +16,7 @@ using ForecastSetting = WorldSetting;
 Result<Forecast> forecast(const ForecastSetting& setting, const Operation& operation, int repeat = 1,
                           bool what_if = false, ReplayObserver* observer = nullptr);
 
-// What benchmarks measure: see simulators/world/benchmarks.hpp.
-Result<Time> half_round_trip(const ForecastSetting& setting, std::size_t bytes);
-Result<Time> message_in_window(const ForecastSetting& setting, std::size_t bytes);
+/// See simulators/world/benchmarks.hpp.
 Result<Time> mean_of_calls(const ForecastSetting& setting, const Operation& operation);
 
 /// Whether what_if would give a time where the hardware declines.
