@@ -82,6 +82,7 @@ class ReportPage {
 
   // What is told first.
   void begin();
+  void answer(const Answer& answer);
   void overview();
   void whole_runs();
   void calls();

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/advice/words.hpp"
+#include "lib/advice/tuned_rules.hpp"
 
 namespace offramp {
 namespace {

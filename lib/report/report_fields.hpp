@@ -398,6 +398,31 @@ void describe_arrival(auto& a, Described<decltype(a), RunReport> report) {
   a.if_any("data_certificate", report.data_certificate);
 }
 
+void describe(auto& a, Described<decltype(a), AnswerBar> bar) {
+  a.field("name", bar.name);
+  a.field("time", bar.end);
+  a.if_any("note", bar.note);
+}
+
+void describe(auto& a, Described<decltype(a), Answer> answer) {
+  a.field("answer", answer.answer);
+  a.field("why", answer.why);
+  a.field("sure", answer.sure);
+  a.field("but", answer.but);
+  a.field("next", answer.next);
+  a.field("kind", answer.kind);
+  a.field("candidate", answer.candidate);
+  a.field("baseline", answer.baseline);
+  a.field("time", answer.end);
+  a.field("earliest", answer.earliest);
+  a.field("latest", answer.latest);
+  a.field("of_run", answer.of_run);
+  a.field("holds", answer.holds);
+  a.field("complete", answer.complete);
+  a.field("bars", answer.bars);
+  a.if_any("details", answer.details);
+}
+
 void describe(auto& a, Described<decltype(a), RunReport> report) {
   a.if_any("run", report.run);  // at the beginning, where the next rank looks for it
   a.field("offramp", report.version);
@@ -418,7 +443,7 @@ void describe(auto& a, Described<decltype(a), RunReport> report) {
   a.rest("compared", report.lanes, kMostLanes);
   a.if_any("ended", report.ended);
   a.if_any("missing", report.missing, kMostRanksOfReport);
-  a.if_any("advice", report.advice);
+  a.if_any("answer", report.answer);
   a.field("warnings", report.warnings);
   a.if_any("parts", report.parts, kMostRanksOfReport, kLongestPart);
 }

@@ -11,6 +11,7 @@
 
 #include "lib/configuration/configuration.hpp"
 #include "lib/replay/replay_result.hpp"
+#include "lib/report/answer.hpp"
 #include "lib/report/call_sites.hpp"
 #include "lib/report/carried.hpp"
 #include "lib/report/run_facts.hpp"
@@ -264,7 +265,7 @@ struct RunReport {
   std::string data_certificate;
   std::vector<ReportEnd> ended;
   std::vector<std::uint64_t> missing;  // ranks of which nothing is known
-  std::vector<std::string> advice;     // of offramp advise: the answer first, then a text for each part of it
+  std::optional<Answer> answer;        // of offramp advise
   std::vector<std::string> warnings;
   std::vector<ReportLane> lanes;  // the first carried the data
   // Of a run that did not come to its end: what is the same of all its ranks, and what each has contributed,
