@@ -1,7 +1,7 @@
-# One interposing library per MPI library: what knows MPI (lib/mpi and lib/native) is compiled against its headers, all else once.
+# One interposing library per MPI library: what knows MPI (lib/run/mpi and lib/run/native) is compiled against its headers, all else once.
 
 # The family of the MPI library behind some include directories: openmpi, mpich; empty where there is no implementation of
-# lib/native/native.h for it.
+# lib/run/native/native.h for it.
 function(offramp_mpi_family family)
   set(${family} "" PARENT_SCOPE)
   foreach(folder ${ARGN})
@@ -77,23 +77,23 @@ function(offramp_add_interposer target family generated includes libraries)
   set(function_list ${generated}/offramp/generated/function_list.hpp)
   add_custom_command(
     OUTPUT ${table} ${entries} ${function_list}
-    COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/lib/mpi/api/generate.py ${CMAKE_SOURCE_DIR}/lib/mpi/api/functions.txt
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/lib/run/mpi/api/generate.py ${CMAKE_SOURCE_DIR}/lib/run/mpi/api/functions.txt
             ${table} ${entries} ${function_list} ${headers}
-    DEPENDS lib/mpi/api/generate.py lib/mpi/api/functions.txt ${headers})
+    DEPENDS lib/run/mpi/api/generate.py lib/run/mpi/api/functions.txt ${headers})
   # What every source that knows MPI is compiled with.
   add_library(${target}_mpi INTERFACE)
   target_include_directories(${target}_mpi INTERFACE ${generated})
   target_include_directories(${target}_mpi SYSTEM INTERFACE ${includes})
   target_compile_definitions(${target}_mpi INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX
-                             OFFRAMP_MPI_FAMILY="${family}" OFFRAMP_NATIVE_FAMILY="lib/native/${family}.h")
+                             OFFRAMP_MPI_FAMILY="${family}" OFFRAMP_NATIVE_FAMILY="lib/run/native/${family}.h")
   # These rooms are objects, not archives: programs call their functions, Offramp does not.
-  file(GLOB native CONFIGURE_DEPENDS lib/native/${family}*.c lib/native/${family}*.cpp)
-  offramp_room(lib/native OBJECTS FAMILY ${family} LINKS ${target}_mpi fmt::fmt
-               SOURCES ${native} lib/native/table.cpp lib/native/type_recipe.cpp lib/native/world_comm.cpp)
-  offramp_room(lib/mpi/marshal OBJECTS FAMILY ${family} LINKS ${target}_mpi lib/native lib/engine lib/recording)
-  offramp_room(lib/mpi/runtime OBJECTS FAMILY ${family} LINKS ${target}_mpi lib/mpi/marshal lib/report
+  file(GLOB native CONFIGURE_DEPENDS lib/run/native/${family}*.c lib/run/native/${family}*.cpp)
+  offramp_room(lib/run/native OBJECTS FAMILY ${family} LINKS ${target}_mpi fmt::fmt
+               SOURCES ${native} lib/run/native/table.cpp lib/run/native/type_recipe.cpp lib/run/native/world_comm.cpp)
+  offramp_room(lib/run/mpi/marshal OBJECTS FAMILY ${family} LINKS ${target}_mpi lib/run/native lib/run/engine lib/programs/recording)
+  offramp_room(lib/run/mpi/runtime OBJECTS FAMILY ${family} LINKS ${target}_mpi lib/run/mpi/marshal lib/answers/report
                COLD_SOURCES open_fabric startup untimely_end write_recording write_reports)
-  offramp_room(lib/mpi/api OBJECTS FAMILY ${family} LINKS ${target}_mpi lib/mpi/runtime)
+  offramp_room(lib/run/mpi/api OBJECTS FAMILY ${family} LINKS ${target}_mpi lib/run/mpi/runtime)
   add_library(${target} SHARED ${entries})
   add_custom_target(${target}_generated DEPENDS ${table} ${entries} ${function_list})
   add_dependencies(${target} ${target}_generated)
@@ -120,8 +120,8 @@ function(offramp_add_interposer target family generated includes libraries)
     pkg_check_modules(PMIX QUIET pmix)
     target_include_directories(${target}_mpi SYSTEM INTERFACE ${PMIX_INCLUDE_DIRS})
     # They are not written for -Wpedantic.
-    set_source_files_properties(lib/native/openmpi.c PROPERTIES COMPILE_OPTIONS
-      "-idirafter${CMAKE_SOURCE_DIR}/lib/native/openmpi5;-Wno-pedantic;-Wno-unused-parameter;$<$<C_COMPILER_ID:GNU>:-Wno-tsan>;$<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-mcx16>")
+    set_source_files_properties(lib/run/native/openmpi.c PROPERTIES COMPILE_OPTIONS
+      "-idirafter${CMAKE_SOURCE_DIR}/lib/run/native/openmpi5;-Wno-pedantic;-Wno-unused-parameter;$<$<C_COMPILER_ID:GNU>:-Wno-tsan>;$<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-mcx16>")
   endif()
   target_link_options(${target} PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/offramp.map
                       -Wl,--no-as-needed ${libraries} ${inner} -Wl,--as-needed)

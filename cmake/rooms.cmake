@@ -1,7 +1,7 @@
 # A room is a folder of sources, compiled as a static library of its own. A change recompiles what depends on the room, and a call into a
 # room that is not among the links does not link.
 #
-#   offramp_room(lib/engine LINKS lib/configuration lib/fabric COLD_SOURCES hang_report)
+#   offramp_room(lib/run/engine LINKS lib/base/configuration lib/run/fabric COLD_SOURCES hang_report)
 #
 #   LINKS         rooms, by their folders, and libraries; what links this room links them too
 #   LIBRARIES     those that only the sources of this room use
@@ -17,9 +17,9 @@ if(OFFRAMP_SANITIZE)
 endif()
 set(OFFRAMP_UNITY_BATCH 24)
 
-# The target of a room: offramp_engine for lib/engine, offramp_simulators_aie for simulators/aie.
+# The target of a room: offramp_engine for lib/run/engine, offramp_simulators_aie for simulators/aie.
 function(offramp_room_target target folder)
-  string(REGEX REPLACE "^lib/" "" name ${folder})
+  string(REGEX REPLACE "^lib/((base|programs|answers|run|services)/)?" "" name ${folder})
   string(REPLACE "/" "_" name ${name})
   set(${target} offramp_${name} PARENT_SCOPE)
 endfunction()

@@ -1,4 +1,4 @@
-"""Shares as people read them; the same rule as percent_text in lib/configuration/names.hpp."""
+"""Shares as people read them; the same rule as percent_text in lib/base/text_format.hpp."""
 
 
 def percent(part, whole, digits=1):

@@ -1,7 +1,7 @@
 // Every world of a test's program checks its invariants, whether the test asks for it or not.
 #include <gtest/gtest.h>
 
-#include "simulators/model/world.hpp"
+#include "simulators/world/world.hpp"
 
 namespace offramp {
 namespace {

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-#include "lib/configuration/registry.hpp"
+#include "lib/base/registry/registry.hpp"
 #include "offramp/kernel/random.hpp"
 
 namespace offramp {

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "lib/engine/collective.hpp"
-#include "lib/engine/engine.hpp"
-#include "lib/fabric/memory_fabric.hpp"
+#include "lib/run/engine/collective.hpp"
+#include "lib/run/engine/engine.hpp"
+#include "lib/run/fabric/memory_fabric.hpp"
 #include "tests/element_reducer.hpp"
 
 namespace offramp {

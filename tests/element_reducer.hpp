@@ -6,7 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "lib/engine/collective.hpp"
+#include "lib/run/engine/collective.hpp"
 
 namespace offramp {
 

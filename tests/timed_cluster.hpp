@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "lib/configuration/registry.hpp"
-#include "simulators/model/world.hpp"
+#include "lib/base/registry/registry.hpp"
+#include "simulators/world/world.hpp"
 #include "tests/element_reducer.hpp"
 
 namespace offramp {

@@ -23,7 +23,7 @@
 #include "backends/aie/blocks.hpp"
 #include "backends/aie/part.hpp"
 #include "backends/aie/verdicts.hpp"
-#include "simulators/model/ping_pong_buffers.hpp"
+#include "simulators/world/ping_pong_buffers.hpp"
 
 namespace offramp::aie {
 namespace {

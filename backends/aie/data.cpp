@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "simulators/model/dataflow.hpp"
+#include "simulators/world/dataflow.hpp"
 
 namespace offramp::aie {
 namespace {

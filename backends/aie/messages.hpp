@@ -5,7 +5,7 @@
 
 #include "backends/aie/best_window.hpp"
 #include "backends/aie/setup.hpp"
-#include "simulators/model/direct_mapped_cache.hpp"
+#include "simulators/world/direct_mapped_cache.hpp"
 
 namespace offramp::aie {
 

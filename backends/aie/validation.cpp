@@ -10,7 +10,7 @@
 
 #include "backends/aie/aie.hpp"
 #include "backends/aie/messages.hpp"
-#include "simulators/model/world.hpp"
+#include "simulators/world/world.hpp"
 
 namespace offramp::aie {
 namespace {
@@ -77,13 +77,18 @@ void add_trees(Add add) {
     const Cycles published = reduce_cycles(row.levels, row.window, "published");
     const bool same = automatic.tree == published.tree;
     const bool unexplained = row.window == 4096 && row.levels >= 5;
-    ValidationRow tree{"tree time, " + what, "cycles", row.tree, automatic.tree, kFitted,
-         same ? unexplained
-                    ? "[aie-thesis] table 4.1; `leaf_element`, `skew`; what is left over is not explained"
-                    : "[aie-thesis] table 4.1; `leaf_element`, `skew`"
-         : row.window == 16
-             ? "[aie-thesis] table 4.1; `leaf_element`, `skew`"
-             : "[aie-thesis] table 4.1; `skew`; layout chosen after this figure: all edges share memory"};
+    ValidationRow tree{
+        "tree time, " + what,
+        "cycles",
+        row.tree,
+        automatic.tree,
+        kFitted,
+        same ? unexplained
+                   ? "[aie-thesis] table 4.1; `leaf_element`, `skew`; what is left over is not explained"
+                   : "[aie-thesis] table 4.1; `leaf_element`, `skew`"
+        : row.window == 16
+            ? "[aie-thesis] table 4.1; `leaf_element`, `skew`"
+            : "[aie-thesis] table 4.1; `skew`; layout chosen after this figure: all edges share memory"};
     tree.operation = true;
     add(std::move(tree));
     if (!same)

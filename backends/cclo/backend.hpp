@@ -13,7 +13,7 @@
 #include "backends/cclo/parameters.hpp"
 #include "backends/cclo/plans.hpp"
 #include "simulators/cclo/calendar.hpp"
-#include "simulators/model/rank_table.hpp"
+#include "simulators/world/rank_table.hpp"
 
 namespace offramp::cclo {
 

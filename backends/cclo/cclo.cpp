@@ -13,7 +13,7 @@
 #include "backends/cclo/explain.hpp"
 #include "backends/cclo/validation.hpp"
 #include "offramp/kernel/immortal.hpp"
-#include "simulators/model/footing.hpp"
+#include "simulators/world/footing.hpp"
 
 namespace offramp {
 namespace cclo {

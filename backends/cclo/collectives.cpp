@@ -7,7 +7,7 @@
 
 #include "backends/cclo/backend.hpp"
 #include "backends/cclo/data.hpp"
-#include "simulators/model/dataflow.hpp"
+#include "simulators/world/dataflow.hpp"
 
 namespace offramp::cclo {
 

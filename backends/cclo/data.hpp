@@ -4,7 +4,7 @@
 
 #include "offramp/model/backend.hpp"
 #include "simulators/cclo/spec.hpp"
-#include "simulators/model/dataflow.hpp"
+#include "simulators/world/dataflow.hpp"
 
 namespace offramp::cclo {
 

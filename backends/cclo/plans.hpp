@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "simulators/cclo/message.hpp"
-#include "simulators/model/direct_mapped_cache.hpp"
+#include "simulators/world/direct_mapped_cache.hpp"
 
 namespace offramp::cclo {
 

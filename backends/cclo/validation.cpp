@@ -10,7 +10,7 @@
 #include "backends/cclo/cclo.hpp"
 #include "backends/cclo/driver.hpp"
 #include "backends/cclo/plans.hpp"
-#include "simulators/model/world.hpp"
+#include "simulators/world/world.hpp"
 
 namespace offramp::cclo {
 namespace {

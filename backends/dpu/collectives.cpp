@@ -1,10 +1,10 @@
 // Collectives: the host hands over its part, and learns when the service processes are done with it. They
-// work in world_collectives.cpp; simulators/model/dataflow.cpp moves the bytes of a run. The algorithms of
+// work in world_collectives.cpp; simulators/world/dataflow.cpp moves the bytes of a run. The algorithms of
 // the service processes are in simulators/dpu/plan.cpp and barrier.cpp.
 #include <bit>
 
 #include "backends/dpu/backend.hpp"
-#include "simulators/model/dataflow.hpp"
+#include "simulators/world/dataflow.hpp"
 
 namespace offramp::dpu {
 namespace {

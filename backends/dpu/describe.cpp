@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/dpu_protocol/config_file.hpp"
+#include "simulators/dpu_protocol/config_file.hpp"
 
 namespace offramp::dpu {
 namespace {

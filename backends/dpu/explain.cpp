@@ -9,8 +9,8 @@
 
 #include "backends/dpu/describe.hpp"
 #include "backends/dpu/parameters.hpp"
-#include "lib/dpu_protocol/config_file.hpp"
-#include "lib/dpu_protocol/notification.hpp"
+#include "simulators/dpu_protocol/config_file.hpp"
+#include "simulators/dpu_protocol/notification.hpp"
 
 namespace offramp::dpu {
 namespace {

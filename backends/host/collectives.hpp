@@ -9,7 +9,7 @@
 
 #include "backends/host/algorithms.hpp"
 #include "offramp/model/parameter.hpp"
-#include "simulators/model/world.hpp"
+#include "simulators/world/world.hpp"
 
 namespace offramp::host {
 

@@ -13,7 +13,7 @@
 #include "backends/host/validation.hpp"
 #include "offramp/kernel/immortal.hpp"
 #include "offramp/kernel/repair.hpp"
-#include "simulators/model/dataflow.hpp"
+#include "simulators/world/dataflow.hpp"
 
 namespace offramp {
 namespace {

@@ -19,7 +19,7 @@
 #include <cassert>
 
 #include "backends/host/pieces.hpp"
-#include "simulators/model/ping_pong_buffers.hpp"
+#include "simulators/world/ping_pong_buffers.hpp"
 
 namespace offramp::host {
 namespace {

@@ -7,7 +7,7 @@
 #include "backends/host/collectives.hpp"
 #include "offramp/kernel/immortal.hpp"
 #include "offramp/kernel/repair.hpp"
-#include "simulators/model/footing.hpp"
+#include "simulators/world/footing.hpp"
 
 namespace offramp::host {
 namespace {

@@ -17,7 +17,7 @@
 #include "backends/host/collectives.hpp"
 #include "backends/host/host.hpp"
 #include "backends/host/parameters.hpp"
-#include "simulators/model/benchmarks.hpp"
+#include "simulators/world/benchmarks.hpp"
 
 namespace offramp::host {
 namespace {

@@ -24,8 +24,8 @@
 #include <utility>
 
 #include "backends/host/algorithms.hpp"
-#include "simulators/model/dataflow.hpp"
-#include "simulators/model/ping_pong_buffers.hpp"
+#include "simulators/world/dataflow.hpp"
+#include "simulators/world/ping_pong_buffers.hpp"
 
 namespace offramp::tinsel {
 namespace {

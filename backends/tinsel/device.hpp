@@ -14,7 +14,7 @@
 
 #include "backends/tinsel/configuration.hpp"
 #include "backends/tinsel/shared_units.hpp"
-#include "simulators/model/direct_mapped_cache.hpp"
+#include "simulators/world/direct_mapped_cache.hpp"
 
 namespace offramp::tinsel {
 

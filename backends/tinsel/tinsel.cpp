@@ -16,7 +16,7 @@
 #include "backends/tinsel/shared_units.hpp"
 #include "backends/tinsel/validation.hpp"
 #include "offramp/kernel/immortal.hpp"
-#include "simulators/model/footing.hpp"
+#include "simulators/world/footing.hpp"
 
 namespace offramp {
 namespace tinsel {

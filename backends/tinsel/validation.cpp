@@ -186,9 +186,13 @@ void add_trees(Add add) {
           "published [tinsel-src]; a thread has several vertices here: the boards that were used are not, "
           "nor what a "
           "thread's caches miss";
-    ValidationRow row{fmt::format("clock tree in software, depth {}, fan-out {}, 225 MHz", tree.depth, tree.fan_out), "us",
-         tree.microseconds, start + microseconds(clock_tree(tree.depth, tree.fan_out)), &tree == &kTrees[0],
-         source};
+    ValidationRow row{
+        fmt::format("clock tree in software, depth {}, fan-out {}, 225 MHz", tree.depth, tree.fan_out),
+        "us",
+        tree.microseconds,
+        start + microseconds(clock_tree(tree.depth, tree.fan_out)),
+        &tree == &kTrees[0],
+        source};
     row.operation = true;
     add(std::move(row));
   }

@@ -10,7 +10,7 @@
 
 #include "backends/zrlmpi/collectives.hpp"
 #include "backends/zrlmpi/parameters.hpp"
-#include "simulators/model/direct_mapped_cache.hpp"
+#include "simulators/world/direct_mapped_cache.hpp"
 #include "simulators/zrlmpi/engine_input.hpp"
 #include "simulators/zrlmpi/exchange.hpp"
 

@@ -17,8 +17,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "simulators/model/dataflow.hpp"
-#include "simulators/model/ping_pong_buffers.hpp"
+#include "simulators/world/dataflow.hpp"
+#include "simulators/world/ping_pong_buffers.hpp"
 #include "simulators/zrlmpi/protocol.hpp"
 
 namespace offramp::zrlmpi {

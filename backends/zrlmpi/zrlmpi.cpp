@@ -9,7 +9,7 @@
 #include "backends/zrlmpi/explain.hpp"
 #include "backends/zrlmpi/validation.hpp"
 #include "offramp/kernel/immortal.hpp"
-#include "simulators/model/footing.hpp"
+#include "simulators/world/footing.hpp"
 
 namespace offramp {
 namespace zrlmpi {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/configuration/registry.hpp"
+#include "lib/base/registry/registry.hpp"
 #include "tests/cluster.hpp"
 
 namespace offramp {

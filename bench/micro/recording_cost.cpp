@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "lib/recording/reader.hpp"
-#include "lib/recording/recorder.hpp"
+#include "lib/programs/recording/reader.hpp"
+#include "lib/programs/recording/recorder.hpp"
 #include "offramp/kernel/random.hpp"
 
 namespace offramp::recording {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/replay/pattern.hpp"
+#include "lib/programs/import/pattern.hpp"
 
 namespace offramp {
 namespace {

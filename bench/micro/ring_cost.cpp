@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "lib/engine/envelope.hpp"
-#include "lib/fabric/shared_ring.hpp"
+#include "lib/run/engine/envelope.hpp"
+#include "lib/run/fabric/shared_ring.hpp"
 
 namespace offramp {
 namespace {

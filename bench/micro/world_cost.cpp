@@ -22,9 +22,9 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/configuration/registry.hpp"
-#include "simulators/model/world.hpp"
+#include "lib/base/registry/registry.hpp"
 #include "simulators/network/make_network.hpp"
+#include "simulators/world/world.hpp"
 
 namespace offramp {
 namespace {

@@ -3,7 +3,7 @@
 #include <cassert>
 #include <span>
 
-#include "simulators/model/no_memory.hpp"
+#include "simulators/world/no_memory.hpp"
 
 namespace offramp::dpu {
 namespace {

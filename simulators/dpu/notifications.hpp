@@ -1,7 +1,7 @@
 // What service processes and their ranks tell each other, but for completions. It leaves by the event systems
-// of the service itself (lib/dpu_protocol/events.hpp), one for each service process and each rank: with their
-// pools, meta-events and limit of posted sends. The model says how long a notification is under way, and when
-// it has left.
+// of the service itself (simulators/dpu_protocol/events.hpp), one for each service process and each rank:
+// with their pools, meta-events and limit of posted sends. The model says how long a notification is under
+// way, and when it has left.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "lib/dpu_protocol/events.hpp"
 #include "offramp/kernel/time.hpp"
+#include "simulators/dpu_protocol/events.hpp"
 
 namespace offramp::dpu {
 

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "lib/dpu_protocol/placement.hpp"
 #include "offramp/kernel/repair.hpp"
 #include "offramp/kernel/time.hpp"
+#include "simulators/dpu_protocol/placement.hpp"
 
 namespace offramp::dpu {
 

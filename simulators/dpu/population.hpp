@@ -1,7 +1,8 @@
 // Setting up: the connections of ranks with their service processes, and the endpoint cache of a
 // communicator, without which no operation on it is offloaded. Read in the source of dpu_offload_service:
 // src/dpu_offload_service_daemon.c, dpu_offload_utils.c and dpu_offload_group_cache.c. Each service process
-// runs the service's own cache (lib/dpu_protocol/endpoint_cache.hpp), which decides what is told to whom.
+// runs the service's own cache (simulators/dpu_protocol/endpoint_cache.hpp), which decides what is told to
+// whom.
 //
 //   rank      ADD -> its service process; in start(): TCP connection, greetings both ways, which add the rank
 //   process   all of its ranks are there: CACHE ENTRIES -> every other service process of the job, one for
@@ -12,8 +13,8 @@
 #include <memory>
 #include <vector>
 
-#include "lib/dpu_protocol/endpoint_cache.hpp"
 #include "simulators/dpu/machine.hpp"
+#include "simulators/dpu_protocol/endpoint_cache.hpp"
 
 namespace offramp::dpu {
 

@@ -10,8 +10,8 @@
 #include "offramp/kernel/result.hpp"
 #include "offramp/kernel/time.hpp"
 #include "offramp/model/machine.hpp"
-#include "simulators/model/network.hpp"
 #include "simulators/network/platform.hpp"
+#include "simulators/world/network.hpp"
 
 namespace offramp {
 

@@ -7,9 +7,9 @@
 
 #include "offramp/kernel/time.hpp"
 #include "offramp/model/machine.hpp"
-#include "simulators/model/direct_mapped_cache.hpp"
-#include "simulators/model/network.hpp"
 #include "simulators/network/topology.hpp"
+#include "simulators/world/direct_mapped_cache.hpp"
+#include "simulators/world/network.hpp"
 
 namespace offramp {
 

@@ -9,8 +9,8 @@
 
 #include <vector>
 
-#include "simulators/model/pool.hpp"
 #include "simulators/network/routed_network.hpp"
+#include "simulators/world/pool.hpp"
 
 namespace offramp {
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/aie/aie.hpp"
-#include "lib/replay/forecast.hpp"
+#include "lib/answers/replay/forecast.hpp"
 #include "simulators/aie/collectives.hpp"
 
 namespace offramp::aie {

@@ -1,6 +1,6 @@
 // What operations and ranks share of the array, in a world: GMIO ports and the memory behind them, cores and
 // stream switches. Times against bounds that follow from the parameters; each test prints both.
-#include "simulators/model/world.hpp"
+#include "simulators/world/world.hpp"
 
 #include <gtest/gtest.h>
 

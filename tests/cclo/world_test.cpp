@@ -1,6 +1,6 @@
 // What the calls and messages of an engine share, in a world: never faster than its link, and busy when it
 // has work.
-#include "simulators/model/world.hpp"
+#include "simulators/world/world.hpp"
 
 #include <gtest/gtest.h>
 

@@ -17,7 +17,7 @@ CODE = (".c", ".h", ".cpp", ".hpp")
 KEY = re.compile(r"(?<![\w\])>*&!\[])\[(?=[a-z0-9-]{3,}\])([a-z][a-z0-9]*(?:-[a-z0-9]+)*)\](?![\[({])")
 # What C and C++ files say to people: comments and string literals.
 SAID = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.S)
-MADE_OF_KEYS = ("tools/sources.cpp", "tools/sources.hpp", "docs/sources.md", "tests/cli/sources_test.py")
+MADE_OF_KEYS = ("tools/text/sources.cpp", "tools/text/sources.hpp", "docs/sources.md", "tests/cli/sources_test.py")
 # Words that name a source without saying which, and numbers of lists that are not in the repository.
 OLD = re.compile(r"original document|\bseed (?:0\d\d|document)|fact sheet|\bread in code\b|(?://|[(\"|]) *[VP]\d{1,2}\b", re.I)
 MODELS = ("backends/", "simulators/", "lib/dpu", "include/", "docs/backends/", "docs/network.md",

@@ -1,5 +1,5 @@
 // Advice about programs: what it says is what replays say.
-#include "lib/advice/advice.hpp"
+#include "lib/answers/advice/advice.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "lib/advice/rank_curve.hpp"
-#include "lib/advice/answer_of.hpp"
-#include "lib/advice/tuned_rules.hpp"
-#include "lib/replay/forecast.hpp"
-#include "lib/report/words.hpp"
+#include "lib/answers/advice/answer_of.hpp"
+#include "lib/answers/advice/rank_curve.hpp"
+#include "lib/answers/advice/tuned_rules.hpp"
+#include "lib/answers/replay/forecast.hpp"
+#include "lib/base/format.hpp"
 #include "tests/core/tape.hpp"
 
 namespace offramp {
@@ -143,7 +143,7 @@ TEST_F(Advised, EndsWhenTimeIsUp) {
   EXPECT_FALSE(advisor.knows_algorithms());
   advisor.weigh();
   EXPECT_EQ(advisor.untried().size(), registry_.all().size());
-  const Answer answer = answer_of(advisor, {"it", "it"});
+  const ReportAnswer answer = answer_of(advisor, {"it", "it"});
   EXPECT_FALSE(answer.complete);
   EXPECT_THAT(answer.answer, HasSubstr("nothing can be compared"));
 }
@@ -161,10 +161,11 @@ TEST_F(Advised, TriesTheCheapestFirstAndNamesWhatWasNotTried) {
   advisor.rank_backends();
   EXPECT_EQ(advisor.candidates().size(), 4U);
   EXPECT_EQ(advisor.untried().size(), registry_.all().size() - 4);
-  EXPECT_EQ(tried.front(), kBaseline);
-  const Answer answer = answer_of(advisor, {"it", "it"});
+  EXPECT_EQ(tried.front(), baseline_name());
+  const ReportAnswer answer = answer_of(advisor, {"it", "it"});
   EXPECT_FALSE(answer.complete);
-  EXPECT_THAT(answer.answer, testing::StartsWith(fmt::format("best so far, 4 of {} tried: ", registry_.all().size())));
+  EXPECT_THAT(answer.answer,
+              testing::StartsWith(fmt::format("best so far, 4 of {} tried: ", registry_.all().size())));
   EXPECT_EQ(answer.bars.back().note, "not tried (time)");
   EXPECT_THAT(answer_text(answer), HasSubstr("not tried (time)"));
 }

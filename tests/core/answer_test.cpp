@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/advice/answer_of.hpp"
-#include "lib/configuration/registry.hpp"
+#include "lib/answers/advice/answer_of.hpp"
+#include "lib/base/registry/registry.hpp"
 #include "tests/core/tape.hpp"
 
 namespace offramp {
@@ -86,21 +86,21 @@ class AnAnswer : public testing::Test {
     use({"cclo", "zrlmpi", "dpu"});
   }
   void use(std::initializer_list<const char*> backends) {
-    options_.backends = {registry_.find(kBaseline)};
+    options_.backends = {registry_.find(baseline_name())};
     for (const char* name : backends) options_.backends.push_back(registry_.find(name));
   }
 
   /// The whole answer, which is the same before the searches.
-  Answer expect(const Tapes& tapes, const Expected& expected) {
+  ReportAnswer expect(const Tapes& tapes, const Expected& expected) {
     Advisor advisor(configuration_, registry_, test::source_of(tapes), options_);
     advisor.rank_backends();
     advisor.weigh();
-    const Answer quick = answer_of(advisor, {"p.rec", "p.rec"});
+    const ReportAnswer quick = answer_of(advisor, {"p.rec", "p.rec"});
     advisor.find_algorithms();
     advisor.find_mix();
     advisor.find_influences();
-    Answer whole = answer_of(advisor, {"p.rec", "p.rec"});
-    for (const Answer* answer : {&quick, &whole}) {
+    ReportAnswer whole = answer_of(advisor, {"p.rec", "p.rec"});
+    for (const ReportAnswer* answer : {&quick, &whole}) {
       SCOPED_TRACE(answer_text(*answer));
       EXPECT_EQ(answer->kind, expected.kind);
       if (!expected.candidate.empty()) EXPECT_EQ(answer->candidate, expected.candidate);
@@ -117,12 +117,12 @@ class AnAnswer : public testing::Test {
     return whole;
   }
 
-  static double saves(const Answer& answer) {
+  static double saves(const ReportAnswer& answer) {
     return answer.end > Time() ? 1 - ratio_of(answer.end, answer.baseline) : 0;
   }
 
   /// Twelve lines of 80 columns at most, and twelve words in the first one.
-  static void expect_shape(const Answer& answer) {
+  static void expect_shape(const ReportAnswer& answer) {
     const std::string text = answer_text(answer);
     EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 12);
     std::size_t begin = 0;
@@ -143,7 +143,7 @@ class AnAnswer : public testing::Test {
 };
 
 TEST_F(AnAnswer, NamesNoHardwareWhereRanksWaitForEachOther) {
-  const Answer answer = expect(imbalance(8, 8, true, 200'000, 2'000'000), {"nothing", "", -1, 0.01});
+  const ReportAnswer answer = expect(imbalance(8, 8, true, 200'000, 2'000'000), {"nothing", "", -1, 0.01});
   EXPECT_TRUE(answer.holds);
   EXPECT_NE(answer.answer.find("% of MPI time is waiting"), std::string::npos) << answer.answer;
 }
@@ -153,13 +153,13 @@ TEST_F(AnAnswer, NamesNoHardwareWhereOneRankIsAlwaysLate) {
 }
 
 TEST_F(AnAnswer, NamesNoHardwareWhereThereIsNextToNoCommunication) {
-  const Answer answer = expect(imbalance(4, 4, false, 5'000'000, 5'000'000), {"nothing", "", -1, 0.01});
+  const ReportAnswer answer = expect(imbalance(4, 4, false, 5'000'000, 5'000'000), {"nothing", "", -1, 0.01});
   EXPECT_NE(answer.answer.find("MPI calls are"), std::string::npos) << answer.answer;
 }
 
 TEST_F(AnAnswer, SaysThatTheGainIsTheLinks) {
   configuration_.machine.ranks_per_node = 8;
-  const Answer answer = expect(shift(16, 8, kMi, 2), {"link", "dpu", -0.05, 0.01});
+  const ReportAnswer answer = expect(shift(16, 8, kMi, 2), {"link", "dpu", -0.05, 0.01});
   EXPECT_NE(answer.why.find("dpu at 100 Gb/s"), std::string::npos) << answer.why;
 }
 
@@ -172,21 +172,21 @@ TEST_F(AnAnswer, SaysThatTheGainOfAnIncastIsTheLinks) {
 }
 
 TEST_F(AnAnswer, NamesTheAlgorithmThatCostsNothing) {
-  const Answer answer =
-      expect(collectives(OperationKind::kBcast, 12, kMi, 2), {"algorithm", "scatter_allgather_ring", 0.6, 0.8});
+  const ReportAnswer answer = expect(collectives(OperationKind::kBcast, 12, kMi, 2),
+                                     {"algorithm", "scatter_allgather_ring", 0.6, 0.8});
   EXPECT_EQ(answer.answer.find("p.rec: host with scatter_allgather_ring"), 0U) << answer.answer;
   EXPECT_NE(answer.answer.find("; dpu "), std::string::npos) << answer.answer;
   EXPECT_NE(answer.next.find("--tuning"), std::string::npos) << answer.next;
 }
 
 TEST_F(AnAnswer, NamesHardwareThatHidesCommunication) {
-  const Answer answer =
+  const ReportAnswer answer =
       expect(overlap(OperationKind::kAllgather, 4, kMi, 4, 3'000'000), {"hardware", "dpu", 0.02, 0.3});
   EXPECT_NE(answer.why.find("hidden behind computing"), std::string::npos) << answer.why;
 }
 
 TEST_F(AnAnswer, NamesTheHostThatMakesProgressBesideHardware) {
-  const Answer answer =
+  const ReportAnswer answer =
       expect(overlap(OperationKind::kAllreduce, 8, kMi, 4, 2'000'000), {"hardware", "", 0.02, 0.5});
   EXPECT_NE(answer.but.find("makes progress by itself"), std::string::npos) << answer.but;
 }
@@ -200,20 +200,20 @@ TEST_F(AnAnswer, GivesNoRatioToHardwareThatCarriesLittle) {
     for (int i = 0; i < 4; ++i) tape.add(tape.collective(exchange));
     tape.add(tape.collective(sum));
   });
-  const Answer answer = expect(tapes, {"baseline", "", 0, 0});
+  const ReportAnswer answer = expect(tapes, {"baseline", "", 0, 0});
   EXPECT_NE(answer.answer.find("no hardware carries it"), std::string::npos) << answer.answer;
   EXPECT_EQ(answer.bars.back().end, Time());
   EXPECT_NE(answer.bars.back().note.find("of host's time in operations"), std::string::npos);
 }
 
 TEST_F(AnAnswer, StaysWithTheHostWhereItIsFasterByFar) {
-  const Answer answer = expect(shift(8, 1, 8, 10), {"baseline", "", -100, -0.5});
+  const ReportAnswer answer = expect(shift(8, 1, 8, 10), {"baseline", "", -100, -0.5});
   EXPECT_EQ(answer.answer.find("p.rec: stay with host"), 0U) << answer.answer;
 }
 
 TEST_F(AnAnswer, IsNotSureOfHardwareOfWhichNoOperationWasMeasured) {
   use({"zrlmpi"});
-  const Answer answer = expect(shift(4, 1, 64, 4), {"baseline", "zrlmpi", -100, 0});
+  const ReportAnswer answer = expect(shift(4, 1, 64, 4), {"baseline", "zrlmpi", -100, 0});
   EXPECT_FALSE(answer.holds);
   EXPECT_EQ(answer.sure, "not known: no operation was ever measured on zrlmpi");
 }
@@ -221,7 +221,8 @@ TEST_F(AnAnswer, IsNotSureOfHardwareOfWhichNoOperationWasMeasured) {
 TEST_F(AnAnswer, IsNotSureWhereAParameterThatWasNeverMeasuredTurnsIt) {
   use({"dpu"});
   configuration_.sections["host"]["bandwidth"] = {"200", RawValue::Type::kNumber, "test"};
-  const Answer answer = expect(overlap(OperationKind::kAllreduce, 8, 4096, 4, 100'000), {"hardware", "dpu"});
+  const ReportAnswer answer =
+      expect(overlap(OperationKind::kAllreduce, 8, 4096, 4, 100'000), {"hardware", "dpu"});
   EXPECT_FALSE(answer.holds);
 }
 

@@ -1,5 +1,5 @@
 // The table of the places where arrival decides: told apart, counted together, bounded.
-#include "lib/engine/arrival_places.hpp"
+#include "lib/run/engine/arrival_places.hpp"
 
 #include <gtest/gtest.h>
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "lib/configuration/registry.hpp"
-#include "lib/engine/certificate.hpp"
+#include "lib/base/certificate.hpp"
+#include "lib/base/registry/registry.hpp"
 #include "tests/cluster.hpp"
 #include "tests/core/support.hpp"
 #include "tests/message_stages.hpp"

@@ -1,5 +1,5 @@
 // Files of what MPI_Wtime says, and how a world comes by it.
-#include "lib/replay/clock_reads.hpp"
+#include "lib/answers/replay/clock_reads.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "lib/replay/replay.hpp"
+#include "lib/answers/replay/replay.hpp"
 #include "tests/cluster.hpp"
 #include "tests/core/tape.hpp"
 

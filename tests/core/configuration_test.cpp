@@ -1,6 +1,6 @@
 // The configuration: what each source may say, which source wins, and what a user reads when something is
 // wrong.
-#include "lib/configuration/configuration.hpp"
+#include "lib/base/configuration/configuration.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@
 #include <random>
 #include <set>
 
-#include "lib/configuration/names.hpp"
+#include "lib/base/text_format.hpp"
 
 namespace offramp {
 namespace {

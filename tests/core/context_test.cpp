@@ -1,5 +1,5 @@
 // Matching by MPI's rules.
-#include "lib/engine/context.hpp"
+#include "lib/run/engine/context.hpp"
 
 #include <gtest/gtest.h>
 

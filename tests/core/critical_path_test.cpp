@@ -1,8 +1,8 @@
-#include "lib/replay/critical_path.hpp"
+#include "lib/answers/replay/critical_path.hpp"
 
 #include <gtest/gtest.h>
 
-#include "lib/engine/certificate.hpp"
+#include "lib/base/certificate.hpp"
 
 namespace offramp {
 namespace {

@@ -1,4 +1,4 @@
-#include "simulators/model/direct_mapped_cache.hpp"
+#include "simulators/world/direct_mapped_cache.hpp"
 
 #include <gtest/gtest.h>
 

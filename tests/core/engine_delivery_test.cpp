@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <random>
 
-#include "lib/engine/engine.hpp"
+#include "lib/run/engine/engine.hpp"
 #include "tests/core/support.hpp"
 
 namespace offramp {

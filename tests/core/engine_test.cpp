@@ -1,5 +1,5 @@
 // The engine on the memory fabric: messages of every kind between ranks, and to oneself.
-#include "lib/engine/engine.hpp"
+#include "lib/run/engine/engine.hpp"
 
 #include <gtest/gtest.h>
 

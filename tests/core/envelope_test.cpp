@@ -1,6 +1,6 @@
 // Headers come from a wire: whatever their bytes are, decoding them is safe, and what is accepted holds
 // together.
-#include "lib/engine/envelope.hpp"
+#include "lib/run/engine/envelope.hpp"
 
 #include <gtest/gtest.h>
 

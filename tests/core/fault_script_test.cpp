@@ -1,5 +1,5 @@
 // Faults as text: scripts, and records that are scripts.
-#include "lib/configuration/fault_script.hpp"
+#include "lib/base/configuration/fault_script.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "lib/replay/forecast.hpp"
+#include "lib/answers/replay/forecast.hpp"
 
 #include <gtest/gtest.h>
 

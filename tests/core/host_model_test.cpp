@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "backends/host/parameters.hpp"
-#include "lib/replay/forecast.hpp"
+#include "lib/answers/replay/forecast.hpp"
 #include "tests/core/support.hpp"
 #include "tests/timed_cluster.hpp"
 

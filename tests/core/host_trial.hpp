@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "backends/host/collectives.hpp"
-#include "lib/replay/forecast.hpp"
+#include "lib/answers/replay/forecast.hpp"
 #include "tests/cluster.hpp"
 #include "tests/core/support.hpp"
 

@@ -2,10 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/configuration/job_places.hpp"
-#include "lib/configuration/registry.hpp"
-#include "lib/replay/pattern.hpp"
-#include "lib/replay/replay.hpp"
+#include "lib/answers/replay/replay.hpp"
+#include "lib/base/configuration/job_places.hpp"
+#include "lib/base/registry/registry.hpp"
+#include "lib/programs/import/pattern.hpp"
 
 namespace offramp {
 namespace {

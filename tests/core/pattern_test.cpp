@@ -1,5 +1,5 @@
 // Patterns: what can be written, and what the simple ones have to take.
-#include "lib/replay/pattern.hpp"
+#include "lib/programs/import/pattern.hpp"
 
 #include <fmt/core.h>
 #include <gmock/gmock.h>

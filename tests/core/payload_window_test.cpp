@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "lib/engine/engine.hpp"
+#include "lib/run/engine/engine.hpp"
 #include "tests/core/support.hpp"
 
 namespace offramp {

@@ -1,4 +1,4 @@
-#include "simulators/model/rank_table.hpp"
+#include "simulators/world/rank_table.hpp"
 
 #include <gtest/gtest.h>
 

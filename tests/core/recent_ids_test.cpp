@@ -1,4 +1,4 @@
-#include "lib/engine/recent_ids.hpp"
+#include "lib/run/engine/recent_ids.hpp"
 
 #include <gtest/gtest.h>
 

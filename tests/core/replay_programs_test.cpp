@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/report/receipt.hpp"
-#include "lib/report/replay_records.hpp"
+#include "lib/answers/report/receipt.hpp"
+#include "lib/answers/report/replay_records.hpp"
 #include "tests/built_in_names.hpp"
 #include "tests/core/tape.hpp"
 #include "tests/model/programs.hpp"

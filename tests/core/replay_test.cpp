@@ -1,5 +1,5 @@
 // Replays: a recording gives the clocks of the program that it is of.
-#include "lib/replay/replay.hpp"
+#include "lib/answers/replay/replay.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/replay/open_requests.hpp"
+#include "lib/answers/replay/open_requests.hpp"
 #include "tests/built_in_names.hpp"
 #include "tests/core/tape.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/replay/replay.hpp"
+#include "lib/answers/replay/replay.hpp"
 #include "tests/built_in_names.hpp"
 #include "tests/core/tape.hpp"
 

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/replay/forecast.hpp"
+#include "lib/answers/replay/forecast.hpp"
 #include "tests/core/support.hpp"
 
 namespace offramp::single_operations_test {

@@ -7,9 +7,9 @@
 #include <numeric>
 #include <vector>
 
-#include "lib/configuration/registry.hpp"
-#include "lib/engine/engine.hpp"
-#include "lib/fabric/memory_fabric.hpp"
+#include "lib/base/registry/registry.hpp"
+#include "lib/run/engine/engine.hpp"
+#include "lib/run/fabric/memory_fabric.hpp"
 #include "tests/pattern.hpp"
 
 namespace offramp::test {

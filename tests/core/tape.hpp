@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/replay/replay.hpp"
+#include "lib/answers/replay/replay.hpp"
 
 namespace offramp::test {
 

@@ -1,4 +1,4 @@
-#include "lib/replay/unit_times.hpp"
+#include "lib/answers/replay/unit_times.hpp"
 
 #include <gtest/gtest.h>
 

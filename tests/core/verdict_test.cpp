@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "lib/configuration/registry.hpp"
+#include "lib/base/registry/registry.hpp"
 
 namespace offramp {
 namespace {

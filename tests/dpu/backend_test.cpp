@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "backends/dpu/dpu.hpp"
-#include "lib/replay/forecast.hpp"
+#include "lib/answers/replay/forecast.hpp"
 #include "tests/cluster.hpp"
 #include "tests/core/support.hpp"
 #include "tests/dpu/support.hpp"

@@ -1,5 +1,5 @@
 // The configuration file: what the grammar allows is read and written, everything else is refused by name.
-#include "lib/dpu_protocol/config_file.hpp"
+#include "simulators/dpu_protocol/config_file.hpp"
 
 #include <gtest/gtest.h>
 

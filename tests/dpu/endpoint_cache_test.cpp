@@ -1,5 +1,5 @@
 // The endpoint cache: population, broadcast, lookups, revocation and incarnations.
-#include "lib/dpu_protocol/endpoint_cache.hpp"
+#include "simulators/dpu_protocol/endpoint_cache.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Notifications and events: the header's bytes, pools, order, explicit return, sub-events, hostile input.
-#include "lib/dpu_protocol/events.hpp"
+#include "simulators/dpu_protocol/events.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <map>
 
-#include "simulators/model/world.hpp"
+#include "simulators/world/world.hpp"
 #include "tests/dpu/support.hpp"
 
 namespace offramp::dpu {

@@ -1,6 +1,6 @@
 // What messages and collectives of service processes share, in a world: never faster than the card's link,
 // and busy when there is work. Each test prints the time beside its bound.
-#include "simulators/model/world.hpp"
+#include "simulators/world/world.hpp"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "lib/engine/engine.hpp"
+#include "lib/run/engine/engine.hpp"
 #include "tests/core/support.hpp"
 #include "tests/fabric/worlds.hpp"
 

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "lib/fabric/node_rings.hpp"
+#include "lib/run/fabric/node_rings.hpp"
 #include "tests/pattern.hpp"
 
 namespace offramp {

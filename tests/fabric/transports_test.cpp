@@ -1,5 +1,5 @@
 // What is understood of UCX_TLS.
-#include "lib/fabric/transports.hpp"
+#include "lib/run/fabric/transports.hpp"
 
 #include <gtest/gtest.h>
 

@@ -9,9 +9,9 @@
 #include <mutex>
 #include <thread>
 
-#include "lib/fabric/memory_fabric.hpp"
-#include "lib/fabric/node_fabric.hpp"
-#include "lib/fabric/ucx_fabric.hpp"
+#include "lib/run/fabric/memory_fabric.hpp"
+#include "lib/run/fabric/node_fabric.hpp"
+#include "lib/run/fabric/ucx_fabric.hpp"
 
 namespace offramp::test {
 

@@ -1,7 +1,7 @@
 // Stands in for the six backends where only their tables of parameters matter: one of each kind.
 #include <array>
 
-#include "lib/configuration/registry.hpp"
+#include "lib/base/registry/registry.hpp"
 
 namespace offramp {
 namespace {

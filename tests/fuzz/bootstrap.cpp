@@ -1,11 +1,11 @@
 // What a peer of the offload service may send over TCP, in whatever pieces, and the service's own messages.
-#include "lib/dpu_service/bootstrap.hpp"
+#include "lib/services/dpu_service/bootstrap.hpp"
 
 #include <sys/socket.h>
 
-#include "lib/dpu_service/bytes.hpp"
-#include "lib/dpu_service/cache_service.hpp"
-#include "lib/dpu_service/secret.hpp"
+#include "lib/services/dpu_service/bytes.hpp"
+#include "lib/services/dpu_service/cache_service.hpp"
+#include "lib/services/dpu_service/secret.hpp"
 #include "tests/fuzz/support.hpp"
 
 using namespace offramp::dpu;  // NOLINT: one file

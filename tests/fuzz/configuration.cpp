@@ -1,12 +1,12 @@
 // The configuration: a TOML file and variables, and the fault script in either.
-#include "lib/configuration/configuration.hpp"
+#include "lib/base/configuration/configuration.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <string>
 
-#include "lib/configuration/fault_script.hpp"
+#include "lib/base/configuration/fault_script.hpp"
 #include "tests/fuzz/support.hpp"
 
 using namespace offramp;  // NOLINT: one file

@@ -1,8 +1,8 @@
 // Notification headers and the offload service's configuration file.
 #include <string>
 
-#include "lib/dpu_protocol/config_file.hpp"
-#include "lib/dpu_protocol/notification.hpp"
+#include "simulators/dpu_protocol/config_file.hpp"
+#include "simulators/dpu_protocol/notification.hpp"
 #include "tests/fuzz/support.hpp"
 
 using namespace offramp::dpu;  // NOLINT: one file

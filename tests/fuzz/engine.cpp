@@ -1,7 +1,7 @@
 // Headers and payloads from a fabric that sends anything: envelopes, replies, handshakes, sequence numbers
 // and contexts. Valid headers with a few changed bytes get deeper than random ones, so the input says what to
 // change in a good one.
-#include "lib/engine/engine.hpp"
+#include "lib/run/engine/engine.hpp"
 
 #include <memory>
 #include <vector>

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "lib/recording/format.hpp"
-#include "lib/recording/reader.hpp"
-#include "lib/recording/recorder.hpp"
+#include "lib/programs/recording/format.hpp"
+#include "lib/programs/recording/reader.hpp"
+#include "lib/programs/recording/recorder.hpp"
 #include "tests/fuzz/support.hpp"
 
 using namespace offramp::recording;  // NOLINT: one file

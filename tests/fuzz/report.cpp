@@ -1,13 +1,13 @@
 // What comes from outside: reports in files, and the parts that ranks contribute. What can be read is written
 // and read again.
-#include "lib/report/report.hpp"
+#include "lib/answers/report/report.hpp"
 
 #include <string>
 #include <vector>
 
-#include "lib/report/encode_report.hpp"
-#include "lib/report/read_report.hpp"
-#include "lib/report/write_report.hpp"
+#include "lib/answers/report/encode_report.hpp"
+#include "lib/answers/report/read_report.hpp"
+#include "lib/answers/report/write_report.hpp"
 #include "tests/fuzz/support.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,7 +1,7 @@
 // What a rank finds in the shared memory of a ring that another one has written to.
 #include <memory>
 
-#include "lib/fabric/shared_ring.hpp"
+#include "lib/run/fabric/shared_ring.hpp"
 #include "tests/fuzz/support.hpp"
 
 using namespace offramp;  // NOLINT: one file

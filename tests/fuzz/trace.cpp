@@ -7,11 +7,11 @@
 #include <fstream>
 #include <string>
 
-#include "lib/trace/chakra.hpp"
-#include "lib/trace/goal.hpp"
-#include "lib/trace/loggops.hpp"
-#include "lib/trace/program.hpp"
-#include "lib/trace/rehearsal.hpp"
+#include "lib/answers/loggops/loggops.hpp"
+#include "lib/programs/check/rehearsal.hpp"
+#include "lib/programs/export/chakra_writer.hpp"
+#include "lib/programs/export/goal_writer.hpp"
+#include "lib/programs/import/program.hpp"
 #include "tests/fuzz/support.hpp"
 
 namespace {

@@ -1,5 +1,5 @@
 // Packed bytes of user buffers: in place where there are no gaps, copied where there are.
-#include "lib/mpi/marshal/buffers.hpp"
+#include "lib/run/mpi/marshal/buffers.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,13 @@
 // From the arguments of MPI's collectives to what the algorithms get: which bytes are sent and received, and
 // what is left to the MPI library.
-#include "lib/mpi/marshal/collective_build.hpp"
+#include "lib/run/mpi/marshal/collective_build.hpp"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <numeric>
 
-#include "lib/mpi/marshal/marshal_context.hpp"
+#include "lib/run/mpi/marshal/marshal_context.hpp"
 #include "tests/core/support.hpp"
 #include "tests/marshal/stand_in.hpp"
 

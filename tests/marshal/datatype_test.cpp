@@ -1,5 +1,5 @@
 // What Offramp learns of datatypes and operations, without an MPI library that runs.
-#include "lib/mpi/marshal/datatype.hpp"
+#include "lib/run/mpi/marshal/datatype.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <map>
 
-#include "lib/native/native.h"
-#include "lib/native/pmpi.hpp"
-#include "lib/native/world_comm.hpp"
+#include "lib/run/native/native.h"
+#include "lib/run/native/pmpi.hpp"
+#include "lib/run/native/world_comm.hpp"
 
 namespace offramp::stand_in {
 namespace {

@@ -1,5 +1,5 @@
 // What the audit of a world finds in occupations that it is told.
-#include "simulators/model/audit.hpp"
+#include "simulators/world/audit.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Three tests to copy for hardware of one's own: a time, something shared, and a decline.
 //
-// Each runs a program per rank in a world (simulators/model/world.hpp), and compares with what follows from
+// Each runs a program per rank in a world (simulators/world/world.hpp), and compares with what follows from
 // the hardware's own parameters: a change of a default then changes both sides. Beside each expectation
 // stands where it comes from.
 #include <gmock/gmock.h>

@@ -7,7 +7,7 @@
 #include <map>
 #include <sstream>
 
-#include "lib/configuration/fault_script.hpp"
+#include "lib/base/configuration/fault_script.hpp"
 #include "tests/model/support.hpp"
 
 namespace offramp {

@@ -10,8 +10,8 @@
 #include "backends/cclo/cclo.hpp"
 #include "backends/dpu/dpu.hpp"
 #include "backends/host/host.hpp"
-#include "lib/configuration/registry.hpp"
-#include "simulators/model/world.hpp"
+#include "lib/base/registry/registry.hpp"
+#include "simulators/world/world.hpp"
 
 namespace offramp::machine_test {
 namespace {

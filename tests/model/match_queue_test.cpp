@@ -1,5 +1,5 @@
 // The queues of a rank against a list that is searched from its beginning.
-#include "simulators/model/match_queue.hpp"
+#include "simulators/world/match_queue.hpp"
 
 #include <gtest/gtest.h>
 

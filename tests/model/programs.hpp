@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "simulators/model/world.hpp"
+#include "simulators/world/world.hpp"
 
 namespace offramp::test {
 

@@ -13,7 +13,7 @@
 #include <tuple>
 #include <vector>
 
-#include "lib/configuration/registry.hpp"
+#include "lib/base/registry/registry.hpp"
 #include "tests/model/programs.hpp"
 #include "tests/model/support.hpp"
 #include "tests/seeds.hpp"

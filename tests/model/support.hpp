@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "lib/configuration/registry.hpp"
-#include "simulators/model/world.hpp"
+#include "lib/base/registry/registry.hpp"
+#include "simulators/world/world.hpp"
 
 namespace offramp::test {
 

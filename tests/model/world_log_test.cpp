@@ -11,7 +11,7 @@
 
 #include "offramp/kernel/operation_id.hpp"
 #include "offramp/kernel/packet.hpp"
-#include "simulators/model/world.hpp"
+#include "simulators/world/world.hpp"
 #include "tests/built_in_names.hpp"
 #include "tests/model/support.hpp"
 

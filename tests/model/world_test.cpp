@@ -1,5 +1,5 @@
 // What a world's programs can rely on, one thing at a time.
-#include "simulators/model/world.hpp"
+#include "simulators/world/world.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,10 +4,10 @@
 
 #include <cmath>
 
-#include "lib/configuration/registry.hpp"
-#include "lib/configuration/straggler_text.hpp"
-#include "lib/replay/pattern.hpp"
-#include "lib/replay/replay.hpp"
+#include "lib/answers/replay/replay.hpp"
+#include "lib/base/configuration/straggler_text.hpp"
+#include "lib/base/registry/registry.hpp"
+#include "lib/programs/import/pattern.hpp"
 #include "offramp/kernel/random.hpp"
 #include "tests/built_in_names.hpp"
 

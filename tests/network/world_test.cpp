@@ -5,8 +5,8 @@
 #include <array>
 #include <map>
 
-#include "lib/configuration/registry.hpp"
-#include "lib/replay/world_setting.hpp"
+#include "lib/answers/replay/world_setting.hpp"
+#include "lib/base/registry/registry.hpp"
 
 namespace offramp::world_test {
 namespace {

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "lib/recording/format.hpp"
+#include "lib/programs/recording/format.hpp"
 #include "tests/recording/recorded.hpp"
 
 namespace offramp::recording {

@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "lib/recording/format.hpp"
+#include "lib/programs/recording/format.hpp"
 #include "tests/recording/recorded.hpp"
 
 namespace offramp::recording {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/recording/format.hpp"
+#include "lib/programs/recording/format.hpp"
 #include "tests/recording/recorded.hpp"
 
 namespace offramp::recording {

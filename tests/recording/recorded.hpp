@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "lib/recording/event_code.hpp"
-#include "lib/recording/reader.hpp"
-#include "lib/recording/recorder.hpp"
+#include "lib/programs/recording/event_code.hpp"
+#include "lib/programs/recording/reader.hpp"
+#include "lib/programs/recording/recorder.hpp"
 #include "offramp/kernel/random.hpp"
 
 namespace offramp::recording {

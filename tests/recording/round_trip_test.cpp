@@ -6,7 +6,7 @@
 #include <numeric>
 #include <string>
 
-#include "lib/recording/all_ranks.hpp"
+#include "lib/programs/recording/all_ranks.hpp"
 #include "tests/recording/recorded.hpp"
 
 namespace offramp::recording {

@@ -1,5 +1,5 @@
 // Where the time in MPI calls goes: accounts add up to what a replay counts, and name what was built in.
-#include "lib/report/accounts.hpp"
+#include "lib/answers/report/accounts.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

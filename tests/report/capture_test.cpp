@@ -1,5 +1,5 @@
 // The capture file, byte by byte where tshark is not asked.
-#include "lib/report/capture.hpp"
+#include "lib/answers/report/capture.hpp"
 
 #include <gtest/gtest.h>
 

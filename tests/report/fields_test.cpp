@@ -8,11 +8,11 @@
 #include <random>
 #include <sstream>
 
-#include "lib/report/encode_report.hpp"
-#include "lib/report/lanes.hpp"
-#include "lib/report/read_report.hpp"
-#include "lib/report/report_fields.hpp"
-#include "lib/report/write_report.hpp"
+#include "lib/answers/report/encode_report.hpp"
+#include "lib/answers/report/lanes.hpp"
+#include "lib/answers/report/read_report.hpp"
+#include "lib/answers/report/report_fields.hpp"
+#include "lib/answers/report/write_report.hpp"
 #include "offramp/version.hpp"
 
 namespace offramp {

@@ -1,10 +1,10 @@
-#include "lib/report/partial.hpp"
+#include "lib/answers/report/partial.hpp"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "lib/report/read_report.hpp"
+#include "lib/answers/report/read_report.hpp"
 #include "offramp/version.hpp"
 
 namespace offramp::partial_test {

@@ -1,10 +1,10 @@
 // The receipt of one call, from spans made by hand; and what the recorder writes, read back.
-#include "lib/report/receipt.hpp"
+#include "lib/answers/report/receipt.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/report/receipts.hpp"
+#include "lib/answers/report/receipts.hpp"
 
 namespace offramp {
 namespace {

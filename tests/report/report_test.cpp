@@ -1,6 +1,6 @@
 // A report is written from a replay, told in a few lines, and read back; files that are none are refused with
 // the field that is wrong.
-#include "lib/report/report.hpp"
+#include "lib/answers/report/report.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -8,9 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "lib/replay/replay.hpp"
-#include "lib/report/read_report.hpp"
-#include "lib/report/write_report.hpp"
+#include "lib/answers/replay/replay.hpp"
+#include "lib/answers/report/read_report.hpp"
+#include "lib/answers/report/write_report.hpp"
 #include "tests/cluster.hpp"
 #include "tests/core/tape.hpp"
 

@@ -1,4 +1,4 @@
-#include "lib/report/run_facts.hpp"
+#include "lib/answers/report/run_facts.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
-#include "lib/report/words.hpp"
-
 #include <gtest/gtest.h>
+
+#include "lib/answers/report/sentences.hpp"
+#include "lib/base/format.hpp"
 
 namespace offramp {
 namespace {

@@ -4,10 +4,10 @@
 #include <limits>
 #include <set>
 
-#include "lib/recording/reader.hpp"
-#include "lib/scale/matching.hpp"
-#include "lib/scale/members.hpp"
-#include "lib/trace/recording_writer.hpp"
+#include "lib/programs/export/recording_writer.hpp"
+#include "lib/programs/recording/reader.hpp"
+#include "lib/programs/scale/matching.hpp"
+#include "lib/programs/scale/members.hpp"
 #include "tests/recording/recorded.hpp"
 #include "tests/scale/written.hpp"
 

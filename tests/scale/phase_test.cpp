@@ -1,9 +1,9 @@
 // Phases as programs of their own: what belongs to them, what they need from before, and what is refused.
-#include "lib/trace/phase.hpp"
+#include "lib/programs/import/phase.hpp"
 
 #include <gmock/gmock.h>
 
-#include "lib/trace/rehearsal.hpp"
+#include "lib/programs/check/rehearsal.hpp"
 #include "tests/scale/written.hpp"
 
 namespace offramp::scale {

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <map>
 
-#include "lib/scale/scaling.hpp"
-#include "lib/trace/phase.hpp"
+#include "lib/programs/import/phase.hpp"
+#include "lib/programs/scale/scaling.hpp"
 
 namespace offramp::scale {
 namespace {

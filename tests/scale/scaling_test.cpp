@@ -1,4 +1,4 @@
-#include "lib/scale/scaling.hpp"
+#include "lib/programs/scale/scaling.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

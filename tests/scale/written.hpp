@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/scale/scaling.hpp"
+#include "lib/programs/scale/scaling.hpp"
 #include "tests/core/tape.hpp"
 
 namespace offramp::scale {

@@ -27,7 +27,7 @@ C_IN_F08 = {"Wtime": "MPI_Wtime", "Wtick": "MPI_Wtick"}
 
 
 def functions():
-    with open(os.path.join(ROOT, "lib/mpi/api/functions.txt"), encoding="utf-8") as file:
+    with open(os.path.join(ROOT, "lib/run/mpi/api/functions.txt"), encoding="utf-8") as file:
         words = [line.split("#")[0].split() for line in file]
     names = {name for line in words if line and not line[0].endswith("?") for name in line[1:]
              if not name.startswith("T_")} - DYNAMIC

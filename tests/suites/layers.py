@@ -15,25 +15,28 @@ PUBLIC = {
     "include/offramp/dpu": ("offramp/dpu/",),
     "include/offramp/kernel": GROUND,
     "include/offramp/model": INTERFACE,
-    "lib/fabric": GROUND,
-    "lib/dpu_protocol": GROUND,
-    "lib/dpu_service": ("offramp/dpu/", *GROUND),
-    "lib/tinsel_threads": ("offramp/tinsel.h", *GROUND),
-    "lib/report": ("offramp/",),
-    "lib/native": ("offramp/generated/", *GROUND),
-    "lib/mpi/api": ("offramp/",),
-    "lib/mpi/runtime": ("offramp/",),
+    "lib/run/fabric": GROUND,
+    "simulators/dpu_protocol": GROUND,
+    "lib/services/dpu_service": ("offramp/dpu/", *GROUND),
+    "lib/services/tinsel_threads": ("offramp/tinsel.h", *GROUND),
+    "lib/answers/report": ("offramp/",),
+    "lib/run/native": ("offramp/generated/", *GROUND),
+    "lib/run/mpi/api": ("offramp/",),
+    "lib/run/mpi/runtime": ("offramp/",),
     "tools": ("offramp/",),
 }
 # Libraries of their own, which are no rooms.
-LIBRARIES = {"lib/dpu_service": ["lib/dpu_protocol"], "lib/tinsel_threads": ["simulators/tinsel"]}
-# The one table that names the built-in backends; and the door to what is compiled where OTF2's library is.
-EXCEPTIONS = {"lib/configuration/registry.cpp": ("backends/",), "lib/trace/otf2.cpp": ("lib/otf2/",)}
-MAY_KNOW_MPI = ("lib/mpi/", "lib/native/")
+LIBRARIES = {"lib/services/dpu_service": ["simulators/dpu_protocol"], "lib/services/tinsel_threads": ["simulators/tinsel"]}
+# The one table that names the built-in backends.
+EXCEPTIONS = {"lib/base/registry/registry.cpp": ("backends/",)}
+# The rooms of the command are one target, since subcommands register themselves: each may include those before it.
+COMMAND = ("tools/command_line", "tools/launch", "tools/text", "tools/page", "tools/commands")
+APART = {"tools/shell": COMMAND[:1], "tools/calibrate": COMMAND[:3]}
+MAY_KNOW_MPI = ("lib/run/mpi/", "lib/run/native/")
 # A program for mpirun.
-KNOW_MPI = ("tools/measure.c",)
-KNOWS_OPEN_MPI = "lib/native/openmpi.c"
-KNOW_UCX = ("lib/fabric/ucx_fabric.cpp", "lib/dpu_service/ucx_transport.cpp")
+KNOW_MPI = ("tools/calibrate/measure.c",)
+KNOWS_OPEN_MPI = "lib/run/native/openmpi.c"
+KNOW_UCX = ("lib/run/fabric/ucx_fabric.cpp", "lib/services/dpu_service/ucx_transport.cpp")
 
 # The files that each backend has, so that one who knows a backend knows where to look in another one. Where a room is missing, what it would
 # hold is in NAME.cpp, or there is nothing of it.
@@ -104,9 +107,17 @@ def reach(room):
 
 @functools.cache
 def allowed(folder):
-    """What the files of a folder may include of the project."""
-    public = next((PUBLIC[each] for each in sorted(PUBLIC, key=len, reverse=True) if f"{folder}/".startswith(f"{each}/")), INTERFACE)
-    return (*(f"{room}/" for room in reach(folder)), *public)
+    """The folders that the files of a folder may include from."""
+    if folder in APART:
+        return reach("tools") | {folder, *APART[folder]}
+    if folder in COMMAND:
+        return reach("tools") | set(COMMAND[:COMMAND.index(folder) + 1])
+    return reach(folder) | ({"tools/command_line"} if folder == "tools" else set())
+
+
+def public(folder):
+    """The public headers that the files of a folder may include."""
+    return next((PUBLIC[each] for each in sorted(PUBLIC, key=len, reverse=True) if f"{folder}/".startswith(f"{each}/")), INTERFACE)
 
 
 def check(path, text):
@@ -114,14 +125,14 @@ def check(path, text):
     folder = os.path.dirname(path)
     for line, include in re.findall(r'^(\s*#include\s+[<"]([^">]+)[">])', text, flags=re.M):
         project = re.match(r"(lib|backends|simulators|tools|tests|offramp)/", include)
-        if project and not include.startswith(allowed(folder) + EXCEPTIONS.get(path, ())):
+        if project and os.path.dirname(include) not in allowed(folder) and not include.startswith(public(folder) + EXCEPTIONS.get(path, ())):
             errors.append(f"{path}: {line.strip()} goes against the arrows")
         if not path.startswith(MAY_KNOW_MPI) and path not in KNOW_MPI and re.match(r"(mpi\.h|mpi/)", include):
-            errors.append(f"{path}: {line.strip()}: only lib/mpi and lib/native know MPI")
+            errors.append(f"{path}: {line.strip()}: only lib/run/mpi and lib/run/native know MPI")
         if re.match(r"ucp/|ucs/|uct/", include) and path not in KNOW_UCX:
             errors.append(f"{path}: {line.strip()}: only {', '.join(KNOW_UCX)} know UCX")
         # The folder has what is missing among the headers that Open MPI 5 installs.
-        if re.match(r"(ompi|opal)[/_]", include) and not path.startswith((KNOWS_OPEN_MPI, "lib/native/openmpi5/")):
+        if re.match(r"(ompi|opal)[/_]", include) and not path.startswith((KNOWS_OPEN_MPI, "lib/run/native/openmpi5/")):
             errors.append(f"{path}: {line.strip()}: only {KNOWS_OPEN_MPI} knows Open MPI's internal headers")
     return errors
 
@@ -143,7 +154,7 @@ def sources():
 def test_includes(tally):
     errors = [error for path, text in sources().items() for error in check(path, text)]
     tally.record("layers/includes follow the links", not errors, "\n".join(errors))
-    planted = check("simulators/zrlmpi/x.cpp", '#include "lib/engine/engine.hpp"\n#include <mpi.h>\n'
+    planted = check("simulators/zrlmpi/x.cpp", '#include "lib/run/engine/engine.hpp"\n#include <mpi.h>\n'
                     '#include "ompi/request/request.h"\n#include <ucp/api/ucp.h>\n')
     tally.record("layers/a planted include is found", len(planted) == 4, "\n".join(planted))
 

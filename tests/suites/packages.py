@@ -115,7 +115,7 @@ cd "$(mktemp -d)"
 ! cmake -G Ninja -S "$1" -B without -DOFFRAMP_TESTS=OFF
 cmake -G Ninja -S "$1" -B build -DOFFRAMP_TESTS=OFF -DCMAKE_UNITY_BUILD=OFF -DCMAKE_PREFIX_PATH="$2/usr" -DCMAKE_INSTALL_RPATH_USE_LINK_PATH=ON
 cd build
-for source in configuration.dir/lib/configuration/configuration_file engine.dir/lib/engine/certificate report_cold.dir/lib/report/report; do
+for source in configuration.dir/lib/base/configuration/configuration_file engine.dir/lib/run/engine/certificate report_cold.dir/lib/answers/report/report; do
   ninja CMakeFiles/offramp_$source.cpp.o
 done
 grep -q "$2/usr/include" build.ninja

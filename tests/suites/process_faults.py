@@ -170,7 +170,7 @@ def taken_by_library(arguments):
     return 4 if mpi_of(arguments.build).family == "openmpi" and openmpi_release() < 5 else 16
 
 
-# Up to 16 ranks on one node do without it (lib/fabric/node_fabric.hpp).
+# Up to 16 ranks on one node do without it (lib/run/fabric/node_fabric.hpp).
 RANKS_WITH_UCX = 17
 # Name, size of /dev/shm for so many ranks, further settings and options, and whether messages take the network. The library
 # itself gets by without shared memory only if it is told so.

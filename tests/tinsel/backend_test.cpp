@@ -6,7 +6,7 @@
 
 #include "backends/tinsel/device.hpp"
 #include "backends/tinsel/tinsel.hpp"
-#include "simulators/model/world.hpp"
+#include "simulators/world/world.hpp"
 #include "tests/cluster.hpp"
 #include "tests/core/support.hpp"
 #include "tests/message_stages.hpp"

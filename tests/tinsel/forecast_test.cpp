@@ -1,5 +1,5 @@
 // Forecasts of one operation on all the machine, and what is explained of it.
-#include "lib/replay/forecast.hpp"
+#include "lib/answers/replay/forecast.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

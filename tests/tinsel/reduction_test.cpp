@@ -8,7 +8,7 @@
 
 #include "backends/tinsel/device.hpp"
 #include "backends/tinsel/tinsel.hpp"
-#include "simulators/model/world.hpp"
+#include "simulators/world/world.hpp"
 #include "tests/tinsel/flows.hpp"
 
 namespace offramp::tinsel {

@@ -1,6 +1,6 @@
 // What ranks share, in a world: bounds that follow from the machine's rates, and the same traffic with every
 // fragment in one machine.
-#include "simulators/model/world.hpp"
+#include "simulators/world/world.hpp"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Where `offramp check` looks for a program's libraries: in ld.so's order.
-#include "tools/elf_image.hpp"
+#include "tools/launch/elf_image.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tools/memory_need.hpp"
+#include "tools/command_line/memory_need.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

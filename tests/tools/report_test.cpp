@@ -1,5 +1,5 @@
 // Reports side by side: what the headline and the warnings say of several programs and machines, and tables.
-#include "tools/report.hpp"
+#include "tools/text/report.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/report_tables.hpp"
+#include "tools/text/report_tables.hpp"
 
 namespace offramp::tool {
 namespace {

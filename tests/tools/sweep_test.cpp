@@ -1,5 +1,5 @@
 // Sweeps: which values an axis has, and where one kind of hardware becomes faster than another.
-#include "tools/sweep.hpp"
+#include "tools/commands/sweep.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,10 +11,10 @@
 #include <tuple>
 #include <vector>
 
-#include "lib/configuration/launched_job.hpp"
+#include "lib/base/launched_job.hpp"
 #include "tests/built_in_names.hpp"
-#include "tools/plot.hpp"
-#include "tools/setup.hpp"
+#include "tools/command_line/setup.hpp"
+#include "tools/page/plot.hpp"
 
 namespace offramp::tool {
 namespace {

@@ -1,15 +1,14 @@
 // Chakra's execution traces: fields of protocol buffers, graphs with collectives on groups, and what is
 // wrong.
-#include "lib/trace/chakra.hpp"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 
-#include "lib/replay/pattern.hpp"
-#include "lib/trace/protobuf.hpp"
-#include "lib/trace/rehearsal.hpp"
+#include "lib/programs/check/rehearsal.hpp"
+#include "lib/programs/export/chakra_writer.hpp"
+#include "lib/programs/import/pattern.hpp"
+#include "lib/programs/import/protobuf.hpp"
 #include "tests/trace/replayed.hpp"
 
 namespace offramp::trace {

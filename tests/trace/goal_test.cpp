@@ -1,12 +1,11 @@
 // GOAL schedules: their graphs run as graphs, both forms say the same, and what is wrong is named.
-#include "lib/trace/goal.hpp"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "lib/recording/bytes.hpp"
-#include "lib/replay/pattern.hpp"
-#include "lib/trace/rehearsal.hpp"
+#include "lib/programs/check/rehearsal.hpp"
+#include "lib/programs/export/goal_writer.hpp"
+#include "lib/programs/import/pattern.hpp"
+#include "lib/programs/recording/bytes.hpp"
 #include "tests/trace/replayed.hpp"
 
 namespace offramp::trace {

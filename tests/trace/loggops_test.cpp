@@ -1,11 +1,11 @@
 // Schedules by LogGOPSim's rules: the times that it publishes, and those of one rule each, worked out by hand
 // from its main loop.
-#include "lib/trace/loggops.hpp"
+#include "lib/answers/loggops/loggops.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "lib/trace/goal.hpp"
+#include "lib/programs/export/goal_writer.hpp"
 #include "tests/trace/replayed.hpp"
 
 namespace offramp::trace {

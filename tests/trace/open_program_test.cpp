@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/trace/openers.hpp"
+#include "lib/programs/import/openers.hpp"
 #include "tests/recording/recorded.hpp"
 
 namespace offramp::trace {

@@ -1,12 +1,11 @@
 // Archives of OTF2: those that its library writes call by call, as Score-P does, and those that are written
 // from programs; what is damaged, and what makes no sense.
-#include "lib/trace/otf2.hpp"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "lib/report/replay_records.hpp"
-#include "lib/trace/rehearsal.hpp"
+#include "lib/answers/otf2/otf2_output.hpp"
+#include "lib/answers/report/replay_records.hpp"
+#include "lib/programs/check/rehearsal.hpp"
 #include "tests/trace/replayed.hpp"
 
 #ifdef OFFRAMP_OTF2

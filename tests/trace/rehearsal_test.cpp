@@ -1,10 +1,10 @@
 // What is found in a program before any replay.
-#include "lib/trace/rehearsal.hpp"
+#include "lib/programs/check/rehearsal.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "lib/replay/pattern.hpp"
+#include "lib/programs/import/pattern.hpp"
 #include "tests/trace/replayed.hpp"
 
 namespace offramp::trace {

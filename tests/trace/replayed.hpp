@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "lib/configuration/configuration.hpp"
-#include "lib/configuration/registry.hpp"
-#include "lib/replay/replay.hpp"
-#include "lib/trace/program.hpp"
-#include "lib/trace/rehearsal.hpp"
+#include "lib/answers/replay/replay.hpp"
+#include "lib/base/configuration/configuration.hpp"
+#include "lib/base/registry/registry.hpp"
+#include "lib/programs/check/rehearsal.hpp"
+#include "lib/programs/import/program.hpp"
 #include "tests/built_in_names.hpp"
 
 namespace offramp::trace {

@@ -1,10 +1,9 @@
 // SMPI's time-independent traces: what their lines become, and what is written again.
-#include "lib/trace/smpi.hpp"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "lib/replay/pattern.hpp"
+#include "lib/programs/export/smpi_writer.hpp"
+#include "lib/programs/import/pattern.hpp"
 #include "tests/trace/replayed.hpp"
 
 namespace offramp::trace {

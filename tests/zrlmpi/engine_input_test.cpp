@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backends/zrlmpi/zrlmpi.hpp"
-#include "simulators/model/world.hpp"
+#include "simulators/world/world.hpp"
 #include "simulators/zrlmpi/spec.hpp"
 
 namespace offramp::zrlmpi {

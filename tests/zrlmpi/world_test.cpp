@@ -1,5 +1,5 @@
 // Programs on many engines: what their calls do to each other.
-#include "simulators/model/world.hpp"
+#include "simulators/world/world.hpp"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>

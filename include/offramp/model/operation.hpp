@@ -222,6 +222,25 @@ enum class ElementType : std::uint8_t {
 };
 std::string_view to_string(ElementType type);
 
+/// Bytes of one element; 1 for types without one size.
+constexpr std::size_t element_bytes(ElementType type) {
+  switch (type) {
+    case ElementType::kInt16:
+    case ElementType::kUint16:
+      return 2;
+    case ElementType::kInt32:
+    case ElementType::kUint32:
+    case ElementType::kFloat32:
+      return 4;
+    case ElementType::kInt64:
+    case ElementType::kUint64:
+    case ElementType::kFloat64:
+      return 8;
+    default:
+      return 1;
+  }
+}
+
 constexpr bool is_integer(ElementType type) {
   switch (type) {
     case ElementType::kInt8:

@@ -1,0 +1,281 @@
+// MPICH's selection of collective algorithms as a tree in JSON, for MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE
+// of MPICH 4 (src/mpi/coll/src/csel.c reads it). Keys are questions, asked in their order; the first that
+// holds leads on, and there is no way back from it, so each row of questions ends with one that always holds.
+// A file takes the place of the whole tree that is built in, and a collective without an entry ends the
+// program that calls it: so what nothing is known about gets the choices that MPICH 4.0 has of itself.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "lib/answers/advice/tuned_rules.hpp"
+
+namespace offramp {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Questions = std::vector<std::pair<std::string, Json>>;
+
+Json ask(const Questions& questions) {
+  Json node = Json::object();
+  for (const auto& [question, next] : questions) node[question] = next;
+  return node;
+}
+
+/// Names of one collective, blocking ("Bcast") or not ("Ibcast", whose algorithms are schedules).
+struct Names {
+  std::string function;
+  bool blocking = true;
+
+  [[nodiscard]] Json algorithm(const std::string& on, const std::string& name) const {
+    return {{"algorithm=MPIR_" + function + "_" + on + (blocking ? "_" : "_sched_") + name, Json::object()}};
+  }
+  [[nodiscard]] Json intra(const std::string& name) const { return algorithm("intra", name); }
+  /// On all communicators; with inter, on those within one group and between two.
+  [[nodiscard]] Json allcomm(const std::string& name) const { return algorithm("allcomm", name); }
+  [[nodiscard]] Json both(Json intra, Json inter) const {
+    return ask({{"comm_type=intra", std::move(intra)}, {"comm_type=inter", std::move(inter)}});
+  }
+  [[nodiscard]] Json inter(const std::string& name) const { return algorithm("inter", name); }
+  [[nodiscard]] std::string number(const char* of_blocking, const char* of_other) const {
+    return blocking ? of_blocking : of_other;
+  }
+};
+
+/// A reduction whose elements are split among the ranks: only if each gets one, and the operation is MPI's
+/// own.
+Json split(const Names& n, const std::string& split, const std::string& whole) {
+  return ask({{"is_op_built_in=yes", ask({{"count<pow2", n.intra(whole)}, {"count=any", n.intra(split)}})},
+              {"is_op_built_in=no", n.intra(whole)}});
+}
+
+// What MPICH 4.0 chooses within one group.
+
+Json bcast(const Names& n) {
+  const std::string less = n.number("<=", "<");
+  const auto by_size = [&](bool power) {
+    Questions sizes = {{"avg_msg_size" + less + "12288", n.intra("binomial")}};
+    if (power)
+      sizes.emplace_back("avg_msg_size" + less + "524288", n.intra("scatter_recursive_doubling_allgather"));
+    sizes.emplace_back("avg_msg_size=any", n.intra("scatter_ring_allgather"));
+    return ask(sizes);
+  };
+  Json flat = ask({{"comm_size<8", n.intra("binomial")},
+                   {"comm_size=pow2", by_size(true)},
+                   {"comm_size=any", by_size(false)}});
+  if (n.blocking) return flat;
+  return ask({{"comm_hierarchy=parent", n.intra("smp")}, {"comm_hierarchy=any", std::move(flat)}});
+}
+
+Json allreduce(const Names& n) {
+  return ask({{"avg_msg_size<=" + n.number("8", "2048"), n.intra("recursive_doubling")},
+              {"avg_msg_size=any", split(n, "reduce_scatter_allgather", "recursive_doubling")}});
+}
+
+Json reduce(const Names& n) {
+  Json flat = ask({{"avg_msg_size<=2048", n.intra("binomial")},
+                   {"avg_msg_size=any", split(n, "reduce_scatter_gather", "binomial")}});
+  if (n.blocking) return flat;
+  return ask({{"comm_hierarchy=parent",
+               ask({{"is_commutative=yes", n.intra("smp")}, {"is_commutative=no", n.intra("binomial")}})},
+              {"comm_hierarchy=any", std::move(flat)}});
+}
+
+/// Of both allgather and allgatherv.
+Json allgather(const Names& n) {
+  return ask({{"comm_size=pow2", ask({{"total_msg_size<524288", n.intra("recursive_doubling")},
+                                      {"total_msg_size=any", n.intra("ring")}})},
+              {"comm_size=any",
+               ask({{"total_msg_size<81920", n.intra("brucks")}, {"total_msg_size=any", n.intra("ring")}})}});
+}
+
+Json alltoall(const Names& n) {
+  const Json medium = n.intra(n.number("scattered", "permuted_sendrecv"));
+  return ask({{"is_sendbuf_inplace=yes", n.intra(n.number("pairwise_sendrecv_replace", "inplace"))},
+              {"is_sendbuf_inplace=no",
+               ask({{"comm_size<8",
+                     ask({{"avg_msg_size<=32768", medium}, {"avg_msg_size=any", n.intra("pairwise")}})},
+                    {"comm_size=any", ask({{"avg_msg_size<=" + n.number("256", "2048"), n.intra("brucks")},
+                                           {"avg_msg_size<=32768", medium},
+                                           {"avg_msg_size=any", n.intra("pairwise")}})}})}});
+}
+
+/// Of both alltoallv and alltoallw.
+Json alltoallv(const Names& n) {
+  return ask({{"is_sendbuf_inplace=yes", n.intra(n.number("pairwise_sendrecv_replace", "inplace"))},
+              {"is_sendbuf_inplace=no", n.intra(n.number("scattered", "blocked"))}});
+}
+
+Json reduce_scatter(const Names& n, bool in_blocks) {
+  Json regular =
+      ask({{"comm_size=pow2", n.intra("noncommutative")}, {"comm_size=any", n.intra("recursive_doubling")}});
+  if (!in_blocks)
+    regular = ask({{"is_block_regular=yes", std::move(regular)},
+                   {"is_block_regular=no", n.intra("recursive_doubling")}});
+  return ask({{"is_commutative=yes", ask({{"total_msg_size<524288", n.intra("recursive_halving")},
+                                          {"total_msg_size=any", n.intra("pairwise")}})},
+              {"is_commutative=no", std::move(regular)}});
+}
+
+/// The entries of all collectives, blocking or not.
+void add_collectives(Json& tree, bool blocking) {
+  const auto names = [&](std::string function) {
+    if (!blocking)
+      function = "I" + std::string(1, static_cast<char>(function[0] - 'A' + 'a')) + function.substr(1);
+    return Names{std::move(function), blocking};
+  };
+  const auto add = [&](const Names& n, Json choice) {
+    std::string key = n.function;
+    key[0] = static_cast<char>(key[0] - 'A' + 'a');
+    tree["collective=" + key] = std::move(choice);
+  };
+  const auto add_both = [&](const char* function, Json (*intra)(const Names&), const char* inter) {
+    const Names n = names(function);
+    add(n, n.both(intra(n), n.inter(inter)));
+  };
+  add_both("Bcast", bcast, blocking ? "remote_send_local_bcast" : "flat");
+  add_both("Allreduce", allreduce, blocking ? "reduce_exchange_bcast" : "remote_reduce_local_bcast");
+  add_both("Reduce", reduce, "local_reduce_remote_send");
+  add_both("Allgather", allgather, "local_gather_remote_bcast");
+  add_both("Allgatherv", allgather, "remote_gather_local_bcast");
+  add_both("Alltoall", alltoall, "pairwise_exchange");
+  add_both("Alltoallv", alltoallv, "pairwise_exchange");
+  add_both("Alltoallw", alltoallv, "pairwise_exchange");
+  const char* const scattered = blocking ? "remote_reduce_local_scatter" : "remote_reduce_local_scatterv";
+  add_both(
+      "Reduce_scatter", [](const Names& n) { return reduce_scatter(n, false); }, scattered);
+  add_both(
+      "Reduce_scatter_block", [](const Names& n) { return reduce_scatter(n, true); }, scattered);
+  for (const auto& [function, few, many] :
+       {std::tuple("Gather", blocking ? "local_gather_remote_send" : "short", blocking ? "linear" : "long"),
+        std::tuple("Scatter", "remote_send_local_scatter", "linear")}) {
+    const Names n = names(function);
+    add(n, n.both(n.intra("binomial"),
+                  ask({{"total_msg_size<2048", n.inter(few)}, {"total_msg_size=any", n.inter(many)}})));
+  }
+  for (const char* function : {"Gatherv", "Scatterv"})
+    add(names(function), names(function).allcomm("linear"));
+  add(names("Exscan"), names("Exscan").intra("recursive_doubling"));
+  const Names scan = names("Scan");
+  add(scan, blocking ? ask({{"is_node_consecutive=yes", scan.intra("smp")},
+                            {"is_node_consecutive=no", scan.intra("recursive_doubling")}})
+                     : ask({{"comm_hierarchy=parent", scan.intra("smp")},
+                            {"comm_hierarchy=any", scan.intra("recursive_doubling")}}));
+  const Names barrier = names("Barrier");
+  add(barrier, barrier.both(blocking ? ask({{"comm_hierarchy=parent", barrier.intra("smp")},
+                                            {"comm_hierarchy=any", barrier.intra("dissemination")}})
+                                     : barrier.intra("recursive_doubling"),
+                            barrier.inter("bcast")));
+  for (const char* function : {"Neighbor_allgather", "Neighbor_allgatherv", "Neighbor_alltoall",
+                               "Neighbor_alltoallv", "Neighbor_alltoallw"})
+    add(names(function), names(function).allcomm(blocking ? "nb" : "linear"));
+}
+
+// What is known to be faster.
+
+/// Our names of algorithms that MPICH has, too. whole: of a reduction that splits elements, what serves where
+/// that cannot be; null: none is needed.
+struct MpichAlgorithm {
+  OperationKind kind;
+  const char* ours;
+  const char* function;
+  const char* theirs;
+  bool of_powers = false;  // of two ranks
+  const char* whole = nullptr;
+};
+constexpr MpichAlgorithm kMpich[] = {
+    {OperationKind::kAllgather, "bruck", "Allgather", "brucks"},
+    {OperationKind::kAllgather, "recursive_doubling", "Allgather", "recursive_doubling", true},
+    {OperationKind::kAllgather, "ring", "Allgather", "ring"},
+    {OperationKind::kAllreduce, "recursive_doubling", "Allreduce", "recursive_doubling"},
+    {OperationKind::kAllreduce, "rabenseifner", "Allreduce", "reduce_scatter_allgather", false,
+     "recursive_doubling"},
+    {OperationKind::kAlltoall, "linear", "Alltoall", "scattered"},
+    {OperationKind::kAlltoall, "pairwise", "Alltoall", "pairwise"},
+    {OperationKind::kAlltoall, "modified_bruck", "Alltoall", "brucks"},
+    {OperationKind::kBarrier, "bruck", "Barrier", "dissemination"},
+    {OperationKind::kBcast, "binomial", "Bcast", "binomial"},
+    {OperationKind::kBcast, "scatter_allgather", "Bcast", "scatter_recursive_doubling_allgather", true},
+    {OperationKind::kBcast, "scatter_allgather_ring", "Bcast", "scatter_ring_allgather"},
+    {OperationKind::kReduce, "binomial", "Reduce", "binomial"},
+    {OperationKind::kReduce, "rabenseifner", "Reduce", "reduce_scatter_gather", false, "binomial"},
+};
+
+const MpichAlgorithm* mpich_algorithm(const AlgorithmChoice& choice) {
+  const auto* const found = std::find_if(
+      std::begin(kMpich), std::end(kMpich),
+      [&](const MpichAlgorithm& one) { return one.kind == choice.kind && choice.best == one.ours; });
+  if (found == std::end(kMpich)) return nullptr;
+  const bool power = (choice.ranks & (choice.ranks - 1)) == 0;
+  return found->of_powers && !power ? nullptr : found;
+}
+
+Json branch_of(const MpichAlgorithm& algorithm) {
+  const Names n{algorithm.function, true};
+  Json one =
+      algorithm.whole == nullptr ? n.intra(algorithm.theirs) : split(n, algorithm.theirs, algorithm.whole);
+  if (algorithm.kind != OperationKind::kAlltoall) return one;
+  return ask({{"is_sendbuf_inplace=yes", n.intra("pairwise_sendrecv_replace")},
+              {"is_sendbuf_inplace=no", std::move(one)}});
+}
+
+/// Of one size of communicator. usual: what is chosen at sizes of messages that nothing is known about.
+Json by_message_size(OperationKind kind, int ranks, const std::map<std::size_t, const MpichAlgorithm*>& sizes,
+                     const Json& usual) {
+  if (kind == OperationKind::kBarrier) return branch_of(*sizes.begin()->second);
+  // MPICH asks an allgather for what all ranks have together.
+  const bool total = kind == OperationKind::kAllgather;
+  const std::string size = total ? "total_msg_size" : "avg_msg_size";
+  const std::size_t times = total ? static_cast<std::size_t>(ranks) : 1;
+  Questions questions;
+  const MpichAlgorithm* before = nullptr;
+  for (const auto& [bytes, algorithm] : sizes) {
+    // Between two sizes with the same algorithm it holds as well, and up to the next size otherwise nothing
+    // does.
+    const bool follows = algorithm == before;
+    if (bytes > 0 && !follows) questions.emplace_back(fmt::format("{}<{}", size, bytes * times), usual);
+    if (follows) questions.pop_back();
+    questions.emplace_back(fmt::format("{}<={}", size, bytes * times), branch_of(*algorithm));
+    before = algorithm;
+  }
+  questions.emplace_back(size + "=any", usual);
+  return ask(questions);
+}
+
+}  // namespace
+
+std::string mpich_rules(const std::vector<AlgorithmChoice>& choices) {
+  std::map<OperationKind, std::map<int, std::map<std::size_t, const MpichAlgorithm*>>> known;
+  for (const AlgorithmChoice& choice : choices) {
+    // Its sizes are 32 bits wide.
+    if (choice.bytes * static_cast<std::size_t>(choice.ranks) > std::size_t{1} << 30) continue;
+    if (const MpichAlgorithm* algorithm = mpich_algorithm(choice))
+      known[choice.kind][choice.ranks][choice.bytes] = algorithm;
+  }
+  if (known.empty()) return {};
+  Json tree = Json::object();
+  add_collectives(tree, true);
+  add_collectives(tree, false);
+  for (const auto& [kind, by_ranks] : known) {
+    std::string key = "collective=" + std::string(to_string(kind));
+    Json& intra = tree.at(key).at("comm_type=intra");
+    const Json usual = intra;
+    Questions questions;
+    int before = 0;
+    for (const auto& [ranks, sizes] : by_ranks) {
+      if (ranks > before + 1) questions.emplace_back(fmt::format("comm_size<{}", ranks), usual);
+      questions.emplace_back(fmt::format("comm_size<={}", ranks), by_message_size(kind, ranks, sizes, usual));
+      before = ranks;
+    }
+    questions.emplace_back("comm_size=any", usual);
+    intra = ask(questions);
+  }
+  return tree.dump(1) + "\n";
+}
+
+}  // namespace offramp

@@ -1,0 +1,245 @@
+#include "lib/answers/advice/rank_curve.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "lib/base/format.hpp"
+
+namespace offramp {
+
+const CurveCell* CurvePoint::of(std::string_view backend) const {
+  const auto found =
+      std::ranges::find_if(cells, [&](const CurveCell& one) { return one.backend->name == backend; });
+  return found == cells.end() ? nullptr : &*found;
+}
+
+std::optional<double> CurvePoint::ratio(std::string_view backend) const {
+  const CurveCell* const host = of(baseline_name());
+  const CurveCell* const other = of(backend);
+  if (host == nullptr || other == nullptr || !host->counts() || !other->counts()) return std::nullopt;
+  return ratio_of(*other->end, *host->end);
+}
+
+RankCurve::RankCurve(const Configuration& configuration, const Registry& registry, Advisor::Options options)
+    : configuration_(configuration), registry_(registry), options_(std::move(options)) {
+  options_.runs_alone = true;
+}
+
+bool RankCurve::may_go_on(const std::string& what) {
+  const bool go_on =
+      Advisor::Clock::now() < options_.until && (options_.progress == nullptr || options_.progress(what));
+  cut_short_ = cut_short_ || !go_on;
+  return go_on;
+}
+
+const CurveCell* RankCurve::outgrown(std::string_view backend) const {
+  const CurveCell* last = nullptr;
+  bool has_counted = false;
+  for (const CurvePoint& point : points_) {
+    const CurveCell* const cell = point.of(backend);
+    if (cell == nullptr) continue;
+    has_counted = has_counted || cell->counts();
+    last = cell;
+  }
+  return has_counted && !last->counts() ? last : nullptr;
+}
+
+bool RankCurve::add(const ReplaySource& source) {
+  points_.push_back({.ranks = source.ranks, .refused = {}, .cells = {}});
+  Advisor::Options options = options_;
+  std::erase_if(options.backends,
+                [&](const BackendDescription* backend) { return outgrown(backend->name) != nullptr; });
+  options.progress = [this, &source](const std::string& what) {
+    return options_.progress == nullptr ||
+           options_.progress(what.empty() ? what : fmt::format("{} ranks, {}", source.ranks, what));
+  };
+  Advisor advisor(configuration_, registry_, source, std::move(options));
+  advisor.rank_backends();
+  has_computing_ = advisor.has_computing();
+  for (const BackendDescription* backend : options_.backends) {
+    if (const CurveCell* const too_many = outgrown(backend->name)) {
+      points_.back().cells.push_back({.backend = backend, .end = {}, .why_not = too_many->why_not});
+      continue;
+    }
+    for (const Candidate& one : advisor.candidates()) {
+      if (one.backend != backend) continue;
+      CurveCell& cell = points_.back().cells.emplace_back();
+      cell.backend = backend;
+      cell.why_not = one.refused.empty() ? one.why_not : one.refused;
+      if (one.refused.empty()) cell.end = one.fair_end();
+      cell.carried = one.carried.share().value_or(1);
+      cell.footing = one.result.footing;
+    }
+  }
+  cut_short_ = cut_short_ || advisor.cut_short();
+  return !advisor.cut_short();
+}
+
+void RankCurve::refuse(int ranks, std::string why) {
+  points_.push_back({.ranks = ranks, .refused = std::move(why), .cells = {}});
+}
+
+namespace {
+
+/// One hardware beside the host at one number of ranks.
+struct Compared {
+  int ranks;
+  std::optional<double> ratio;  // nothing: the hardware has no time that counts there
+
+  [[nodiscard]] bool pays() const { return ratio && *ratio < 1; }
+};
+
+/// Where the host has a time, and it was found out what the hardware has.
+std::vector<Compared> compared(const RankCurve& curve, std::string_view backend) {
+  std::vector<Compared> all;
+  for (const CurvePoint& point : curve.points()) {
+    const CurveCell* const host = point.of(baseline_name());
+    if (host == nullptr || !host->counts() || point.of(backend) == nullptr) continue;
+    all.push_back({point.ranks, point.ratio(backend)});
+  }
+  return all;
+}
+
+std::string number(int ranks) {
+  return count_text(static_cast<std::uint64_t>(ranks));
+}
+
+/// "from 128 ranks on", "from 128 to 512 ranks", "at 128 ranks"
+std::string range_text(const PayingRange& range, const std::vector<Compared>& all) {
+  if (range.from == all.front().ranks && range.to_the_end && all.size() > 1)
+    return fmt::format("at every number of ranks from {} to {}", number(range.from), number(range.to));
+  if (range.to_the_end && all.size() > 1) return fmt::format("from {} ranks on", number(range.from));
+  if (range.from == range.to) return fmt::format("at {} ranks", number(range.from));
+  return fmt::format("from {} to {} ranks", number(range.from), number(range.to));
+}
+
+/// The hardware that has the least time over the host's at the last point at which any can be compared.
+struct Closest {
+  std::string_view backend;
+  const CurvePoint* point = nullptr;
+  double ratio = 0;
+};
+std::optional<Closest> closest_at_last(const RankCurve& curve) {
+  for (auto point = curve.points().rbegin(); point != curve.points().rend(); ++point) {
+    std::optional<Closest> best;
+    for (const BackendDescription* backend : curve.backends()) {
+      if (is_baseline(backend->name)) continue;
+      const auto ratio = point->ratio(backend->name);
+      if (ratio && (!best || *ratio < best->ratio)) best = Closest{backend->name, &*point, *ratio};
+    }
+    if (best) return best;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<PayingRange> paying_ranges(const RankCurve& curve, std::string_view backend) {
+  std::vector<PayingRange> ranges;
+  bool pays = false;
+  for (const Compared& one : compared(curve, backend)) {
+    if (one.pays() && !pays) ranges.push_back({one.ranks, one.ranks});
+    if (one.pays()) ranges.back().to = one.ranks;
+    pays = one.pays();
+  }
+  if (pays) ranges.back().to_the_end = true;
+  return ranges;
+}
+
+std::string paying_text(const RankCurve& curve, std::string_view backend) {
+  const std::vector<Compared> all = compared(curve, backend);
+  const auto least = std::ranges::min_element(all, {}, [](const Compared& one) {
+    return one.ratio.value_or(std::numeric_limits<double>::infinity());
+  });
+  if (least == all.end() || !least->ratio) return {};
+  const std::vector<PayingRange> ranges = paying_ranges(curve, backend);
+  if (ranges.empty())
+    return fmt::format("{} pays nowhere: {:.3f} of the host's time at {} ranks is the least", backend,
+                       *least->ratio, number(least->ranks));
+  std::vector<std::string> texts;
+  for (const PayingRange& range : ranges) {
+    const auto begin = std::ranges::find(all, range.from, &Compared::ranks);
+    const auto end = std::ranges::find(all, range.to, &Compared::ranks);
+    std::vector<std::string> limits = {range_text(range, all)};
+    const auto limit = [&](std::string_view what, const Compared& one) {
+      limits.push_back(one.ratio ? fmt::format("{} at {} ({:.3f})", what, number(one.ranks), *one.ratio)
+                                 : fmt::format("has no time at {}", number(one.ranks)));
+    };
+    if (begin != all.begin()) limit("not yet", *(begin - 1));
+    if (end + 1 != all.end()) limit("no longer", *(end + 1));
+    texts.push_back(fmt::format("{}", fmt::join(limits, ", ")));
+  }
+  return fmt::format("{} pays {}", backend, fmt::join(texts, "; "));
+}
+
+std::string lacking_text(const RankCurve& curve, std::string_view backend) {
+  std::vector<int> lacking;
+  std::string why;
+  std::size_t tried = 0;
+  for (const CurvePoint& point : curve.points()) {
+    const CurveCell* const cell = point.of(backend);
+    if (cell == nullptr) continue;
+    ++tried;
+    if (cell->counts()) continue;
+    if (lacking.empty()) why = cell->why_not;
+    lacking.push_back(point.ranks);
+  }
+  if (lacking.empty()) return {};
+  std::vector<std::string> numbers;
+  numbers.reserve(lacking.size());
+  for (const int ranks : lacking) numbers.push_back(number(ranks));
+  return fmt::format("{} has no time that counts at {} ranks{}: {}", backend, fmt::join(numbers, ", "),
+                     lacking.size() == tried && tried > 1 ? ", which is nowhere" : "", why);
+}
+
+ReportAnswer answer_of(const RankCurve& curve, const std::string& program) {
+  ReportAnswer answer;
+  answer.of_run = curve.with_computing();
+  const std::string name = cut_text(program, 28);
+  const auto closest = closest_at_last(curve);
+  if (!closest) {
+    answer.answer = fmt::format("{}: no hardware can be compared at any of these numbers", name);
+    answer.kind = "unknown";
+    return answer;
+  }
+  std::vector<std::string> paying;
+  std::vector<std::string> lacking;
+  for (const BackendDescription* backend : curve.backends()) {
+    if (is_baseline(backend->name)) continue;
+    const std::vector<PayingRange> ranges = paying_ranges(curve, backend->name);
+    lacking.push_back(lacking_text(curve, backend->name));
+    if (!ranges.empty())
+      paying.push_back(fmt::format("{} pays {}", backend->name,
+                                   range_text(ranges.front(), compared(curve, backend->name))));
+  }
+  const int last = closest->point->ranks;
+  answer.answer = paying.empty()
+                      ? fmt::format("{}: no hardware pays up to {} ranks", name, number(last))
+                      : fmt::format("{}: {}{}", name, paying.front(),
+                                    paying.size() > 1 ? "; " + and_more_text(paying.size() - 1) : "");
+  answer.kind = paying.empty() ? "baseline" : "hardware";
+  answer.candidate = closest->backend;
+  const CurveCell& best = *closest->point->of(closest->backend);
+  answer.end = *best.end;
+  answer.baseline = *closest->point->of(baseline_name())->end;
+  paying.erase(paying.begin(), paying.begin() + (paying.empty() ? 0 : 1));
+  std::vector<std::string> why = {fmt::format("at {} ranks {} takes {}, {} {}", number(last),
+                                              closest->backend, time_text(answer.end), baseline_name(),
+                                              time_text(answer.baseline))};
+  why.insert(why.end(), paying.begin(), paying.end());
+  answer.why = clauses_text(why);
+  if (best.carried < 1 - kWorthwhile)
+    lacking.insert(lacking.begin(),
+                   fmt::format("{} carries {} of {}'s time in operations, {} the rest", closest->backend,
+                               percent_text(best.carried, 1), baseline_name(), baseline_name()));
+  if (best.footing.node_bits_per_second == 0 && !best.footing.text.empty())
+    lacking.push_back(fmt::format("{} runs on {}", closest->backend, best.footing.text));
+  answer.but = clauses_text(lacking);
+  answer.next = fmt::format("--ranks {} alone says how sure that is, and why", last);
+  return answer;
+}
+
+}  // namespace offramp

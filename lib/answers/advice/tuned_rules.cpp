@@ -1,0 +1,107 @@
+// The file for Open MPI's tuned component is in its dynamic rules' format, with the numbers of its own
+// enumerations.
+#include "lib/answers/advice/tuned_rules.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <limits>
+#include <map>
+
+namespace offramp {
+namespace {
+
+/// Open MPI's numbers (ompi/mca/coll/base/coll_base_functions.h, COLLTYPE; names of algorithms: ompi_info
+/// --param coll tuned --level 9), the same in 4.1 and 5.0. An algorithm's number is its place, from 1 on.
+struct TunedCollective {
+  OperationKind kind;
+  int number;
+  std::array<std::string_view, 9> algorithms;
+};
+constexpr TunedCollective kTuned[] = {
+    {OperationKind::kAllgather, 0, {"linear", "bruck", "recursive_doubling", "ring", "neighbor", "two_proc"}},
+    {OperationKind::kAllreduce,
+     2,
+     {"basic_linear", "nonoverlapping", "recursive_doubling", "ring", "segmented_ring", "rabenseifner"}},
+    {OperationKind::kAlltoall, 3, {"linear", "pairwise", "modified_bruck", "linear_sync", "two_proc"}},
+    {OperationKind::kBarrier,
+     6,
+     {"linear", "double_ring", "recursive_doubling", "bruck", "two_proc", "tree"}},
+    {OperationKind::kBcast,
+     7,
+     {"basic_linear", "chain", "pipeline", "split_binary_tree", "binary_tree", "binomial", "knomial",
+      "scatter_allgather", "scatter_allgather_ring"}},
+    {OperationKind::kGather, 9, {"basic_linear", "binomial", "linear_sync"}},
+    {OperationKind::kReduce,
+     11,
+     {"linear", "chain", "pipeline", "binary", "binomial", "in-order_binary", "rabenseifner"}},
+    {OperationKind::kScatter, 15, {"basic_linear", "binomial", "linear_nb"}},
+};
+
+/// 0: tuned has none of that name.
+int tuned_number(const TunedCollective& collective, std::string_view algorithm) {
+  const auto found = std::find(collective.algorithms.begin(), collective.algorithms.end(), algorithm);
+  return found == collective.algorithms.end() || algorithm.empty()
+             ? 0
+             : static_cast<int>(found - collective.algorithms.begin()) + 1;
+}
+
+/// Of one size of communicator: algorithms by message size. Below the first size and behind the last one, 0
+/// leaves the choice to the fixed rules; between two sizes with the same algorithm it holds as well.
+std::string rules_of(int ranks, std::map<std::size_t, int> by_bytes) {
+  by_bytes.emplace(0, 0);
+  if (by_bytes.rbegin()->second != 0) by_bytes.emplace(by_bytes.rbegin()->first + 1, 0);
+  std::string lines;
+  int count = 0;
+  for (auto one = by_bytes.begin(); one != by_bytes.end(); ++one) {
+    if (one != by_bytes.begin() && std::prev(one)->second == one->second) continue;
+    lines += fmt::format("{} {} 0 0\n", one->first, one->second);
+    ++count;
+  }
+  return fmt::format(
+      "{}  # ranks\n{}  # message sizes: from so many bytes on, algorithm, fan-out, segment\n{}", ranks,
+      count, lines);
+}
+
+}  // namespace
+
+std::string routes_toml(const Mix& mix) {
+  std::string text = fmt::format("backend = \"{}\"\n", mix.backend);
+  for (const Route& route : mix.routes) {
+    text += fmt::format("\n[[route]]\noperation = \"{}\"\n", to_string(*route.operation));
+    if (route.min_bytes > 0) text += fmt::format("min_bytes = {}\n", route.min_bytes);
+    if (route.max_bytes < std::numeric_limits<std::size_t>::max())
+      text += fmt::format("max_bytes = {}\n", route.max_bytes);
+    text += fmt::format("backend = \"{}\"\n", route.backend);
+  }
+  return text;
+}
+
+std::string tuned_rules(const std::vector<AlgorithmChoice>& choices) {
+  std::string rules;
+  int collectives = 0;
+  for (const TunedCollective& collective : kTuned) {
+    std::map<int, std::map<std::size_t, int>> sizes;  // by communicator
+    for (const AlgorithmChoice& choice : choices) {
+      if (choice.kind != collective.kind) continue;
+      if (const int number = tuned_number(collective, choice.best); number > 0)
+        sizes[choice.ranks][choice.bytes] = number;
+    }
+    if (sizes.empty()) continue;
+    ++collectives;
+    // Rules hold for larger communicators, too, up to the next size that has some: that is where these end.
+    const auto ends = static_cast<std::size_t>(std::count_if(
+        sizes.begin(), sizes.end(), [&](const auto& one) { return !sizes.contains(one.first + 1); }));
+    rules += fmt::format("{}  # {}\n{}  # sizes of communicators\n", collective.number,
+                         to_string(collective.kind), sizes.size() + ends);
+    for (const auto& [ranks, by_bytes] : sizes) {
+      rules += rules_of(ranks, by_bytes);
+      if (!sizes.contains(ranks + 1)) rules += rules_of(ranks + 1, {{0, 0}});
+    }
+  }
+  return collectives == 0 ? std::string() : fmt::format("{}  # collectives\n{}", collectives, rules);
+}
+
+}  // namespace offramp

@@ -1,0 +1,16 @@
+// Writes archives through OTF2's own library. Compiled only where there is one; see otf2_output.hpp.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lib/answers/replay/timeline.hpp"
+#include "lib/programs/import/program.hpp"
+
+namespace offramp::otf2 {
+
+std::string write_archive(const Timeline& timeline, const std::string& program, const std::string& folder);
+std::string write_program(const trace::Program& program, const std::string& folder,
+                          std::vector<std::string>& unsaid);
+
+}  // namespace offramp::otf2

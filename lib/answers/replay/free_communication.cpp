@@ -1,0 +1,115 @@
+#include "lib/answers/replay/free_communication.hpp"
+
+namespace offramp {
+namespace {
+
+/// A backend whose messages and collectives take no time and occupy nothing. A rank waits only for data that
+/// MPI says it needs: for the root, for all others, or for the ranks before it. No rank waits for one that
+/// only forwards.
+class FreeBackend final : public Backend {
+ public:
+  explicit FreeBackend(const BackendContext& /*context*/) {}
+
+  [[nodiscard]] Verdict supports(const Operation& operation) const override {
+    return Verdict::accept(operation, {operation.kind});
+  }
+  [[nodiscard]] bool waits_for_receiver(const Transfer& /*transfer*/) const override { return false; }
+  [[nodiscard]] std::span<const ResourceDescription> resources() const override { return {}; }
+
+  void issue(const Transfer& transfer, Passage& passage) override {
+    passage.host_free = passage.begin = passage.issued;
+    if (transfer.synchronous) passage.protocol = Protocol::kRendezvous;
+  }
+  void depart(const Transfer& /*transfer*/, Passage& passage, const Resources& /*sender*/) override {
+    if (passage.protocol == Protocol::kDirect) {
+      passage.leaves = passage.left = passage.complete = passage.begin;
+    } else {
+      passage.requested = passage.begin;
+    }
+  }
+  void grant(const Transfer& /*transfer*/, Passage& passage) override { passage.answered = passage.granted; }
+  void transmit(const Transfer& /*transfer*/, Passage& passage, const Resources& /*sender*/) override {
+    passage.leaves = passage.left = passage.complete = passage.answered;
+  }
+  void arrive(const Transfer& /*transfer*/, Passage& passage, const Resources& /*receiver*/) override {
+    passage.stored = passage.last;
+  }
+  Time receive(const Transfer& /*transfer*/, const Passage& /*passage*/, Time at,
+               Matched /*matched*/) override {
+    return at;
+  }
+  [[nodiscard]] Time copy_time(std::size_t /*bytes*/) const override { return {}; }
+  [[nodiscard]] Time post_receive_cost() const override { return {}; }
+  [[nodiscard]] WireCounters wire() const override { return {}; }
+
+  Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers /*buffers*/) override {
+    using enum OperationKind;
+    if (traits_of(operation.kind).is_prefix) return after_the_rank_before(team);
+    const bool spreads = OperationSet{kBcast, kScatter, kScatterv}.contains(operation.kind);
+    return through(team, has_root(operation.kind) ? operation.root : 0, !spreads,
+                   spreads || !has_root(operation.kind));
+  }
+
+ private:
+  static Task<Outcome> after_the_rank_before(Team& team) {
+    Outcome outcome = Outcome::kOk;
+    if (team.rank() > 0) note(outcome, co_await team.receive(team.rank() - 1, {}));
+    if (team.rank() + 1 < team.size()) note(outcome, co_await team.send(team.rank() + 1, {}));
+    co_return outcome;
+  }
+
+  /// gathers: one rank waits for all others. spreads: all others wait for it.
+  static Task<Outcome> through(Team& team, int centre, bool gathers, bool spreads) {
+    Outcome outcome = Outcome::kOk;
+    if (team.rank() != centre) {
+      if (gathers) note(outcome, co_await team.send(centre, {}));
+      if (spreads) note(outcome, co_await team.receive(centre, {}));
+      co_return outcome;
+    }
+    for (int peer = 0; gathers && peer < team.size(); ++peer) {
+      if (peer != centre) note(outcome, co_await team.receive(peer, {}));
+    }
+    for (int peer = 0; spreads && peer < team.size(); ++peer) {
+      if (peer != centre) note(outcome, co_await team.send(peer, {}));
+    }
+    co_return outcome;
+  }
+};
+
+const BackendDescription kFree{.name = "free",
+                               .description = "communication that takes no time",
+                               .parameters = {},
+                               .create = make_backend<FreeBackend>};
+
+}  // namespace
+
+WorldSetting free_communication(const WorldSetting& like) {
+  WorldSetting free{kFree, Settings::defaults({}), {}, like.machine};
+  free.stragglers = like.stragglers;
+  return free;
+}
+
+std::optional<ReplayResult> replay_with_computing(const WorldSetting& setting, const ReplaySource& source,
+                                                  ReplayOptions options) {
+  options.compute.kind = Compute::Kind::kMeasured;
+  options.details = options.sizes = options.certificate = false;
+  options.compare_undisturbed = false;
+  options.observer = nullptr;
+  options.clock_reads = nullptr;
+  Result<ReplayResult> result = replay(setting, source, options);
+  return result && !result->stopped ? std::optional(std::move(*result)) : std::nullopt;
+}
+
+std::optional<WholeRun> WholeRuns::of(const WorldSetting& setting, const ReplaySource& source,
+                                      const ReplayOptions& options, const ReplayResult& result) {
+  const Computing computing = computing_of(result);
+  if (options.compute.kind != Compute::Kind::kNone || !computing.any()) return std::nullopt;
+  if (!program_) {
+    if (const auto free = replay_with_computing(free_communication(setting), source, options))
+      program_ = {computing, whole_run_of(*free)};
+  }
+  const auto run = replay_with_computing(setting, source, options);
+  return run ? std::optional(whole_run_of(*run)) : std::nullopt;
+}
+
+}  // namespace offramp

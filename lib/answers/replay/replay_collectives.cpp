@@ -1,0 +1,190 @@
+// What a replayed rank does together with others: collectives, whose sizes and agreement among the members
+// are checked before the world has them, meetings, and communicators, each under the number that all its
+// members give it; and the phases that the program has named. The rest of ReplayThread is in replay_rank.cpp.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "lib/answers/replay/replay_rank.hpp"
+#include "lib/programs/recording/all_ranks.hpp"
+#include "simulators/world/members.hpp"
+
+namespace offramp {
+
+using recording::Event;
+using recording::EventKind;
+
+namespace {
+
+constexpr int kSubjects = 1 << 30;  // of RankHandle::exchange()
+
+}  // namespace
+
+// --- collectives ---
+
+/// What is done by the communicator's members together. Empty: it cannot be.
+RankRequest ReplayThread::start(std::uint64_t& bytes) {
+  if (event_.kind == EventKind::kExchange) {
+    if (event_.tag < 0 || event_.tag >= kSubjects) {
+      refuse(fmt::format("the subject is {}", event_.tag));
+      return {};
+    }
+    if (!ranks_of(to_, event_.list, communicator_->size()) ||
+        !ranks_of(from_, event_.second_list, communicator_->size()))
+      return {};
+    return rank_.exchange(*communicator_, static_cast<std::uint32_t>(event_.tag), to_, from_);
+  }
+  if (event_.kind == EventKind::kMeet) {
+    if (!agree(std::nullopt)) return {};
+    return rank_.start_synchronize(*communicator_);
+  }
+  Operation operation;
+  CollectiveSizes sizes;
+  if (!collective(operation, sizes) || !agree(operation)) return {};
+  bytes = operation.bytes;
+  for (const std::size_t block : sizes.send_blocks) bytes += block;
+  const Time before = rank_.clock();
+  RankRequest request = rank_.start(*communicator_, operation, sizes);
+  count_begun(begun(bytes), rank_.clock() - before);
+  return request;
+}
+
+bool ReplayThread::agree(const std::optional<Operation>& operation) {
+  const std::uint32_t number = own_.communicators[event_.communicator].collectives++;
+  if (communicator_->size() == 1) return true;
+  const std::string otherwise = run_.disagreement(*communicator_, number, operation);
+  return otherwise.empty() || refuse(otherwise);
+}
+
+bool ReplayThread::ranks_of(std::vector<int>& ranks, std::uint32_t list, int limit) {
+  ranks.clear();
+  for (const std::uint64_t rank : reader_.list(list)) {
+    if (rank >= static_cast<std::uint64_t>(limit))
+      return refuse(fmt::format("rank {} is none of {}", rank, limit));
+    ranks.push_back(static_cast<int>(rank));
+  }
+  return true;
+}
+
+/// The blocks of a list, one per rank, or none.
+bool ReplayThread::blocks(std::vector<std::size_t>& sizes, std::uint32_t list, bool there_are) {
+  const auto listed = reader_.list(list);
+  const auto ranks = static_cast<std::size_t>(communicator_->size());
+  if (listed.size() != (there_are ? ranks : 0))
+    return refuse(fmt::format("{} blocks for {} ranks", listed.size(), ranks));
+  sizes.assign(listed.begin(), listed.end());
+  std::uint64_t sum = 0;
+  const bool fit = std::all_of(listed.begin(), listed.end(), [&](std::uint64_t block) {
+    return block <= kMostBytes && (sum += block) <= kMostBytes;
+  });
+  return fit || refuse("its blocks are larger than a world can send");
+}
+
+bool ReplayThread::collective(Operation& operation, CollectiveSizes& sizes) {
+  const int ranks = communicator_->size();
+  operation.kind = event_.operation;
+  if (operation.kind == OperationKind::kSend) return refuse("a send is no collective");
+  operation.element = event_.element;
+  operation.function = event_.function;
+  operation.commutative = !has(recording::kNotCommutative);
+  operation.nonblocking =
+      begins_request(event_) && !run_.is_blocking(event_.call);  // that of several threads has both
+  operation.ranks = ranks;
+  if (reduces(operation.kind)) operation.elements = static_cast<std::size_t>(event_.extra);
+  if (has_root(operation.kind)) operation.root = event_.peer;
+  if (operation.root < 0 || operation.root >= ranks)
+    return refuse(fmt::format("root {} is none of {}", operation.root, ranks));
+  const std::uint64_t most =
+      has_block_per_rank(operation.kind) ? kMostBytes / static_cast<std::uint64_t>(ranks) : kMostBytes;
+  const bool varies = has_blocks_of_different_sizes(operation.kind);
+  const bool counts_received = varies && !reduces(operation.kind);
+  if (event_.bytes > most || (reduces(operation.kind) && event_.extra > kMostBytes) ||
+      (counts_received && event_.extra > kMostBytes) || (own_.sent += event_.bytes) > kMostSent)
+    return refuse(fmt::format("{} bytes are more than a world can send", event_.bytes));
+  if (!varies) {
+    operation.bytes = static_cast<std::size_t>(event_.bytes);
+    sizes = sizes_of(operation, communicator_->rank());
+    sizes.in_place = sizes.in_place || has(recording::kInPlace);
+    return true;
+  }
+  const bool at_root = communicator_->rank() == operation.root;
+  const OperationSet sends_all = {OperationKind::kReduceScatterv, OperationKind::kAlltoallv};
+  const OperationSet receives_all = {OperationKind::kAllgatherv, OperationKind::kAlltoallv};
+  const bool has_send_blocks =
+      sends_all.contains(operation.kind) || (operation.kind == OperationKind::kScatterv && at_root);
+  const bool has_receive_blocks =
+      receives_all.contains(operation.kind) || (operation.kind == OperationKind::kGatherv && at_root);
+  if (!blocks(sizes.send_blocks, event_.list, has_send_blocks) ||
+      !blocks(sizes.receive_blocks, event_.second_list, has_receive_blocks))
+    return false;
+  // As the call has it: one buffer where there are no blocks; a reduction's blocks are parts of it.
+  if (!has_send_blocks || reduces(operation.kind)) sizes.send = static_cast<std::size_t>(event_.bytes);
+  if (!has_receive_blocks) sizes.receive = static_cast<std::size_t>(event_.extra);
+  if (operation.kind == OperationKind::kReduceScatterv)
+    sizes.receive = sizes.send_blocks[static_cast<std::size_t>(communicator_->rank())];
+  if (operation.kind == OperationKind::kGatherv) sizes.receive = 0;
+  if (operation.kind == OperationKind::kScatterv) sizes.send = 0;
+  sizes.in_place = has(recording::kInPlace);
+  return true;
+}
+
+// --- communicators and phases ---
+
+void ReplayThread::make_communicator() {
+  const auto refuse_members = [this] {
+    refuse("a communicator has each member once, and this rank among them");
+  };
+  const ReplayRun::Members* members = run_.last_members(reader_.list(event_.list), own_.job);
+  if (members == nullptr) {
+    if (!ranks_of(to_, event_.list, own_.job.ranks)) return;
+    for (int& rank : to_) rank += own_.job.first;
+    from_ = to_;
+    if (!std::is_sorted(from_.begin(), from_.end())) std::sort(from_.begin(), from_.end());
+    if (std::adjacent_find(from_.begin(), from_.end()) != from_.end()) return refuse_members();
+    members = &run_.members_of(to_, own_.job, recording::is_all_ranks(reader_.list(event_.list)));
+    // As long as the world is large, at each of its ranks: their memory would grow with the square.
+    constexpr std::size_t kMostKept = 256;
+    if (to_.size() > kMostKept) {
+      std::vector<int>().swap(to_);
+      std::vector<int>().swap(from_);
+    }
+  }
+  if (place_in(members->first, rank_.rank()) == members->first.size()) return refuse_members();
+  if (has(recording::kPersistent) && event_.communicator >= own_.communicators.size()) {
+    refuse(fmt::format("there is no communicator {}", event_.communicator));
+    return;
+  }
+  const std::uint32_t number = run_.number_of(*members, event_.extra);
+  const std::uint64_t id = std::uint64_t{own_.made[number]++} << 32 | number;
+  const std::size_t place = order_ != nullptr ? stream().dealt().made : own_.communicators.size();
+  if (place >= own_.communicators.size()) own_.communicators.resize(place + 1);
+  std::optional<Communicator> parent;
+  if (has(recording::kPersistent)) parent = own_.communicators[event_.communicator].communicator;
+  own_.communicators[place].communicator =
+      rank_.communicator(members->first, id, parent ? &*parent : nullptr);
+}
+
+void ReplayThread::phase() {
+  const std::int64_t level = event_.tag;
+  end_phases(level > 0 ? level : -level);
+  if (level > 0) {
+    std::string name;
+    for (const std::uint64_t letter : reader_.list(event_.list)) name += static_cast<char>(letter);
+    own_.phases.push_back({level, run_.phase(level, name), rank_.clock()});
+  }
+  if (run_.options.observer == nullptr) return;
+  run_.options.observer->phase(rank_.rank(),
+                               own_.phases.empty() ? nullptr : &run_.result.phases[own_.phases.back().index]);
+}
+
+/// 0: of all levels.
+void ReplayThread::end_phases(std::int64_t level) {
+  std::erase_if(own_.phases, [&](const ReplayRank::Phase& open) {
+    if (level != 0 && open.level != level) return false;
+    ReplayPhase& phase = run_.result.phases[open.index];
+    phase.per_rank[static_cast<std::size_t>(rank_.rank())] += rank_.clock() - open.begin;
+    return true;
+  });
+}
+
+}  // namespace offramp

@@ -1,0 +1,634 @@
+// play() is a loop over the events: next() makes one ready (damage, checks, the time that the program
+// computed before it, certificate), the switch does it over the RankHandle, end_event() accounts for it.
+// Checks come before anything is done, since a recording may hold anything: refuse() ends the whole replay
+// with the rank and the event, end_early() this rank only. Requests are found by their distance back from
+// the event, in numbers_; what they are is in the table of open requests. What the members of a communicator
+// do together, communicators and phases are in replay_collectives.cpp.
+#include "lib/answers/replay/replay_rank.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace offramp {
+
+using recording::Event;
+using recording::EventKind;
+
+namespace {
+
+constexpr Time kLatest = Time::ps(std::int64_t{1} << 61);  // of 63 bits: 26 days
+constexpr std::uint64_t kMostComputed =
+    static_cast<std::uint64_t>(kLatest.count()) / 1000;  // ns, before one event
+// Names of communicators that no recording makes.
+constexpr std::uint64_t kSelves = std::uint64_t{1} << 63;
+constexpr std::uint64_t kJobs = std::uint64_t{1} << 62;
+
+constexpr bool is_meeting(EventKind kind) {
+  return kind == EventKind::kMeet || kind == EventKind::kExchange;
+}
+/// Other threads' events that MPI orders behind it wait until it is done, and not only until it is begun: a
+/// message that it looks for, or a request that it cancels, is not to be taken meanwhile.
+constexpr bool is_over_when_done(EventKind kind) {
+  return kind == EventKind::kProbe || kind == EventKind::kClaim || kind == EventKind::kCancel;
+}
+/// Neither communicates nor takes modelled time.
+constexpr bool is_local(EventKind kind) {
+  return kind == EventKind::kNative || kind == EventKind::kClock;
+}
+
+constexpr SizeTable::Kind size_kind(EventKind kind) {
+  return kind == EventKind::kSend ? SizeTable::Kind::kSend : SizeTable::Kind::kCollective;
+}
+
+constexpr bool has_communicator(EventKind kind) {
+  return kind <= EventKind::kClaim ? kind != EventKind::kWait : is_meeting(kind);
+}
+
+}  // namespace
+
+// --- a rank and its events ---
+
+ReplayRank::ReplayRank(ReplayRun& run, RankHandle& rank, const ReplayJob& job_)
+    : place(run.places[static_cast<std::size_t>(rank.rank())]),
+      replayed(run.result.ranks[static_cast<std::size_t>(rank.rank())]),
+      job(job_),
+      communicators(recording::kFirstMade) {
+  std::optional<Communicator>& everyone = communicators[recording::kWorld].communicator;
+  everyone = rank.everyone();
+  if (job.ranks < rank.size()) {
+    std::vector<int> members(static_cast<std::size_t>(job.ranks));
+    std::iota(members.begin(), members.end(), job.first);
+    everyone = rank.communicator(members, kJobs | static_cast<std::uint64_t>(job.first));
+  }
+  if (run.options.certificate) certificate = std::make_unique<Certificate>();
+}
+
+ReplayThread::ReplayThread(ReplayRun& run, ReplayRank& own, RankHandle& rank, recording::Reader& reader,
+                           RankThreads* order)
+    : run_(run),
+      own_(own),
+      rank_(rank),
+      reader_(reader),
+      order_(order),
+      events_(run.options.observer != nullptr ? run.options.observer->events() : nullptr),
+      began_(rank.clock()) {}
+
+Task<void> ReplayThread::play() {
+  for (;;) {
+    if (order_ != nullptr) co_await come_to_event();
+    if (!next()) break;
+    if (order_ != nullptr) {
+      co_await take_turn();
+    } else if (rank_.is_far_ahead()) {
+      co_await rank_.let_world_come_up();
+    }
+    own_.place.call = event_.call;  // another thread may have been there meanwhile
+    own_.place.handling = &handling_;
+    if (!check()) break;
+    switch (event_.kind) {
+      case EventKind::kSend: {
+        const bool blocking = has(recording::kBlocking) && !has(recording::kBuffered);
+        const auto bytes = static_cast<std::size_t>(event_.bytes);
+        const Time before = rank_.clock();
+        if (!blocking) {
+          RankRequest request =
+              rank_.isend(*communicator_, event_.peer, bytes, event_.tag, event_.element,
+                          has(recording::kSynchronous) ? Synchronous::kYes : Synchronous::kNo);
+          has(recording::kBuffered) ? rank_.give_up(request) : open(std::move(request), bytes);
+        } else if (has(recording::kSynchronous)) {
+          (void)co_await rank_.ssend(*communicator_, event_.peer, bytes, event_.tag, event_.element);
+        } else {
+          (void)co_await rank_.send(*communicator_, event_.peer, bytes, event_.tag, event_.element);
+        }
+        count_begun(begun(bytes), rank_.clock() - before);
+        break;
+      }
+      case EventKind::kReceive: {
+        if (taken_ != Taken::kSomething) {
+          leave_open();
+          break;
+        }
+        const auto room = static_cast<std::size_t>(event_.bytes);
+        if (!has(recording::kBlocking)) {
+          open(rank_.irecv(*communicator_, source_, room, tag_), 0);
+          break;
+        }
+        const Received received = co_await rank_.receive(*communicator_, source_, room, tag_);
+        count_learned(begun(0), received);
+        tell_learned(ReplayEvents::kNoRequest, received);
+        break;
+      }
+      case EventKind::kCollective:
+      case EventKind::kMeet:
+      case EventKind::kExchange: {
+        std::uint64_t bytes = 0;
+        RankRequest request = start(bytes);
+        if (!request.empty()) co_await complete(request, bytes);
+        break;
+      }
+      case EventKind::kWait: {
+        if (event_.extra == 0 || has(recording::kAny) || has(recording::kSome)) {
+          co_await wait_for_list();
+          break;
+        }
+        if (!find_requests() || !take_found()) break;
+        for (OpenRequest& one : taken_requests_) {  // or none
+          const Received received = co_await rank_.wait(one.request);
+          count_learned(one.begun, received);
+          learn(one.number, received);
+        }
+        break;
+      }
+      case EventKind::kProbe:
+      case EventKind::kClaim:
+        co_await probe();
+        if (order_ != nullptr) order_->begun(stream());
+        break;
+      case EventKind::kCancel:
+        co_await cancel();
+        if (order_ != nullptr) order_->begun(stream());
+        break;
+      case EventKind::kFree:
+        free();
+        break;
+      case EventKind::kCommunicator:
+        make_communicator();
+        break;
+      case EventKind::kPhase:
+        phase();
+        break;
+      case EventKind::kClock:
+        if (run_.options.clock_reads != nullptr)
+          (*run_.options.clock_reads)[static_cast<std::size_t>(rank_.rank())].push_back(
+              {rank_.clock(), event_.extra});
+        break;
+      case EventKind::kNative:
+      case EventKind::kCount:
+        break;
+    }
+    end_event();
+  }
+  co_await finish();
+}
+
+bool ReplayThread::refuse(const std::string& what) {
+  const std::uint64_t number = order_ != nullptr ? stream().dealt().number : own_.place.events;
+  run_.fail(fmt::format("rank {}, event {} ({}): {}", rank_.rank(), number,
+                        run_.result.functions[event_.call], what));
+  return false;
+}
+
+bool ReplayThread::end_early(const std::string& why) {
+  own_.place.why_early = why;
+  ends_ = true;
+  return false;
+}
+
+/// The next event, ready to be done.
+bool ReplayThread::next() {
+  if (ends_ || run_.over) return false;
+  if (!reader_.next(event_)) {
+    const std::string& damage = reader_.error();
+    if (!damage.empty() && run_.options.partial) {
+      end_early("its recording is damaged: " + damage);
+    } else if (!damage.empty()) {
+      run_.fail(damage);  // it names the rank
+    } else if (reader_.cut()) {
+      end_early("its recording was cut");
+    }
+    return false;
+  }
+  run_.count_event();
+  if (event_.call >= own_.functions.size())
+    own_.functions.resize(std::size_t{event_.call} + 1, ReplayRank::kUnknown);
+  std::uint16_t& function = own_.functions[event_.call];
+  if (function == ReplayRank::kUnknown) function = run_.number_of_function(reader_.call(event_.call));
+  event_.call = function;
+  if (order_ != nullptr) begun_ = stream().dealt().begun;
+  ++own_.place.events;
+  own_.place.call = event_.call;
+  if (run_.over) return false;
+  if (!has(recording::kContinues)) end_call();
+  if (const std::uint64_t polls = reader_.polls(); polls > 0) depends(Dependence::kPolling, polls);
+  if (!pass_time()) return false;
+  if (own_.certificate != nullptr) certify_event();
+  begin_call();
+  if (events_ != nullptr) {
+    const std::size_t made = order_ != nullptr ? stream().dealt().made : own_.communicators.size();
+    events_->begins(told_at(), {event_, reader_, run_.result.functions[event_.call], begun_, made});
+  }
+  return true;
+}
+
+/// The next event of this thread is known, or there is none.
+Task<void> ReplayThread::come_to_event() {
+  auto& own = static_cast<RankThreads::Stream&>(reader_);
+  while (!order_->fetch(own, rank_)) co_await rank_.sleep();
+}
+
+/// It comes after all that MPI orders before it, MPI_Finalize after all other threads.
+Task<void> ReplayThread::take_turn() {
+  const bool is_last = run_.is_end(event_.call);
+  if (is_last) order_->begin_threads();
+  while (is_last && own_.playing > 1) {
+    own_.last_thread = &rank_;
+    co_await rank_.sleep();
+  }
+  if (is_last) own_.last_thread = nullptr;
+  co_await rank_.let_world_come_up();
+  while (!order_->may_begin(stream(), rank_)) co_await rank_.sleep();
+  if (!is_over_when_done(event_.kind)) order_->begun(stream());
+}
+
+/// CPU time between the questions before the event that counts as work, in nanoseconds.
+std::uint64_t ReplayThread::worked_between_questions() {
+  const recording::Gaps gaps = reader_.gaps();
+  const auto add = [](Time& sum, std::uint64_t nanoseconds) {
+    if (sum < kLatest && nanoseconds < kMostComputed) sum += Time::ns(static_cast<std::int64_t>(nanoseconds));
+  };
+  add(own_.replayed.brief_gaps, gaps.brief);
+  add(own_.replayed.longer_gaps, gaps.longer);
+  switch (run_.options.compute.polling) {
+    case Polling::kWait:
+      return 0;
+    case Polling::kThreshold:
+      return gaps.longer;
+    case Polling::kWork:
+      break;
+  }
+  return gaps.brief < kMostComputed && gaps.longer < kMostComputed ? gaps.brief + gaps.longer : kMostComputed;
+}
+
+/// The program computes. Of its questions that found nothing it is known only that they lie where there are
+/// gaps between them.
+bool ReplayThread::pass_time() {
+  const std::uint64_t between = worked_between_questions();
+  const std::uint64_t questions = reader_.polls();
+  const bool has_gaps = reader_.gaps().any();
+  return compute(reader_.computed(), has_gaps ? 0 : questions) && compute(between, questions);
+}
+
+bool ReplayThread::compute(std::uint64_t recorded, std::uint64_t questions) {
+  const Compute& compute = run_.options.compute;
+  if (recorded == 0) return true;
+  const double factor = compute.kind == Compute::Kind::kFactor ? compute.factor : 1;
+  const double picoseconds = static_cast<double>(recorded) * 1000 * factor;
+  const bool is_sane = recorded < kMostComputed;
+  if (is_sane && own_.replayed.computing < kLatest)
+    own_.replayed.computing += Time::ns(static_cast<std::int64_t>(recorded));
+  if (compute.kind == Compute::Kind::kNone) return true;
+  if (!is_sane || !(picoseconds < static_cast<double>(kLatest.count())))
+    return refuse(fmt::format("the program computes for {} ns before it", recorded));
+  // Whole numbers of nanoseconds stay what they are.
+  rank_.compute(
+      factor == 1 ? Time::ns(static_cast<std::int64_t>(recorded)) : Time::ps(std::llround(picoseconds)),
+      questions);
+  return true;
+}
+
+void ReplayThread::end_event() {
+  if (events_ != nullptr) events_->ended(told_at());
+  if (rank_.clock() > kLatest) refuse("the modelled time goes beyond 26 days");
+}
+
+/// Unless the event continues one.
+void ReplayThread::begin_call() {
+  if (in_call_) return;
+  call_began_ = rank_.clock();
+  call_ = event_.call;
+  call_site_ = event_.site;
+  in_call_ = event_.kind != EventKind::kPhase && !run_.is_end(call_);  // which no report counts as calls
+  is_told_ = in_call_ && run_.options.observer != nullptr && !is_local(event_.kind);
+  if (in_call_ && is_local(event_.kind)) ++counter_of(call_).native;
+  if (!is_told_) return;
+  turn();
+  run_.options.observer->enter(rank_.rank());
+}
+
+/// The one before, if there is one.
+void ReplayThread::end_call() {
+  if (!in_call_) return;
+  CallCounter& counter = counter_of(call_);
+  ++counter.count;
+  counter.modelled += rank_.clock() - call_began_;
+  in_call_ = false;
+  if (own_.certificate != nullptr) own_.certificate->note_time(rank_.clock());
+  if (!is_told_) return;
+  turn();
+  run_.options.observer->leave(rank_.rank(), call_, run_.result.functions[call_], reader_.site(call_site_),
+                               call_began_, rank_.clock());
+}
+
+/// A send or a collective, in the current call.
+void ReplayThread::count_begun(const Begun& what, Time spent) {
+  counter_of(what.call).bytes += what.bytes;
+  own_.replayed.counters.times.add(what.handling, spent);
+  if (own_.replayed.sizes != nullptr) own_.replayed.sizes->add(size_kind(what.kind), what.bytes, spent);
+}
+
+/// The program has learned that an operation is over.
+void ReplayThread::count_learned(const Begun& what, const Received& received) {
+  const bool receives = what.kind == EventKind::kReceive || what.kind == EventKind::kClaim;
+  if (own_.certificate != nullptr)
+    own_.certificate->note({static_cast<std::uint64_t>(received.outcome),
+                            static_cast<std::uint64_t>(received.source),
+                            static_cast<std::uint64_t>(received.tag), received.bytes});
+  if (received.outcome == Outcome::kCancelled) return;
+  if (receives) {
+    CallCounter& counter = counter_of(what.call);
+    counter.bytes += received.bytes;
+    counter.note(received.handling);
+  }
+  if (is_meeting(what.kind)) return;
+  const Time posting = what.kind == EventKind::kReceive ? rank_.post_cost() : Time();
+  const Time spent = received.spent + posting;
+  own_.replayed.counters.times.add(receives ? received.handling : what.handling, spent);
+  if (own_.replayed.sizes == nullptr) return;
+  if (receives) {
+    own_.replayed.sizes->add(SizeTable::Kind::kReceive, received.bytes, spent);
+  } else {
+    own_.replayed.sizes->add_time(size_kind(what.kind), what.bytes, spent);
+  }
+}
+
+void ReplayThread::certify_list(std::uint32_t list) {
+  const auto values = std::as_bytes(reader_.list(list));
+  own_.certificate->note({values.size(), Certificate::digest(values)});
+}
+
+/// Functions by their names: the numbers depend on other ranks.
+void ReplayThread::certify_event() {
+  Event event = event_;
+  event.call = 0;
+  event.list = event.second_list = 0;
+  const std::string& name = run_.result.functions[event_.call];
+  own_.certificate->note({Certificate::digest(std::as_bytes(std::span(name.data(), name.size()))),
+                          Certificate::digest(std::as_bytes(std::span(&event, 1)))});
+  certify_list(event_.list);
+  certify_list(event_.second_list);
+}
+
+// --- what makes no sense ---
+
+bool ReplayThread::check() {
+  if (event_.kind >= EventKind::kCount)
+    return refuse(fmt::format("there is no kind {}", static_cast<int>(event_.kind)));
+  if (event_.element > ElementType::kMixed || event_.function > ReduceFunction::kUser ||
+      event_.operation >= OperationKind::kCount)
+    return refuse("its element, function or operation is none");
+  if (!has_communicator(event_.kind)) return true;
+  if (event_.communicator >= own_.communicators.size())
+    return refuse(fmt::format("there is no communicator {}", event_.communicator));
+  std::optional<Communicator>& named = own_.communicators[event_.communicator].communicator;
+  if (!named) {  // the rank alone
+    const int self[] = {rank_.rank()};
+    named = rank_.communicator(self, kSelves | static_cast<std::uint64_t>(rank_.rank()));
+  }
+  communicator_ = order_ != nullptr ? &held_.emplace(*named) : &*named;
+  if (event_.kind == EventKind::kCollective || event_.kind >= EventKind::kMeet) return true;
+  return check_message();
+}
+
+bool ReplayThread::check_message() {
+  const bool sends = event_.kind == EventKind::kSend;
+  if (event_.peer >= communicator_->size() || event_.peer < (sends ? 0 : kAnySource))
+    return refuse(fmt::format("rank {} is none of {}", event_.peer, communicator_->size()));
+  if (event_.tag < (sends ? 0 : kAnyTag)) return refuse(fmt::format("the tag is {}", event_.tag));
+  if (!sends) return resolve();
+  if (event_.bytes > kMostBytes || (own_.sent += event_.bytes) > kMostSent)
+    return refuse(fmt::format("{} bytes are more than a world can send", event_.bytes));
+  return true;
+}
+
+/// Decides what a receive or probe looks for.
+bool ReplayThread::resolve() {
+  source_ = event_.peer;
+  tag_ = event_.tag;
+  taken_ = Taken::kSomething;
+  if (source_ != kAnySource && tag_ != kAnyTag) return true;
+  const bool is_unnamed = source_ == kAnySource && communicator_->size() > 2;
+  if (run_.arrival == Arrival::kModelled) {
+    if (is_unnamed) depends(Dependence::kUnnamedSource);
+    return true;
+  }
+  const std::optional<recording::Match> match = reader_.match();
+  if (!match || match->source < 0) {
+    taken_ = match ? Taken::kCancelled : Taken::kNothing;
+    return true;
+  }
+  if (is_unnamed) depends(Dependence::kUnnamedSource);
+  if (match->source >= communicator_->size() || match->tag < 0 ||
+      (source_ != kAnySource && source_ != match->source) || (tag_ != kAnyTag && tag_ != match->tag))
+    return refuse(
+        fmt::format("it took tag {} from rank {}, which it does not match", match->tag, match->source));
+  source_ = match->source;
+  tag_ = match->tag;
+  return true;
+}
+
+// --- requests ---
+
+void ReplayThread::open(RankRequest&& request, std::uint64_t bytes) {
+  OpenRequest& one = own_.requests.add(begun_++);
+  one.request = std::move(request);
+  one.begun = begun(bytes);
+  one.by_arrival = event_.kind == EventKind::kReceive && run_.arrival == Arrival::kRecorded &&
+                   (event_.peer == kAnySource || event_.tag == kAnyTag);
+}
+
+/// A receive that was cancelled, or that no message ever came for.
+void ReplayThread::leave_open() {
+  rank_.work(rank_.post_cost());
+  if (has(recording::kBlocking)) {
+    end_early("no message ever came");
+  } else if (taken_ == Taken::kNothing) {
+    open({}, 0);
+  } else {
+    ++begun_;  // waiting for it is nothing
+  }
+}
+
+/// Of the event, in its order, into numbers_.
+bool ReplayThread::find_requests() {
+  numbers_.clear();
+  const auto add = [this](std::uint64_t distance) {
+    if (distance == 0 || distance > begun_)
+      return refuse(fmt::format("{} requests back there is none: {} were begun", distance, begun_));
+    numbers_.push_back(begun_ - distance);
+    return true;
+  };
+  if (event_.extra != 0) return add(event_.extra);
+  const auto list = reader_.list(event_.list);
+  return std::all_of(list.begin(), list.end(), add);
+}
+
+/// Leaves in numbers_ what a wait for one or some came to; in modelled arrival, it only notes that.
+bool ReplayThread::choose() {
+  if (numbers_.size() > 1) depends(Dependence::kChoice);
+  std::vector<std::uint64_t> chosen;
+  for (const std::uint32_t position : reader_.choice()) {
+    if (position >= numbers_.size())
+      return refuse(fmt::format("it came to request {} of {}", position, numbers_.size()));
+    chosen.push_back(numbers_[position]);
+    if (OpenRequest* const one = own_.requests.find(chosen.back()); one != nullptr) one->is_expected = true;
+  }
+  if (run_.arrival == Arrival::kRecorded) numbers_ = std::move(chosen);
+  return true;
+}
+
+/// Those of numbers_ that are open, into taken_requests_.
+bool ReplayThread::take_found() {
+  taken_requests_.clear();
+  for (const std::uint64_t number : numbers_) {
+    OpenRequest* const one = own_.requests.find(number);
+    if (one == nullptr) continue;
+    if (one->request.empty()) return end_early("no message ever came");
+    taken_requests_.push_back(own_.requests.take(*one));
+  }
+  return true;
+}
+
+void ReplayThread::put_back(std::size_t index) {
+  OpenRequest& one = taken_requests_[index];
+  if (!waited_[index].empty())
+    own_.requests.add(one.number) = {one.number, std::move(waited_[index]), one.begun, one.by_arrival,
+                                     one.is_expected};
+}
+
+Task<void> ReplayThread::wait_for_list() {
+  if (!find_requests()) co_return;
+  const bool one_of_them = has(recording::kAny) || has(recording::kSome);
+  if (one_of_them && !choose()) co_return;
+  if (!take_found() || taken_requests_.empty()) co_return;
+  for (OpenRequest& one : taken_requests_) waited_.push_back(std::move(one.request));
+  if (one_of_them && run_.arrival == Arrival::kModelled) {
+    co_await wait_for_first();
+    co_return;
+  }
+  received_.clear();
+  (void)co_await rank_.wait_all(waited_, &received_);
+  for (std::size_t i = 0; i < received_.size(); ++i) {
+    count_learned(taken_requests_[i].begun, received_[i]);
+    learn(taken_requests_[i].number, received_[i]);
+  }
+}
+
+Task<void> ReplayThread::wait_for_first() {
+  if (has(recording::kSome)) {
+    const auto found = co_await rank_.wait_some(waited_);
+    for (const auto& [index, received] : found) {
+      count_learned(taken_requests_[index].begun, received);
+      learn(taken_requests_[index].number, received);
+    }
+  } else {
+    const std::pair<std::size_t, Received> found = co_await rank_.wait_any(waited_);
+    count_learned(taken_requests_[found.first].begun, found.second);
+    learn(taken_requests_[found.first].number, found.second);
+  }
+  for (std::size_t i = 0; i < waited_.size(); ++i) put_back(i);
+  waited_.clear();
+}
+
+Task<void> ReplayThread::complete(RankRequest& request, std::uint64_t bytes) {
+  if (begins_request(event_)) {
+    open(std::move(request), bytes);
+    co_return;
+  }
+  const Begun what = begun(bytes);
+  const Received received = co_await rank_.wait(request);
+  count_learned(what, received);
+  tell_learned(ReplayEvents::kNoRequest, received);
+}
+
+Task<void> ReplayThread::probe() {
+  if (taken_ != Taken::kSomething) {
+    end_early("no message ever came");
+  } else if (event_.kind == EventKind::kProbe) {
+    (void)co_await rank_.probe(*communicator_, source_, tag_);
+  } else {
+    RankRequest request = co_await rank_.claim(*communicator_, source_, tag_);
+    co_await complete(request, 0);
+  }
+}
+
+Task<void> ReplayThread::cancel() {
+  if (!find_requests()) co_return;
+  co_await rank_.come_to_cancel();
+  for (const std::uint64_t number : numbers_) {
+    OpenRequest* const one = own_.requests.find(number);
+    if (one != nullptr && !one->request.empty() && !one->by_arrival) (void)rank_.cancel_now(one->request);
+  }
+}
+
+void ReplayThread::free() {
+  if (!find_requests()) return;
+  for (const std::uint64_t number : numbers_) {
+    OpenRequest* const one = own_.requests.find(number);
+    if (one == nullptr) continue;
+    OpenRequest freed = own_.requests.take(*one);
+    if (!freed.request.empty()) rank_.give_up(freed.request);
+  }
+}
+
+Task<void> ReplayThread::finish() {
+  end_call();
+  for (OpenRequest& one : taken_requests_) {  // where a wait was not begun
+    if (!one.request.empty()) rank_.give_up(one.request);
+  }
+  if (order_ != nullptr) co_await rank_.let_world_come_up();  // the others go on no sooner than it has ended
+  own_.replayed.of_threads += rank_.clock() - began_;
+  if (own_.playing > 1) {
+    if (own_.place.handling == &handling_) own_.place.handling = nullptr;
+    --own_.playing;
+    rouse_last();
+    co_return;
+  }
+  own_.place.handling = nullptr;
+  const bool goes_on = own_.place.why_early.empty() && !run_.over;
+  std::vector<OpenRequest> left = own_.requests.take_all();
+  for (OpenRequest& one : left) {
+    if (one.request.empty()) continue;
+    if (goes_on && one.is_expected) {
+      const Received received = co_await rank_.wait(one.request);
+      count_learned(one.begun, received);
+    } else {
+      rank_.give_up(one.request);
+    }
+  }
+  end_phases(0);
+  if (own_.certificate != nullptr) own_.replayed.certificate = own_.certificate->of_run();
+  own_.place.ended = !run_.over;
+  ++run_.ranks_ended;
+  --own_.playing;  // not sooner: the rank goes with the last one
+  rouse_last();
+}
+
+void ReplayThread::rouse_last() {
+  for (RankHandle* const waiting : {own_.last_thread, own_.keeper}) {
+    if (waiting != nullptr && waiting != &rank_) waiting->rouse();
+  }
+}
+
+ReplayEvents::Place ReplayThread::told_at() const {
+  return {rank_.rank(), order_ != nullptr ? rank_.thread() : 0, rank_.clock()};
+}
+
+void ReplayThread::tell_learned(std::uint64_t request, const Received& received) {
+  if (events_ != nullptr) events_->learned(told_at(), request, received);
+}
+
+/// The program has learned that a request is done.
+void ReplayThread::learn(std::uint64_t number, const Received& received) {
+  reader_.learned(number);
+  tell_learned(number, received);
+}
+
+/// What the observer is told from here on is of this thread.
+void ReplayThread::turn() {
+  if (order_ != nullptr) run_.options.observer->turn(rank_.rank(), rank_.thread());
+}
+
+}  // namespace offramp

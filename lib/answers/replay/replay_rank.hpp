@@ -1,0 +1,239 @@
+// One rank of a replay, thread by thread, and what all of them share.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "lib/answers/replay/open_requests.hpp"
+#include "lib/answers/replay/rank_threads.hpp"
+#include "lib/answers/replay/replay_log.hpp"
+#include "lib/base/certificate.hpp"
+
+namespace offramp {
+
+/// What the ranks of a replay find out together.
+class ReplayRun final : public Choices {
+ public:
+  ReplayRun(const ReplaySource& source, const ReplayOptions& options);
+
+  struct Place {
+    std::uint64_t events = 0;
+    std::uint16_t call = 0;  // of the last one
+    bool ended = false;
+    std::string why_early;  // it ended before its program did
+    DeclineCounter declines;
+    Handling* handling = nullptr;  // gets that of the next operation that it begins
+  };
+
+  const ReplayOptions& options;
+  Arrival arrival;
+  ReplayResult result;
+  ReplayLog log;
+  std::string error;
+  bool over = false;  // stopped, or an error: no rank goes on
+  std::vector<Place> places;
+  std::vector<ReplayJob> jobs;  // one of all ranks if the source names none
+  int ranks = 0;                // of the jobs
+  int ranks_ended = 0;
+  std::vector<RankThreads*> threads;  // of the ranks that have several
+
+  /// The first one counts.
+  void fail(const std::string& what);
+  void count_event();
+
+  /// Of a function, alike for all ranks: the index of its counter.
+  std::uint16_t number_of_function(std::string_view name);
+  [[nodiscard]] bool is_end(std::uint16_t function) const {
+    return result.functions[function] == "MPI_Finalize";
+  }
+  /// The program waits in the call itself: MPI_Allreduce, as against MPI_Iallreduce and MPI_Start.
+  [[nodiscard]] bool is_blocking(std::uint16_t function) const {
+    const std::string_view name = result.functions[function];
+    return !name.starts_with("MPI_I") && !name.starts_with("MPI_Start");
+  }
+  [[nodiscard]] WorldOptions observed();
+  void chosen(int rank, const Operation& operation, Handling handling, std::string_view reason) override;
+  void gave_up(int rank) override;
+
+  /// Ranks of the world, and the number of their list.
+  using Members = std::pair<const std::vector<int>, std::uint32_t>;
+  /// The members of the communicator that was made last, if these ranks of the job are the same: all ranks
+  /// make one of all ranks. Null: they are others.
+  [[nodiscard]] const Members* last_members(std::span<const std::uint64_t> listed,
+                                            const ReplayJob& job) const;
+  /// Those of a communicator, which stay where they are. members: ranks of the world, checked. all: they were
+  /// listed as recording::all_ranks().
+  const Members& members_of(const std::vector<int>& members, const ReplayJob& job, bool all);
+  /// Of the communicators with these members that ranks know by this id.
+  std::uint32_t number_of(const Members& members, std::uint64_t id);
+  std::size_t phase(std::int64_t level, const std::string& name);
+
+  /// Whether all members agree on the number-th collective of a communicator; none for a meeting of clocks.
+  /// What those before have said otherwise, or nothing.
+  std::string disagreement(const Communicator& communicator, std::uint32_t number,
+                           const std::optional<Operation>& operation);
+
+ private:
+  struct Hash {
+    std::size_t operator()(const std::vector<int>& members) const;
+    std::size_t operator()(const std::pair<std::uint64_t, std::uint32_t>& place) const {
+      return static_cast<std::size_t>(place.first * 0x9E3779B97F4A7C15U ^ place.second * 0xD1B54A32D192ED03U);
+    }
+  };
+  struct Agreed {
+    std::optional<Operation> operation;
+    int missing = 0;
+  };
+
+  std::unordered_map<std::vector<int>, std::uint32_t, Hash> lists_;  // of members
+  const Members* last_members_ = nullptr;
+  int first_of_last_ = 0;     // the first rank of their job
+  bool last_is_all_ = false;  // they were listed as recording::all_ranks()
+  std::unordered_map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t, Hash> known_;  // by id and list
+  std::unordered_map<std::pair<std::uint64_t, std::uint32_t>, Agreed, Hash> agreed_;
+  std::map<std::pair<std::int64_t, std::string>, std::size_t> phases_;
+  Handling untold_ = Handling::kOffloaded;  // of what no replayed program begins
+};
+
+inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 44;  // of one operation's buffer
+inline constexpr std::uint64_t kMostSent = std::uint64_t{1} << 50;   // by one rank, in all
+
+/// What the threads of a rank share.
+struct ReplayRank {
+  ReplayRank(ReplayRun& run, RankHandle& rank, const ReplayJob& job);
+
+  struct Made {
+    std::optional<Communicator> communicator;
+    std::uint32_t collectives = 0;
+  };
+  struct Phase {
+    std::int64_t level = 0;
+    std::size_t index = 0;
+    Time begin;
+  };
+  static constexpr std::uint16_t kUnknown = 0xffff;
+
+  ReplayRun::Place& place;
+  ReplayedRank& replayed;
+  ReplayJob job;
+  std::vector<std::uint16_t> functions;  // by the reader's number, that of the run
+  std::unique_ptr<Certificate> certificate;
+  std::vector<Made> communicators;
+  std::unordered_map<std::uint32_t, std::uint32_t> made;  // by members and id: how many
+  OpenRequests requests;
+  std::uint64_t sent = 0;  // bytes
+  std::vector<Phase> phases;
+  int playing = 1;                    // threads that have begun, or are about to, and have not ended
+  RankHandle* last_thread = nullptr;  // that waits for the others to end, in MPI_Finalize
+  RankHandle* keeper = nullptr;       // the first thread, which has ended, and keeps what all use
+};
+
+class ReplayThread {
+ public:
+  /// order: of the rank's threads, and the reader is one of its streams; null: there is one thread.
+  ReplayThread(ReplayRun& run, ReplayRank& own, RankHandle& rank, recording::Reader& reader,
+               RankThreads* order = nullptr);
+
+  Task<void> play();
+
+ private:
+  enum class Taken : std::uint8_t { kSomething, kNothing, kCancelled };
+
+  [[nodiscard]] bool has(recording::EventFlag flag) const { return (event_.flags & flag) != 0; }
+  bool refuse(const std::string& what);
+  bool end_early(const std::string& why);
+  bool next();
+  [[nodiscard]] const RankThreads::Stream& stream() const {
+    return static_cast<const RankThreads::Stream&>(reader_);
+  }
+  Task<void> come_to_event();
+  Task<void> take_turn();
+  void rouse_last();
+  void turn();
+  [[nodiscard]] ReplayEvents::Place told_at() const;
+  void tell_learned(std::uint64_t request, const Received& received);
+  void learn(std::uint64_t number, const Received& received);
+  std::uint64_t worked_between_questions();
+  bool pass_time();
+  bool compute(std::uint64_t recorded, std::uint64_t questions);
+  bool check();
+  bool check_message();
+  bool resolve();
+  void end_event();
+  void begin_call();
+  void end_call();
+
+  Task<void> wait_for_list();
+  Task<void> wait_for_first();
+  Task<void> probe();
+  Task<void> complete(RankRequest& request, std::uint64_t bytes);
+  Task<void> cancel();
+  Task<void> finish();
+  /// bytes: as counted.
+  RankRequest start(std::uint64_t& bytes);
+  void open(RankRequest&& request, std::uint64_t bytes);
+  void leave_open();
+  void free();
+  void make_communicator();
+  void phase();
+  void end_phases(std::int64_t level);
+
+  bool find_requests();
+  bool choose();
+  bool take_found();
+  void put_back(std::size_t index);
+  [[nodiscard]] Begun begun(std::uint64_t bytes) const {
+    return {bytes, event_.call, event_.kind, handling_};
+  }
+  void count_begun(const Begun& what, Time spent);
+  void count_learned(const Begun& what, const Received& received);
+  void certify_event();
+  void certify_list(std::uint32_t list);
+  [[nodiscard]] CallCounter& counter_of(std::uint16_t call) { return own_.replayed.counters.of(call); }
+  void depends(Dependence dependence, std::uint64_t times = 1) {
+    own_.replayed.counters.dependences[static_cast<std::size_t>(dependence)] += times;
+  }
+  bool collective(Operation& operation, CollectiveSizes& sizes);
+  bool blocks(std::vector<std::size_t>& sizes, std::uint32_t list, bool there_are);
+  bool agree(const std::optional<Operation>& operation);
+  bool ranks_of(std::vector<int>& ranks, std::uint32_t list, int limit);
+
+  ReplayRun& run_;
+  ReplayRank& own_;
+  RankHandle& rank_;
+  recording::Reader& reader_;
+  RankThreads* order_;
+  ReplayEvents* events_;  // null: the observer wants none
+  Time began_;
+  recording::Event event_;
+  const Communicator* communicator_ = nullptr;  // of the event
+  std::optional<Communicator> held_;            // the same, where other threads may make more meanwhile
+  bool ends_ = false;                           // early
+  bool in_call_ = false;
+  bool is_told_ = false;    // to the observer
+  std::uint16_t call_ = 0;  // Event::call of the call that goes on
+  std::uint32_t call_site_ = 0;
+  Time call_began_;
+  int source_ = 0;  // of a receive or probe, once that is decided
+  int tag_ = 0;
+  Taken taken_ = Taken::kSomething;
+  Handling handling_ = Handling::kOffloaded;  // of the last operation that it began
+  std::uint64_t begun_ = 0;                   // requests of the rank
+  // What one event needs; members so that their memory is used again.
+  std::vector<std::uint64_t> numbers_;
+  std::vector<OpenRequest> taken_requests_;
+  std::vector<RankRequest> waited_;
+  std::vector<Received> received_;
+  std::vector<int> to_;
+  std::vector<int> from_;
+};
+
+}  // namespace offramp

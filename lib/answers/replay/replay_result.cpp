@@ -1,0 +1,91 @@
+#include "lib/answers/replay/replay_result.hpp"
+
+#include <algorithm>
+
+namespace offramp {
+
+Time ReplayPhase::longest() const {
+  return per_rank.empty() ? Time() : *std::max_element(per_rank.begin(), per_rank.end());
+}
+
+std::vector<Time> ReplayResult::clocks() const {
+  std::vector<Time> all;
+  for (const ReplayedRank& rank : ranks) all.push_back(rank.clock);
+  return all;
+}
+
+Counters ReplayResult::total() const {
+  return total({0, static_cast<int>(ranks.size())});
+}
+
+Counters ReplayResult::total(const ReplayJob& job) const {
+  Counters sum;
+  for (int rank = job.first; rank < job.first + job.ranks; ++rank)
+    sum += ranks[static_cast<std::size_t>(rank)].counters;
+  return sum;
+}
+
+std::uint64_t ReplayResult::done() const {
+  const auto waiting = std::count_if(unfinished.begin(), unfinished.end(),
+                                     [](const UnfinishedRank& rank) { return rank.waits; });
+  return events - std::min(events, static_cast<std::uint64_t>(waiting));
+}
+
+Time ReplayResult::end(const ReplayJob& job) const {
+  Time end;
+  for (int rank = job.first; rank < job.first + job.ranks; ++rank)
+    end = later(end, ranks[static_cast<std::size_t>(rank)].clock);
+  return end;
+}
+
+std::optional<ReplayResult::Disturbance> ReplayResult::disturbance(const ReplayJob& job) const {
+  if (undisturbed.empty()) return std::nullopt;
+  Disturbance all;
+  for (auto rank = static_cast<std::size_t>(job.first);
+       rank < static_cast<std::size_t>(job.first + job.ranks); ++rank) {
+    all.undisturbed = later(all.undisturbed, undisturbed[rank]);
+    all.longest = later(all.longest, ranks[rank].held_up);
+  }
+  return all;
+}
+
+std::optional<ReplayResult::Disturbance> ReplayResult::disturbance() const {
+  return disturbance({0, static_cast<int>(ranks.size())});
+}
+
+Computing computing_of(const ReplayResult& result) {
+  return computing_of(result, {0, static_cast<int>(result.ranks.size())});
+}
+
+Computing computing_of(const ReplayResult& result, const ReplayJob& job) {
+  Computing computing{{}, {}, job.ranks};
+  for (int i = job.first; i < job.first + job.ranks; ++i) {
+    const ReplayedRank& rank = result.ranks[static_cast<std::size_t>(i)];
+    computing.sum += rank.computing;
+    computing.largest = later(computing.largest, rank.computing);
+    computing.brief_gaps += rank.brief_gaps;
+    computing.longer_gaps += rank.longer_gaps;
+  }
+  return computing;
+}
+
+WholeRun whole_run_of(const ReplayResult& result) {
+  return whole_run_of(result, {0, static_cast<int>(result.ranks.size())});
+}
+
+WholeRun whole_run_of(const ReplayResult& result, const ReplayJob& job) {
+  WholeRun run{result.end(job), {}, {}};
+  for (int i = job.first; i < job.first + job.ranks; ++i) {
+    const ReplayedRank& rank = result.ranks[static_cast<std::size_t>(i)];
+    run.sum += later(rank.clock, rank.of_threads);
+    for (const CallCounter& call : rank.counters.calls) run.in_calls += call.modelled;
+  }
+  return run;
+}
+
+double hidden_share(Time communication, const WholeRun& run, const WholeRun& free) {
+  if (communication <= Time()) return 0;
+  return std::clamp(1 - (run.end - free.end).seconds() / communication.seconds(), 0.0, 1.0);
+}
+
+}  // namespace offramp

@@ -1,0 +1,297 @@
+// Entries are added as the events of each thread begin and end. What a request's end will say is known where
+// it begins, but for receives, so it waits in begun. Where a call begins a request and sees its end, as
+// MPI_Sendrecv does, end_call() makes one entry of the two.
+#include "lib/answers/replay/timeline.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace offramp {
+
+using recording::Event;
+using recording::EventKind;
+using recording::Reader;
+
+namespace {
+
+constexpr std::uint32_t kWorldNumber = 0;
+constexpr std::uint32_t kSelfNumber = 1;
+
+std::uint64_t sum_of(std::span<const std::uint64_t> blocks) {
+  return std::accumulate(blocks.begin(), blocks.end(), std::uint64_t{0});
+}
+
+}  // namespace
+
+Traffic traffic_of(const Event& event, const Reader& reader, int rank, int size) {
+  const auto n = static_cast<std::uint64_t>(size);
+  const auto own = static_cast<std::uint64_t>(rank);
+  const std::uint64_t bytes = event.bytes;
+  const bool is_root = rank == event.peer;
+  const auto sent = reader.list(event.list);
+  const auto received = reader.list(event.second_list);
+  switch (event.operation) {
+    case OperationKind::kBcast:
+    case OperationKind::kScatter:
+      return {is_root ? n * bytes : 0, bytes};
+    case OperationKind::kReduce:
+    case OperationKind::kGather:
+      return {bytes, is_root ? n * bytes : 0};
+    case OperationKind::kAllreduce:
+    case OperationKind::kAllgather:
+    case OperationKind::kReduceScatter:
+    case OperationKind::kAlltoall:
+      return {n * bytes, n * bytes};
+    case OperationKind::kScan:
+      return {(n - own) * bytes, (own + 1) * bytes};
+    case OperationKind::kExscan:
+      return {(n - own - 1) * bytes, own * bytes};
+    case OperationKind::kGatherv:
+      return {bytes, is_root ? sum_of(received) : 0};
+    case OperationKind::kScatterv:
+      return {is_root ? sum_of(sent) : 0, event.extra};
+    case OperationKind::kAllgatherv:
+      return {n * bytes, sum_of(received)};
+    case OperationKind::kReduceScatterv:
+      return {bytes, own < sent.size() ? n * sent[own] : 0};
+    case OperationKind::kAlltoallv:
+      return {sum_of(sent), sum_of(received)};
+    case OperationKind::kBarrier:
+    case OperationKind::kSend:
+    case OperationKind::kCount:
+      break;
+  }
+  return {};
+}
+
+Timeline::Timeline(int ranks) : ranks_(static_cast<std::size_t>(ranks)), communicators_(2) {
+  for (int rank = 0; rank < ranks; ++rank)
+    ranks_[static_cast<std::size_t>(rank)].communicators = {{kWorldNumber, rank, ranks}, {kSelfNumber, 0, 1}};
+}
+
+std::vector<const Timeline::Track*> Timeline::tracks() const {
+  std::vector<const Track*> all;
+  for (const Rank& rank : ranks_) {
+    for (const auto& [number, thread] : rank.threads) all.push_back(&thread.track);
+  }
+  return all;
+}
+
+void Timeline::unsaid(std::string_view kind) {
+  if (std::find(unsaid_.begin(), unsaid_.end(), kind) == unsaid_.end()) unsaid_.emplace_back(kind);
+}
+
+std::uint16_t Timeline::number_of(std::string_view function) {
+  const auto known = numbers_.find(function);
+  if (known != numbers_.end()) return known->second;
+  const auto number = static_cast<std::uint16_t>(functions_.size());
+  functions_.emplace_back(function);
+  numbers_.emplace(function, number);
+  return number;
+}
+
+const Timeline::Known& Timeline::communicator_of(const Rank& rank, std::uint32_t number) const {
+  return rank.communicators[number < rank.communicators.size() ? number : recording::kSelf];
+}
+
+// --- entries ---
+
+Timeline::Growing& Timeline::thread_of(const Place& place) {
+  Growing& thread = ranks_[static_cast<std::size_t>(place.rank)].threads[place.thread];
+  thread.track.rank = place.rank;
+  thread.track.thread = place.thread;
+  return thread;
+}
+
+void Timeline::add(Growing& thread, Entry entry, Time at) {
+  if (thread.is_dropped) return;
+  std::vector<Entry>& entries = thread.track.entries;
+  entry.at = entries.empty() ? at : later(at, entries.back().at);
+  entries.push_back(entry);
+  ++entries_;
+}
+
+void Timeline::end_call(Growing& thread) {
+  if (!std::exchange(thread.is_open, false) || thread.is_dropped) return;
+  constexpr std::uint16_t kSpare = UINT16_MAX;
+  std::vector<Entry>& entries = thread.track.entries;
+  const auto begin = entries.begin() + static_cast<std::ptrdiff_t>(thread.open);
+  for (auto one = begin; one != entries.end(); ++one) {
+    const bool sends = one->kind == Kind::kSendBegun;
+    const bool collects = one->kind == Kind::kCollectiveRequest;
+    if (!sends && !collects && one->kind != Kind::kReceiveBegun) continue;
+    const Kind end = sends ? Kind::kSendDone : collects ? Kind::kCollectiveDone : Kind::kReceiveDone;
+    const auto done = std::find_if(one, entries.end(), [&](const Entry& other) {
+      return other.kind == end && other.request == one->request;
+    });
+    if (done == entries.end()) continue;
+    if (sends) {
+      one->kind = Kind::kSend;
+      done->number = kSpare;
+    } else if (collects) {
+      one->kind = Kind::kCollectiveBegun;
+      done->kind = Kind::kCollective;
+    } else {
+      one->number = kSpare;
+      done->kind = Kind::kReceive;
+    }
+  }
+  entries.erase(std::remove_if(begin, entries.end(), [](const Entry& one) { return one.number == kSpare; }),
+                entries.end());
+  add(thread, {.number = entries[thread.open].number, .kind = Kind::kLeave}, thread.last);
+}
+
+void Timeline::close() {
+  for (Rank& rank : ranks_) {
+    for (auto& [number, thread] : rank.threads) end_call(thread);
+  }
+}
+
+void Timeline::ended(const Place& place) {
+  thread_of(place).last = place.at;
+}
+
+// --- events ---
+
+void Timeline::begins(const Place& place, const Happening& happening) {
+  Rank& rank = ranks_[static_cast<std::size_t>(place.rank)];
+  Growing& thread = thread_of(place);
+  const Event& event = happening.event;
+  const bool continues = (event.flags & recording::kContinues) != 0 && thread.is_open;
+  if (!continues) {
+    end_call(thread);
+    thread.is_dropped = entries_ >= kMost;
+    if (thread.is_dropped) ++dropped_;
+    thread.open = thread.track.entries.size();
+    thread.is_open = true;
+    thread.last = place.at;
+    add(thread, {.number = number_of(happening.function), .kind = Kind::kEnter}, place.at);
+  }
+  switch (event.kind) {
+    case EventKind::kSend:
+    case EventKind::kReceive:
+    case EventKind::kClaim:
+      return message(place, happening);
+    case EventKind::kCollective:
+      return collective(place, happening);
+    case EventKind::kCommunicator:
+      return make_communicator(rank, place, happening);
+    case EventKind::kFree:
+      return free(place, happening);
+    case EventKind::kProbe:
+      return unsaid("what probes look for");
+    case EventKind::kMeet:
+    case EventKind::kExchange:
+      return unsaid("that ranks wait for each other in windows and files: their calls are there alone");
+    case EventKind::kPhase:
+      return unsaid("names of phases");
+    case EventKind::kWait:
+    case EventKind::kCancel:
+    case EventKind::kNative:
+    case EventKind::kClock:
+    case EventKind::kCount:
+      return;
+  }
+}
+
+void Timeline::message(const Place& place, const Happening& happening) {
+  Rank& rank = ranks_[static_cast<std::size_t>(place.rank)];
+  Growing& thread = thread_of(place);
+  const Event& event = happening.event;
+  const bool sends = event.kind == EventKind::kSend;
+  const bool has_request = begins_request(event);
+  Entry entry{.bytes = event.bytes,
+              .request = happening.request,
+              .communicator = communicator_of(rank, event.communicator).number,
+              .peer = event.peer,
+              .tag = event.tag};
+  if (!sends && (event.peer < 0 || event.tag < 0))
+    unsaid("that a receive takes messages of any source or tag: those of the one that it took are there");
+  if (!has_request && sends) {
+    entry.kind = Kind::kSend;
+    return add(thread, entry, place.at);
+  }
+  Entry end = entry;
+  end.kind = sends ? Kind::kSendDone : has_request ? Kind::kReceiveDone : Kind::kReceive;
+  rank.begun[has_request ? happening.request : kNoRequest - place.thread] = end;
+  if (!has_request) return;
+  entry.kind = sends ? Kind::kSendBegun : Kind::kReceiveBegun;
+  add(thread, entry, place.at);
+}
+
+void Timeline::collective(const Place& place, const Happening& happening) {
+  Rank& rank = ranks_[static_cast<std::size_t>(place.rank)];
+  Growing& thread = thread_of(place);
+  const Event& event = happening.event;
+  const bool has_request = begins_request(event);
+  const Known& known = communicator_of(rank, event.communicator);
+  const Traffic traffic = traffic_of(event, happening.reader, known.rank, known.size);
+  if (reduces(event.operation)) unsaid("types and functions of reductions");
+  if (event.operation == OperationKind::kAlltoallv)
+    unsaid("the blocks of collectives in which each pair has one: their sums are there");
+  Entry entry{.bytes = traffic.sent,
+              .received = traffic.received,
+              .request = has_request ? happening.request : kNoRequest,
+              .communicator = known.number,
+              .peer = has_root(event.operation) ? event.peer : kNoRoot,
+              .number = static_cast<std::uint16_t>(event.operation)};
+  entry.kind = has_request ? Kind::kCollectiveDone : Kind::kCollective;
+  rank.begun[has_request ? happening.request : kNoRequest - place.thread] = entry;
+  add(thread,
+      {.request = entry.request, .kind = has_request ? Kind::kCollectiveRequest : Kind::kCollectiveBegun},
+      place.at);
+}
+
+void Timeline::learned(const Place& place, std::uint64_t request, const Received& received) {
+  Rank& rank = ranks_[static_cast<std::size_t>(place.rank)];
+  const auto found = rank.begun.find(request == kNoRequest ? kNoRequest - place.thread : request);
+  if (found == rank.begun.end()) return;
+  Entry entry = found->second;
+  rank.begun.erase(found);
+  if (received.outcome == Outcome::kCancelled) {
+    entry.kind = Kind::kCancelled;
+  } else if (entry.kind == Kind::kReceive || entry.kind == Kind::kReceiveDone) {
+    if (entry.bytes != received.bytes) unsaid("room of receives that their messages do not fill");
+    entry.peer = received.source;
+    entry.tag = received.tag;
+    entry.bytes = received.bytes;
+  }
+  add(thread_of(place), entry, place.at);
+}
+
+/// The call is where the program learns that a send goes on without it; of a receive nothing is known.
+void Timeline::free(const Place& place, const Happening& happening) {
+  Rank& rank = ranks_[static_cast<std::size_t>(place.rank)];
+  const auto one = [&](std::uint64_t distance) {
+    if (distance == 0 || distance > happening.request) return;
+    const auto found = rank.begun.find(happening.request - distance);
+    if (found == rank.begun.end()) return;
+    const Entry entry = found->second;
+    rank.begun.erase(found);
+    if (entry.kind == Kind::kSendDone) return add(thread_of(place), entry, place.at);
+    unsaid("receives and collectives whose requests are freed: they have no end");
+  };
+  if (happening.event.extra != 0) return one(happening.event.extra);
+  for (const std::uint64_t distance : happening.reader.list(happening.event.list)) one(distance);
+}
+
+void Timeline::make_communicator(Rank& rank, const Place& place, const Happening& happening) {
+  std::vector<int> members;
+  for (const std::uint64_t member : happening.reader.list(happening.event.list)) {
+    if (member >= ranks_.size()) return;  // the replay refuses it
+    members.push_back(static_cast<int>(member));
+  }
+  const auto own = std::find(members.begin(), members.end(), place.rank) - members.begin();
+  const std::uint64_t id = happening.event.extra;
+  const std::uint32_t nth = rank.made[{members, id}]++;
+  const auto next = static_cast<std::uint32_t>(communicators_.size());
+  const auto [known, is_new] = known_.try_emplace({members, id, nth}, next);
+  if (is_new) communicators_.push_back(members);
+  if (happening.made >= rank.communicators.size())
+    rank.communicators.resize(happening.made + 1, rank.communicators[recording::kSelf]);
+  rank.communicators[happening.made] = {known->second, static_cast<int>(own),
+                                        static_cast<int>(members.size())};
+}
+
+}  // namespace offramp

@@ -1,0 +1,82 @@
+#include "lib/answers/replay/world_setting.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace offramp {
+
+Result<WorldSetting> world_setting(const Configuration& configuration, const Registry& registry,
+                                   const BackendDescription& backend, int ranks) {
+  using Failure = Result<WorldSetting>;
+  Result<Settings> settings = configuration.settings_for(backend);
+  if (!settings) return Failure::failure(settings.error());
+  if (std::string problem = configuration.machine.problem(ranks); !problem.empty())
+    return Failure::failure(std::move(problem));
+  WorldSetting setting{backend, std::move(*settings), configuration.faults,
+                       configuration.machine.layout(ranks)};
+  setting.network = configuration.network;
+  setting.network.least_nodes = std::max(setting.network.least_nodes, configuration.machine.nodes);
+  setting.stragglers = configuration.stragglers;
+  setting.host = &registry.baseline();
+  Result<Settings> host_settings = configuration.settings_for(*setting.host);
+  if (!host_settings) return Failure::failure(host_settings.error());
+  setting.host_settings = std::move(*host_settings);
+  std::vector<std::string_view> names = {setting.host->name};
+  if (backend.name != names.front()) names.push_back(backend.name);
+  for (const Route& route : configuration.routes) {
+    auto known = std::find(names.begin(), names.end(), route.backend);
+    if (known == names.end()) {
+      const BackendDescription* const further = registry.find(route.backend);
+      if (further == nullptr)
+        return Failure::failure(
+            fmt::format("the route at {} names {}: there is no such backend", route.origin, route.backend));
+      Result<Settings> further_settings = configuration.settings_for(*further);
+      if (!further_settings) return Failure::failure(further_settings.error());
+      setting.further.push_back({further, std::move(*further_settings)});
+      known = names.insert(names.end(), further->name);
+    }
+    setting.rules.push_back(route.rule(static_cast<std::uint8_t>(known - names.begin())));
+  }
+  return setting;
+}
+
+Footing footing_of(const WorldSetting& setting, int ranks) {
+  if (setting.backend.footing == nullptr) return {};
+  return setting.backend.footing(setting.settings, setting.machine, ranks);
+}
+
+static Result<std::shared_ptr<const Stragglers>> make_stragglers(const WorldSetting& setting, int ranks) {
+  using Made = Result<std::shared_ptr<const Stragglers>>;
+  auto found = place_in_network(setting.network, ranks, setting.machine);
+  if (!found) return Made::failure(found.error());
+  auto made = Stragglers::make(setting.stragglers, found->places, found->nodes, setting.machine);
+  return made ? made : Made::failure("stragglers.slow_nodes: " + made.error());
+}
+
+Result<std::unique_ptr<World>> make_world(const WorldSetting& setting, int ranks,
+                                          const WorldOptions& observed) {
+  WorldOptions options = observed;
+  options.ranks = ranks;
+  options.machine = setting.machine;
+  options.faults = setting.faults;
+  options.check = setting.check;
+  options.judge = setting.judge;
+  auto network = make_network(setting.network, ranks, setting.machine);
+  if (!network) return Result<std::unique_ptr<World>>::failure(network.error());
+  options.network = std::move(*network);
+  if (setting.stragglers.any()) {
+    auto stragglers = make_stragglers(setting, ranks);
+    if (!stragglers) return Result<std::unique_ptr<World>>::failure(stragglers.error());
+    options.stragglers = std::move(*stragglers);
+  }
+  WorldBackend hardware(setting.backend, setting.settings);
+  hardware.host = setting.host;
+  hardware.host_settings = setting.host_settings;
+  hardware.further = setting.further;
+  hardware.rules = setting.rules;
+  return std::make_unique<World>(options, hardware);
+}
+
+}  // namespace offramp

@@ -1,0 +1,232 @@
+#include "lib/answers/report/accounts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "lib/answers/report/replay_records.hpp"
+#include "lib/base/format.hpp"
+#include "lib/base/text_format.hpp"
+
+namespace offramp {
+namespace {
+
+bool is_waiting(TimeKind kind) {
+  return kind == TimeKind::kLateSender || kind == TimeKind::kLateReceiver ||
+         kind == TimeKind::kCollectiveWait;
+}
+
+/// Those with the most first, and no more than a report may have.
+template <typename Row, typename Most>
+std::vector<Row> longest_of(std::vector<Row> rows, std::size_t limit, Most most) {
+  std::stable_sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) { return most(a) > most(b); });
+  rows.resize(std::min(rows.size(), limit));
+  return rows;
+}
+
+/// Members of a rank's communicators, as ranks of the program.
+class Communicators {
+ public:
+  Communicators(int rank, int ranks) : lists_(2) {
+    lists_[recording::kWorld].resize(static_cast<std::size_t>(ranks));
+    std::iota(lists_[recording::kWorld].begin(), lists_[recording::kWorld].end(), 0);
+    lists_[recording::kSelf] = {static_cast<std::uint64_t>(rank)};
+  }
+  template <typename List>
+  void add(const List& members) {
+    lists_.emplace_back(members.begin(), members.end());
+  }
+  /// Nothing: the recording makes no sense, which its replay says.
+  [[nodiscard]] std::optional<std::uint64_t> world_rank(std::uint32_t communicator, std::int32_t peer) const {
+    if (communicator >= lists_.size() || peer < 0) return std::nullopt;
+    const auto& list = lists_[communicator];
+    return static_cast<std::size_t>(peer) < list.size() ? std::optional(list[static_cast<std::size_t>(peer)])
+                                                        : std::nullopt;
+  }
+
+ private:
+  std::vector<std::vector<std::uint64_t>> lists_;
+};
+
+}  // namespace
+
+namespace {
+
+/// The rows of sizes, of phases and of places that a call belongs to.
+class AccountClasses {
+ public:
+  AccountClasses(ReportAccounts& all, const ReplayRecords* records)
+      : all_(all), records_(records), sizes_(1 + SizeTable::kClasses), phases_(1) {
+    if (records != nullptr) phases_.resize(1 + records->phases().size());
+  }
+
+  ReportSizeAccount& size(const Receipts::Call& call) {
+    std::optional<std::uint64_t> bytes;
+    for (const std::uint64_t operation : call.operations) {
+      if (records_ == nullptr) break;
+      const auto known = records_->facts().find(operation);
+      if (known != records_->facts().end()) bytes = std::max(bytes.value_or(0), known->second.bytes);
+    }
+    return sizes_[bytes ? 1 + static_cast<std::size_t>(std::bit_width(*bytes)) : 0];
+  }
+  ReportSiteAccount& site(const Receipts::Call& call) { return sites_[{call.function, call.site}]; }
+  ReportPhaseAccount& phase(const Receipts::Call& call) {
+    return phases_[call.phase < phases_.size() ? call.phase : 0];
+  }
+
+  /// Those with any calls.
+  void finish() {
+    for (std::size_t i = 0; i < sizes_.size(); ++i) {
+      ReportSizeAccount& row = sizes_[i];
+      row.has_size = i > 0;
+      if (i > 1) row.min_bytes = std::uint64_t{1} << (i - 2);
+      if (i > 1) row.max_bytes = row.min_bytes + (row.min_bytes - 1);
+      if (row.calls > 0) all_.sizes.push_back(row);
+    }
+    std::rotate(phases_.begin(), phases_.begin() + 1, phases_.end());
+    for (std::size_t i = 0; i < phases_.size(); ++i) {
+      if (i + 1 < phases_.size()) phases_[i].phase = records_->phases()[i].name;
+      if (i + 1 < phases_.size()) phases_[i].level = records_->phases()[i].level;
+      if (phases_[i].calls > 0) all_.phases.push_back(std::move(phases_[i]));
+    }
+    if (records_ == nullptr || records_->sites().empty()) return;
+    for (auto& [place, row] : sites_) {
+      row.function = place.first;
+      if (place.second > 0) row.site = records_->sites()[place.second - 1];
+      all_.sites.push_back(std::move(row));
+    }
+    all_.sites = longest_of(std::move(all_.sites), kMostAccountedSites,
+                            [](const ReportSiteAccount& row) { return row.parts.sum(); });
+  }
+
+ private:
+  ReportAccounts& all_;
+  const ReplayRecords* records_;
+  std::vector<ReportSizeAccount> sizes_;    // first those without
+  std::vector<ReportPhaseAccount> phases_;  // first those that are in none
+  std::map<std::pair<std::string, std::uint32_t>, ReportSiteAccount> sites_;
+};
+
+}  // namespace
+
+ReportAccounts add_up(const Receipts& receipts, Time in_calls, const ReplayRecords* records) {
+  ReportAccounts all;
+  AccountClasses classes(all, records);
+  std::map<std::string, ReportAccount> functions;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Time> waits;
+  Time accounted;
+  const ReceiptBook book(receipts);
+  for (std::size_t rank = 0; rank < receipts.ranks.size(); ++rank) {
+    for (const Receipts::Call& call : receipts.ranks[rank].calls) {
+      ReportAccount& row = functions[call.function];
+      ReportSizeAccount& size = classes.size(call);
+      ReportPhaseAccount& phase = classes.phase(call);
+      ReportSiteAccount& site = classes.site(call);
+      ++row.calls;
+      ++size.calls;
+      ++phase.calls;
+      ++site.calls;
+      accounted += later(call.end - call.begin, {});
+      for (const ReceiptLine& line : book.lines(static_cast<int>(rank), call)) {
+        for (TimeParts* const parts : {&row.parts, &size.parts, &phase.parts, &site.parts})
+          parts->of(line.kind) += line.end - line.begin;
+        if (is_waiting(line.kind) && line.rank >= 0 && static_cast<std::size_t>(line.rank) != rank)
+          waits[{rank, static_cast<std::uint64_t>(line.rank)}] += line.end - line.begin;
+      }
+    }
+  }
+  for (auto& [name, row] : functions) {
+    row.function = name;
+    all.functions.push_back(std::move(row));
+  }
+  all.functions = longest_of(std::move(all.functions), kMostAccountedFunctions,
+                             [](const ReportAccount& row) { return row.parts.sum(); });
+  classes.finish();
+  for (const auto& [pair, time] : waits) all.waits.push_back({pair.first, pair.second, time});
+  all.waits =
+      longest_of(std::move(all.waits), kMostAccountedPairs, [](const ReportWait& row) { return row.waited; });
+  all.not_accounted = later(in_calls - accounted, {});
+  return all;
+}
+
+std::optional<ReportAccounts> accounts_of(const WorldSetting& setting, const ReplaySource& source,
+                                          const ReplayOptions& options, const ReplayResult& result) {
+  ReplayRecords records(source.ranks, {.accounts = true});
+  ReplayOptions how = options;
+  how.details = how.sizes = how.certificate = how.compare_undisturbed = false;
+  how.clock_reads = nullptr;
+  how.observer = &records;
+  const bool with_computing = how.compute.kind == Compute::Kind::kNone && computing_of(result).any();
+  if (with_computing) how.compute.kind = Compute::Kind::kMeasured;
+  Result<ReplayResult> again = replay(setting, source, how);
+  if (!again || again->stopped) return std::nullopt;
+  ReportAccounts all = add_up(records.receipts(), whole_run_of(*again).in_calls, &records);
+  all.with_computing = how.compute.kind != Compute::Kind::kNone;
+  all.traffic = traffic_of(source);
+  return all;
+}
+
+std::vector<ReportTraffic> traffic_of(const ReplaySource& source) {
+  std::map<std::pair<std::uint64_t, std::uint64_t>, ReportTraffic> pairs;
+  for (int rank = 0; rank < source.ranks; ++rank) {
+    const std::unique_ptr<recording::Reader> reader = source.read(rank);
+    Communicators communicators(rank, source.ranks);
+    for (recording::Event event; reader->next(event);) {
+      if (event.kind == recording::EventKind::kCommunicator) communicators.add(reader->list(event.list));
+      if (event.kind != recording::EventKind::kSend) continue;
+      const auto peer = communicators.world_rank(event.communicator, event.peer);
+      if (!peer) continue;
+      ReportTraffic& pair = pairs[{static_cast<std::uint64_t>(rank), *peer}];
+      ++pair.messages;
+      pair.bytes += event.bytes;
+    }
+  }
+  std::vector<ReportTraffic> all;
+  for (auto& [ends, pair] : pairs) {
+    std::tie(pair.source, pair.destination) = ends;
+    all.push_back(pair);
+  }
+  return longest_of(std::move(all), kMostAccountedPairs, [](const ReportTraffic& row) { return row.bytes; });
+}
+
+std::string accounts_text(const ReportAccounts& accounts) {
+  TimeParts sum;
+  for (const ReportAccount& row : accounts.functions) sum += row.parts;
+  const Time all = sum.sum();
+  if (all <= Time()) return "MPI calls take no time.";
+  struct Share {
+    Time time;
+    std::string text;
+  };
+  std::vector<Share> shares = {{sum.waiting(), "waiting for other ranks"},
+                               {sum.of(TimeKind::kTransfer), "transfer"},
+                               {sum.of(TimeKind::kSoftware), "software"},
+                               {sum.of(TimeKind::kLinkWait), "waiting for shared links"},
+                               {sum.of(TimeKind::kBusyHardware), "waiting for busy hardware"}};
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const Share& a, const Share& b) { return a.time > b.time; });
+  std::vector<std::string> parts;
+  for (const Share& share : shares) {
+    if (share.time > Time()) parts.push_back(fmt::format("{} {}", percent_text(share.time, all), share.text));
+  }
+  const ReportAccount& most = accounts.functions.front();
+  std::string text = fmt::format("Of the time in MPI calls{} {}. {} has {} of it",
+                                 accounts.with_computing ? ", in the run," : "", fmt::join(parts, ", "),
+                                 printable(most.function), percent_text(most.parts.sum(), all));
+  if (!accounts.waits.empty()) {
+    const ReportWait& longest = accounts.waits.front();
+    text += fmt::format("; rank {} waits the longest, {} for rank {}", longest.rank,
+                        time_text(longest.waited), longest.peer);
+  }
+  text += '.';
+  if (accounts.not_accounted > Time())
+    text += fmt::format(" {} in calls is not accounted for: there is no memory for more calls.",
+                        time_text(accounts.not_accounted));
+  return text;
+}
+
+}  // namespace offramp

@@ -1,0 +1,64 @@
+// What a run leaves behind at MPI_Finalize: a short summary on standard error, and on request a report
+// (docs/report.md). It is filled here, from what the ranks and the worlds know.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/answers/replay/replay_result.hpp"
+#include "lib/answers/report/run_facts.hpp"
+#include "lib/answers/report/run_report.hpp"
+#include "lib/base/configuration/configuration.hpp"
+
+namespace offramp {
+
+/// One of several programs that ran at the same time.
+struct SettledJob {
+  std::string program;
+  ReplayJob ranks;                   // of the result
+  std::vector<int> nodes;            // of the machine
+  Time alone;                        // its end with nothing beside it, on the same nodes
+  std::optional<WholeRun> run = {};  // beside the others, with its computing, which the result does not have
+  std::optional<ProgramTimes> times = {};  // without any hardware
+
+  /// How many times longer it takes beside the others.
+  [[nodiscard]] double slowdown(const ReplayResult& together) const {
+    return alone > Time() ? together.end(ranks).seconds() / alone.seconds() : 1;
+  }
+};
+
+/// "0-3,8": the nodes in this order.
+std::string text_of_nodes(const std::vector<int>& nodes);
+
+/// A run over one backend, as a world simulates it.
+struct Settled {
+  std::string backend;
+  std::optional<ReplayResult> result;
+  std::string problem = {};           // why there is no result
+  std::string receipts = {};          // a JSON array, see ReplayRecords; empty: none were asked for
+  std::vector<SettledJob> jobs = {};  // empty: the result is of one program
+  std::optional<WholeRun> run = {};   // with the program's computing, which the result does not have
+  std::optional<ReportAccounts> accounts = {};  // with details
+};
+
+ReportDependences dependences_of(const Counters& counters);
+
+/// The run's report from the ranks' contributions, in rank order and as encode() has them. Those that are not
+/// a rank's part are left out and named under "warnings". A rank that has come to grief before it
+/// could contribute has an empty text, one that left it then has the reason under "ended": the report is not
+/// complete. settled: first the backend that carried the run. Where it has no result, the report has no
+/// times. program: where the recording has computing and the results do not.
+RunReport run_report(const std::vector<std::string>& ranks, const RunFacts& facts,
+                     const Configuration& configuration, const std::vector<Settled>& settled,
+                     const std::optional<ProgramTimes>& program = {});
+
+/// The same of a recording that was replayed over these backends; those without a result are named under
+/// "warnings".
+RunReport replay_report(int ranks, const RunFacts& facts, const Configuration& configuration,
+                        const std::vector<Settled>& settled, const std::optional<ProgramTimes>& program = {});
+
+/// A few lines for people.
+std::string summary(const RunReport& report);
+
+}  // namespace offramp

@@ -1,0 +1,44 @@
+#include "lib/answers/report/sentences.hpp"
+
+#include <fmt/format.h>
+
+#include "lib/base/format.hpp"
+#include "lib/programs/recording/event.hpp"
+
+namespace offramp {
+
+std::string other_ground_text(const Footing& hardware, const Footing& host) {
+  if (hardware.text.empty() || host.text.empty() ||
+      hardware.node_bits_per_second == host.node_bits_per_second)
+    return {};
+  if (hardware.node_bits_per_second == 0)
+    return fmt::format("it stands on {}, not on the host's nodes", hardware.text);
+  constexpr double kGiga = 1e9;
+  return fmt::format("it has {:g} Gb/s out of a node, where the host has {:g} Gb/s",
+                     static_cast<double>(hardware.node_bits_per_second) / kGiga,
+                     static_cast<double>(host.node_bits_per_second) / kGiga);
+}
+
+std::string share_in_calls_text(std::string_view backend, Time in_calls, Time sum, Time free_in_calls) {
+  return fmt::format(
+      "MPI calls are {} of the run over {}, and {} of that is waiting for other ranks' computing, which no "
+      "hardware changes",
+      percent_text(in_calls, sum), backend, percent_text(earlier(free_in_calls, in_calls), in_calls));
+}
+
+std::string gaps_text(Time brief, Time longer, std::string_view polling) {
+  const auto as = [](bool work) { return work ? "work" : "waiting"; };
+  return fmt::format(
+      "between questions that found nothing the ranks spent {} in gaps of up to {}, which count as {}, and "
+      "{} in longer ones, which count as {} (polling = {})",
+      time_text(brief), time_text(static_cast<double>(recording::kBriefGap)), as(polling == "work"),
+      time_text(longer), as(polling != "wait"), polling);
+}
+
+std::string place_text(std::uint64_t times, std::string_view call, std::string_view communicator,
+                       std::string_view where) {
+  return fmt::format("{} x {}{}{} at {}", times, call, communicator.empty() ? "" : " on ", communicator,
+                     where);
+}
+
+}  // namespace offramp

@@ -1,0 +1,189 @@
+// The few lines that a run says of itself.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/answers/report/link_loads.hpp"
+#include "lib/answers/report/report.hpp"
+#include "lib/answers/report/sentences.hpp"
+#include "lib/base/format.hpp"
+#include "lib/base/text_format.hpp"
+#include "offramp/model/parameter.hpp"
+
+namespace offramp {
+namespace {
+
+/// Calls and operations are not the same number: which functions make more than one of each, or none.
+std::string why_not_one_each(const std::vector<ReportCall>& calls) {
+  std::vector<std::string> several;
+  std::vector<std::string> none;
+  for (const ReportCall& call : calls) {
+    if (call.operations() > call.count) several.push_back(call.name);
+    if (call.operations() == 0) none.push_back(call.name);
+  }
+  std::vector<std::string> parts;
+  const auto add = [&parts](const std::vector<std::string>& names, const char* how_many) {
+    if (names.empty()) return;
+    const bool one = names.size() == 1;
+    parts.push_back(
+        fmt::format("{}{} {} {}", names.front(), one ? "" : " and others", one ? "makes" : "make", how_many));
+  };
+  add(several, "several");
+  add(none, "none");
+  return parts.empty() ? "" : fmt::format(" ({})", fmt::join(parts, ", "));
+}
+
+std::string overview(const RunReport& report) {
+  const ReportLane& lane = report.lanes.front();
+  CallCounter sum;
+  for (const ReportCall& call : lane.calls) sum += call;
+  std::string out = fmt::format(
+      "offramp: backend {}, {}, modelled time {}\n"
+      "offramp: {}, {}; {}{}: {} carried by {}, {} declined, {}{} native{}\n",
+      lane.backend, counted(report.ranks, "rank"),
+      report.settled ? time_text(lane.modelled_time) : "not known", counted(sum.count, "MPI call"),
+      bytes_text(sum.bytes), counted(sum.operations(), "operation"),
+      sum.operations() == sum.count ? "" : why_not_one_each(lane.calls), sum.offloaded, lane.backend,
+      sum.declined, sum.routed > 0 ? fmt::format("{} routed to others, ", sum.routed) : "", sum.native,
+      lane.time.share() ? fmt::format("; {} of their time carried by it", lane.time.text()) : "");
+  if (!lane.time.carries_program())
+    out += fmt::format("offramp: {}\n", not_carried_text(lane.backend, lane.time, lane.declines));
+  for (const ReportDecline& decline : lane.declines)
+    out += fmt::format("offramp: declined {} x {}: {}\n", decline.count, decline.operation, decline.reason);
+  return out;
+}
+
+/// Which functions take the time, and how evenly the ranks spend it.
+std::string time_spent(const ReportLane& lane) {
+  constexpr std::size_t kNamed = 3;
+  std::vector<const ReportCall*> calls;
+  Time all;
+  for (const ReportCall& call : lane.calls) {
+    calls.push_back(&call);
+    all += call.modelled;
+  }
+  if (all <= Time()) return "";
+  std::stable_sort(calls.begin(), calls.end(),
+                   [](const ReportCall* a, const ReportCall* b) { return a->modelled > b->modelled; });
+  std::string most;
+  for (std::size_t i = 0; i < std::min(kNamed, calls.size()) && calls[i]->modelled > Time(); ++i)
+    most += fmt::format("{}{} {}", most.empty() ? "" : ", ", calls[i]->name,
+                        percent_text(calls[i]->modelled, all));
+  Time first = lane.modelled_time;
+  for (const ReportRank& rank : lane.ranks) first = earlier(first, rank.modelled_time);
+  return fmt::format("offramp: time in MPI calls: {}; the first rank ends after {}\n", most,
+                     time_text(first));
+}
+
+/// Both answers where the program's computing is known: the times above are those of its communication alone.
+std::string whole_run_text(const RunReport& report) {
+  const ReportLane& lane = report.lanes.front();
+  if (!report.computing || !lane.run) return {};
+  const ReportComputing& computing = *report.computing;
+  const double ranks = std::max(1.0, static_cast<double>(report.ranks));
+  std::string out = fmt::format(
+      "offramp: with the program's computing ({} a rank, the longest {} of the mean) the run takes {}; {}\n",
+      time_text(in_nanoseconds(computing.sum) / ranks),
+      ratio_text(in_nanoseconds(computing.largest) * ranks, in_nanoseconds(computing.sum)),
+      time_text(lane.run->end),
+      share_in_calls_text(lane.backend, lane.run->in_calls, lane.run->sum, computing.free.in_calls));
+  for (std::size_t i = 1; i < report.lanes.size(); ++i) {
+    const ReportLane& other = report.lanes[i];
+    if (!other.run || !other.time.carries_program()) continue;
+    out += fmt::format("offramp: the run over {} takes {}, {} of {}\n", other.backend,
+                       time_text(other.run->end), ratio_text(other.run->end, lane.run->end), lane.backend);
+  }
+  if (!computing.gaps.empty()) out += fmt::format("offramp: {}\n", computing.gaps);
+  return out;
+}
+
+std::string phases_text(const ReportLane& lane) {
+  constexpr std::size_t kNamed = 8;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(kNamed, lane.phases.size()); ++i)
+    out += fmt::format("offramp: phase {}: {} on the rank that it takes longest\n",
+                       printable(lane.phases[i].name), time_text(lane.phases[i].longest()));
+  if (lane.phases.size() > kNamed)
+    out += fmt::format("offramp: {} more\n", counted(lane.phases.size() - kNamed, "phase"));
+  return out;
+}
+
+std::string links_text(const ReportLane& lane) {
+  constexpr std::size_t kNamed = 3;
+  if (lane.links.empty()) return {};
+  std::string out =
+      fmt::format("offramp: {} of the network used; messages waited {} in all for one another\n",
+                  counted(lane.links.size(), "link"), time_text(waited_for(lane.links)));
+  for (const LinkUse* link : busiest(lane.links, kNamed))
+    out += fmt::format("offramp: link {}: busy {} of the time, waited for {}\n", printable(link->name),
+                       percent_text(link->busy, lane.modelled_time), time_text(link->waited));
+  return out;
+}
+
+std::string stragglers_text(const ReportLane& lane) {
+  if (!lane.stragglers) return {};
+  const Time run = lane.modelled_time;
+  const Time without = lane.stragglers->undisturbed;
+  const Time cost = later(run, without) - earlier(run, without);
+  return fmt::format(
+      "offramp: stragglers made the run {} {}, {} of it; they held up one processor for up to {}\n",
+      time_text(cost), run < without ? "shorter" : "longer", percent_text(cost, run),
+      time_text(lane.stragglers->longest));
+}
+
+/// Every lane on a line, against the host.
+std::string comparison(const RunReport& report) {
+  if (report.lanes.size() < 2) return {};
+  Time host;
+  Footing ground;
+  for (const ReportLane& lane : report.lanes) {
+    if (!is_baseline(lane.backend)) continue;
+    host = lane.communication;
+    ground = lane.footing;
+  }
+  std::string out = "offramp: the same run over other hardware, longest time in MPI calls of a rank:\n";
+  std::string notes;
+  for (const ReportLane& lane : report.lanes) {
+    const bool has_ratio = !is_baseline(lane.backend) && host > Time() && lane.time.carries_program();
+    out += fmt::format("offramp: {:>12} {:>12} {:>15}  {:>7} of the time carried by it\n", lane.backend,
+                       time_text(lane.communication),
+                       has_ratio ? fmt::format("{} of host", ratio_text(lane.communication, host)) : "",
+                       lane.time.text());
+    if (!lane.time.carries_program()) {
+      notes += fmt::format("offramp: {}\n", not_carried_text(lane.backend, lane.time, lane.declines));
+    } else if (const std::string other = other_ground_text(lane.footing, ground); !other.empty()) {
+      notes += fmt::format("offramp: {}: {}\n", lane.backend, other);
+    }
+  }
+  if (!ground.text.empty()) notes += fmt::format("offramp: host stands on {}\n", ground.text);
+  return out + notes;
+}
+
+std::string places_text(const RunReport& report) {
+  if (report.arrival_order_dependences == 0) return {};
+  std::string out = fmt::format(
+      "offramp: the modelled time depends on arrival order or polling at {} of the program, {}{}:\n",
+      counted(report.place_count, "place"), counted(report.arrival_order_dependences, "time"),
+      report.places.size() > kShownPlaces ? "; those with the most" : "");
+  for (std::size_t i = 0; i < std::min(kShownPlaces, report.places.size()); ++i) {
+    const ReportPlace& place = report.places[i];
+    out += fmt::format("offramp: {}\n", place_text(place.times, place.call, printable(place.communicator),
+                                                   printable(to_string(place.site))));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string summary(const RunReport& report) {
+  const ReportLane& lane = report.lanes.front();
+  std::string out = overview(report) + time_spent(lane) + whole_run_text(report) + phases_text(lane) +
+                    links_text(lane) + stragglers_text(lane) + comparison(report) + places_text(report);
+  if (lane.wire.rerouted > 0)
+    out += fmt::format("offramp: {} went another way, past hardware that had failed\n",
+                       counted(lane.wire.rerouted, "operation"));
+  for (const std::string& warning : report.warnings) out += fmt::format("offramp: {}\n", warning);
+  return out;
+}
+
+}  // namespace offramp

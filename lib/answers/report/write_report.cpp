@@ -1,0 +1,149 @@
+// The writing archive of report_fields.hpp, and JSON of single parts for commands. Receipts are long and
+// already JSON: they are put into the text as they are.
+#include "lib/answers/report/write_report.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "lib/answers/report/report_fields.hpp"
+#include "offramp/model/parameter.hpp"
+
+namespace offramp {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// An archive as report_fields.hpp has it. Times are nanoseconds with three decimals, which lose nothing
+/// below 2^53 ps (two and a half hours).
+class Writer {
+ public:
+  static constexpr bool kReads = false;
+  explicit Writer(Json& json) : json_(&json) {}
+
+  template <typename Value>
+  void field(const char* name, const Value& value, std::size_t = 0, std::size_t = 0) {
+    (*json_)[key_of(name, value)] = json_of_value(value);
+  }
+  template <typename Value>
+  void later(const char* name, const Value& value, std::size_t = 0) {
+    field(name, value);
+  }
+  template <typename Value>
+  void if_any(const char* name, const Value& value, std::size_t = 0, std::size_t = 0) {
+    if (!value.empty()) field(name, value);
+  }
+  template <typename Value>
+  void if_any(const char* name, const std::optional<Value>& value) {
+    if (value) field(name, *value);
+  }
+  void exact(const char* name, Time time, const char* = nullptr) {
+    field(name, time);
+    (*json_)[fmt::format("{}_ps", name)] = time.count();
+  }
+  template <typename Value>
+  void rest(const char* name, const std::vector<Value>& values, std::size_t) {
+    Json all = Json::array();
+    for (std::size_t i = 1; i < values.size(); ++i) all.push_back(json_of_value(values[i]));
+    (*json_)[name] = std::move(all);
+  }
+  template <typename Value>
+  void named(const char* name, const std::vector<Value>& values) {
+    Json all = Json::object();
+    for (const Value& value : values) all[name_of(value)] = json_of_value(value);
+    (*json_)[name] = std::move(all);
+  }
+  template <typename Value, typename Fields>
+  void counters(const Value& value, const Fields& fields) {
+    for (const auto& field : fields) (*json_)[field.name] = value.*field.value;
+  }
+  template <typename Body>
+  void object(const char* name, Body body) {
+    Json* const outer = json_;
+    json_ = &(*json_)[name];
+    body();
+    json_ = outer;
+  }
+  static bool has(const char*, bool has) { return has; }
+  template <typename Make>
+  void derived(const char* name, Make make) {
+    (*json_)[name] = make();
+  }
+
+ private:
+  template <typename Value>
+  static std::string key_of(const char* name, const Value&) {
+    const bool is_time = std::is_same_v<Value, Time> || std::is_same_v<Value, std::vector<Time>>;
+    return is_time ? fmt::format("{}_ns", name) : std::string(name);
+  }
+  static Json json_of_value(Time time) { return in_nanoseconds(time); }
+  template <typename Value>
+  static Json json_of_value(const std::vector<Value>& values) {
+    Json all = Json::array();
+    for (const Value& value : values) all.push_back(json_of_value(value));
+    return all;
+  }
+  template <typename Value>
+  static Json json_of_value(const Value& value) {
+    if constexpr (std::is_arithmetic_v<Value> || std::is_same_v<Value, std::string>) {
+      return value;
+    } else {
+      Json json = Json::object();
+      Writer writer(json);
+      describe(writer, value);
+      return json;
+    }
+  }
+
+  Json* json_;
+};
+
+template <typename Body>
+Json written(Body body) {
+  Json json = Json::object();
+  Writer writer(json);
+  body(writer);
+  return json;
+}
+
+}  // namespace
+
+std::string report_text(const RunReport& report) {
+  const Json json = written([&](Writer& writer) { describe(writer, report); });
+  // Reasons may come from a plugin, in whatever encoding, and JSON is UTF-8.
+  std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
+  // They may be long: not parsed to be written again.
+  if (!report.receipts.empty())
+    text.replace(text.rfind('}'), 1, ",\n\"receipts\": " + report.receipts + "\n}");
+  return text + "\n";
+}
+
+Json json_of(const ReportAnswer& answer) {
+  return written([&](Writer& writer) { describe(writer, answer); });
+}
+
+Json json_of(const ReportLane& lane) {
+  return written([&](Writer& writer) { describe(writer, lane); });
+}
+
+Json json_of_facts(const RunReport& report) {
+  return written([&](Writer& writer) {
+    describe_facts(writer, report);
+    describe_computing(writer, report.computing, report.ranks);
+  });
+}
+
+Json json_of(const Footing& footing) {
+  return written([&](Writer& writer) { describe(writer, footing); });
+}
+
+Json json_of(const WireCounters& wire) {
+  return written([&](Writer& writer) { writer.counters(wire, kWireFields); });
+}
+
+Json json_of(const ReportDependences& dependences) {
+  return written([&](Writer& writer) { writer.counters(dependences, kDependenceFields); });
+}
+
+}  // namespace offramp

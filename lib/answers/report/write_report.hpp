@@ -1,0 +1,22 @@
+// Writes reports (docs/report.md), and the parts of them that commands print.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "lib/answers/report/run_report.hpp"
+
+namespace offramp {
+
+/// Indented; what is no UTF-8 is replaced. The report has a lane.
+std::string report_text(const RunReport& report);
+
+nlohmann::ordered_json json_of(const ReportAnswer& answer);
+nlohmann::ordered_json json_of(const ReportLane& lane);
+/// When, where and with what it was made, and "computing" where it is known.
+nlohmann::ordered_json json_of_facts(const RunReport& report);
+nlohmann::ordered_json json_of(const Footing& footing);
+nlohmann::ordered_json json_of(const WireCounters& wire);
+nlohmann::ordered_json json_of(const ReportDependences& dependences);
+
+}  // namespace offramp

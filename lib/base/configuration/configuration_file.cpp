@@ -1,0 +1,243 @@
+// toml++ under guard. The parser is compiled into this file, hidden, with its assertions turned into
+// exceptions, its nesting bounded line by line, and its input reduced to ASCII by an escape that
+// from_ascii() undoes: each of these closes a hole through which a file could end the process. TOML's
+// tables become a flat list of entries in the order of their lines, which is the order in which settings
+// take effect.
+#include "lib/base/configuration/configuration_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <iterator>
+#include <stdexcept>
+
+#include "lib/base/text_format.hpp"
+
+// Compiled in and hidden: a preloaded library must not depend on, or clash with, a parser of the program's.
+// Junk such as "[&" makes preconditions of toml++ 3.3 fail, which ends the process or, with NDEBUG, is
+// undefined. Here they are exceptions.
+#undef NDEBUG
+#undef TOML_HEADER_ONLY
+#undef TOML_SHARED_LIB
+#define TOML_HEADER_ONLY 1
+#define TOML_EXCEPTIONS 1
+#define TOML_ASSERT(expression) ((expression) ? void() : unexpected_character())
+#define TOML_ENABLE_FORMATTERS 0
+#define TOML_MAX_NESTED_VALUES 8
+[[noreturn]] static void unexpected_character() {
+  throw std::logic_error("unexpected character");
+}
+#include <toml++/toml.h>
+
+namespace offramp {
+namespace {
+
+using std::string;
+using std::string_view;
+
+// toml++ destroys nested tables recursively; dotted keys are the one way to nest deeper than
+// TOML_MAX_NESTED_VALUES.
+constexpr std::ptrdiff_t kMostDotsInALine = 128;
+
+bool is_trusted(const struct stat& status) {
+  return status.st_uid == geteuid() || status.st_uid == 0;
+}
+
+/// What keeps an open file from being used.
+FileText judge(int file, bool asked_for) {
+  struct stat status {};
+  if (fstat(file, &status) != 0) return {"", std::strerror(errno)};
+  // A group with the number of its user is that user's own, where each user has one.
+  const mode_t others = S_IWOTH | (status.st_gid == status.st_uid ? 0U : mode_t{S_IWGRP});
+  if (!asked_for && (!is_trusted(status) || (status.st_mode & others) != 0)) {
+    return {
+        "",
+        "it belongs to another user, or others may write it (chmod go-w); name it in OFFRAMP_CONFIG to use "
+        "it",
+        true};
+  }
+  if (!S_ISREG(status.st_mode)) return {"", "it is not a regular file"};
+  return {};
+}
+
+// The parser's table of white space is undefined for many characters that are not ASCII. So it
+// only sees ASCII: other bytes, wherever they stand, are written as ` and two hexadecimal digits, and so is `
+// itself.
+constexpr char kEscape = '`';
+
+string to_ascii(string_view text) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // an editor's byte order mark
+  string result;
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x80 && c != kEscape) {
+      result += c;
+    } else {
+      result += fmt::format("{}{:02x}", kEscape, static_cast<unsigned char>(c));
+    }
+  }
+  return result;
+}
+
+string from_ascii(string_view text) {
+  string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned byte = 0;
+    const char* const digits = text.data() + i + 1;
+    const bool escaped = text[i] == kEscape && i + 2 < text.size() &&
+                         std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2;
+    result += escaped ? static_cast<char>(byte) : text[i];
+    if (escaped) i += 2;
+  }
+  return result;
+}
+
+/// Texts as they are, numbers as parse_quantity reads them. False: nothing that can be a value here.
+bool read_scalar(const toml::node& node, RawValue& value) {
+  if (const auto* text = node.as_string()) {
+    value.text = from_ascii(text->get());
+    return true;
+  }
+  value.type = node.is_boolean() ? RawValue::Type::kBoolean : RawValue::Type::kNumber;
+  if (const auto* flag = node.as_boolean()) value.text = flag->get() ? "true" : "false";
+  if (const auto* integer = node.as_integer()) value.text = fmt::format("{}", integer->get());
+  if (const auto* real = node.as_floating_point()) value.text = fmt::format("{}", real->get());
+  return !value.text.empty();
+}
+
+/// Flattens a document into entries in the order of its lines. Functions return what went wrong.
+class FileReader {
+ public:
+  FileReader(string path, std::vector<Entry>& entries) : path_(std::move(path)), entries_(entries) {}
+
+  string read(const string& text) {
+    if (string error = check_lines(text); !error.empty()) return error;
+    toml::table document;
+    try {
+      document = toml::parse(to_ascii(text), string_view(path_));
+    } catch (const toml::parse_error& error) {
+      return fmt::format("{}: not valid TOML: {}{}", where(error.source()),
+                         printable(from_ascii(error.description())),
+                         missing_quotes(line_of(text, error.source().begin.line)));
+    } catch (const std::logic_error& error) {
+      return fmt::format("{}: not valid TOML: {}", path_, error.what());
+    }
+    for (const auto& [key, node] : document) {
+      if (string error = add(from_ascii(key.str()), node); !error.empty()) return error;
+    }
+    std::stable_sort(entries_.begin(), entries_.end(),
+                     [](const Entry& a, const Entry& b) { return a.line < b.line; });
+    return {};
+  }
+
+ private:
+  [[nodiscard]] string check_lines(string_view text) const {
+    for (std::size_t line = 1; !text.empty(); ++line) {
+      const string_view one = text.substr(0, text.find('\n'));
+      if (std::count(one.begin(), one.end(), '.') > kMostDotsInALine) {
+        return fmt::format("{}:{}: far too many dots in one line", path_, line);
+      }
+      text.remove_prefix(std::min(text.size(), one.size() + 1));
+    }
+    return {};
+  }
+
+  static string_view line_of(string_view text, std::size_t number) {
+    for (; number > 1 && !text.empty(); --number)
+      text.remove_prefix(
+          std::min(text.size(), text.find('\n') == string_view::npos ? text.size() : text.find('\n') + 1));
+    return text.substr(0, text.find('\n'));
+  }
+
+  /// For `backend = cclo` and `max_bytes = 1MiB`, which TOML does not take: how to write it.
+  static string missing_quotes(string_view line) {
+    const auto equals = line.find('=');
+    if (equals == string_view::npos || equals == 0) return {};
+    const auto first = line.find_first_not_of(" \t", equals + 1);
+    if (first == string_view::npos || std::isalnum(static_cast<unsigned char>(line[first])) == 0) return {};
+    const string_view word = line.substr(first, line.find_first_of(" \t\r#", first) - first);
+    if (std::none_of(word.begin(), word.end(), [](unsigned char c) { return std::isalpha(c) != 0; }))
+      return {};
+    const string_view key = line.substr(0, line.find_last_not_of(" \t", equals - 1) + 1);
+    return fmt::format("; a text stands in quotes: {} = {}", printable(key, 60), in_quotes(word));
+  }
+
+  [[nodiscard]] string where(const toml::source_region& source) const {
+    return fmt::format("{}:{}", path_, source.begin.line);
+  }
+
+  string add(const string& key, const toml::node& node) {
+    if (const auto* table = node.as_table()) return add_section(key, *table, 0);
+    const auto* array = node.as_array();
+    if (key != "route" && array != nullptr && !array->empty() && array->front().is_table())
+      return add_section(key, *array->front().as_table(), 0, true);
+    if (key != "route" || array == nullptr) return add_value("", key, node, 0);
+    for (std::size_t i = 0; i < array->size(); ++i) {
+      const auto* route = (*array)[i].as_table();
+      if (route == nullptr) return fmt::format("{}: write routes as [[route]]", where(node.source()));
+      if (string error = add_section(key, *route, i); !error.empty()) return error;
+    }
+    return {};
+  }
+
+  string add_section(const string& section, const toml::table& table, std::size_t route,
+                     bool in_list = false) {
+    const auto& source = table.source();
+    entries_.push_back(
+        {section, "", {"", RawValue::Type::kText, where(source)}, route, source.begin.line, in_list});
+    for (const auto& [key, node] : table) {
+      if (string error = add_value(section, from_ascii(key.str()), node, route); !error.empty()) return error;
+    }
+    return {};
+  }
+
+  string add_value(const string& section, const string& name, const toml::node& node, std::size_t route) {
+    Entry entry{
+        section, name, {"", RawValue::Type::kText, where(node.source())}, route, node.source().begin.line};
+    if (!read_scalar(node, entry.value) && !node.is_string()) {
+      return fmt::format("{}: {} has to be one text, number or boolean", entry.value.origin, in_quotes(name));
+    }
+    entries_.push_back(std::move(entry));
+    return {};
+  }
+
+  string path_;
+  std::vector<Entry>& entries_;
+};
+
+}  // namespace
+
+FileText read_file(const string& path, bool asked_for, std::size_t largest) {
+  struct stat link {};
+  if (!asked_for && lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode) && !is_trusted(link))
+    return {"", "it is a link of another user; name it in OFFRAMP_CONFIG to use it", true};
+  // Not blocking: a pipe or a device must not hang MPI_Init before it is refused.
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (file < 0) {
+    if (errno == ENOENT && !asked_for) return {"", "", true};
+    return {"", std::strerror(errno), !asked_for && errno == EACCES};
+  }
+  FileText result = judge(file, asked_for);
+  while (result.problem.empty()) {
+    char block[1 << 16];
+    const ssize_t got = read(file, block, sizeof block);
+    if (got == 0) break;
+    if (got < 0 && errno != EINTR) result.problem = std::strerror(errno);
+    if (got > 0) result.text.append(block, static_cast<std::size_t>(got));
+    if (result.text.size() > largest) result.problem = fmt::format("it is larger than {} MiB", largest >> 20);
+  }
+  close(file);
+  return result;
+}
+
+string read_entries(const string& path, const string& text, std::vector<Entry>& entries) {
+  return FileReader(path, entries).read(text);
+}
+
+}  // namespace offramp

@@ -1,0 +1,64 @@
+#include "lib/base/configuration/found_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+
+#include "lib/base/configuration/configuration_keys.hpp"
+#include "lib/base/output_file.hpp"
+#include "lib/base/text_format.hpp"
+
+namespace offramp {
+namespace {
+
+namespace fs = std::filesystem;
+using std::string;
+
+bool is_below(const fs::path& path, const fs::path& folder) {
+  return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
+}
+
+/// Whether an output of this name stays in the folder, and so do the files that may be written beside it,
+/// whose names begin in the same way: the parts of a recording, the captures of ranks. A link may lead out.
+bool stays_in(const string& name, const string& folder) {
+  const fs::path path = fs::path(folder) / name;  // the name alone if it is absolute
+  if (is_stream(path.string())) return true;
+  std::error_code error;
+  const fs::path root = fs::canonical(folder, error);
+  const fs::path parent = fs::canonical(path.has_parent_path() ? path.parent_path() : fs::path("."), error);
+  if (error) return is_below(path.lexically_normal(), fs::path(folder).lexically_normal());
+  if (!is_below(parent, root)) return false;
+  const string stem = path.stem().string();
+  for (fs::directory_iterator entry(parent, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    if (!entry->is_symlink(error) || !entry->path().filename().string().starts_with(stem)) continue;
+    if (!is_below(fs::weakly_canonical(entry->path(), error), root)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+string problem_of_found_file(const std::vector<Entry>& entries, const string& folder) {
+  for (const Entry& entry : entries) {
+    const string key = entry.section.empty() ? entry.name : entry.section + "." + entry.name;
+    if (entry.value.text.empty()) continue;
+    if (key == "plugin_path")
+      return fmt::format(
+          "{}: plugin_path loads code, and is not read from a file that was only found in the folder; name "
+          "the file with --config or OFFRAMP_CONFIG, or set OFFRAMP_PLUGIN_PATH",
+          entry.value.origin);
+    const bool is_output =
+        std::find(std::begin(kOutputKeys), std::end(kOutputKeys), key) != std::end(kOutputKeys);
+    if (is_output && !stays_in(entry.value.text, folder))
+      return fmt::format(
+          "{}: {} = {} leads out of the folder of the file, which was only found there; name the file with "
+          "--config or OFFRAMP_CONFIG to use it",
+          entry.value.origin, key, in_quotes(entry.value.text));
+  }
+  return {};
+}
+
+}  // namespace offramp

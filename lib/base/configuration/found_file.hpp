@@ -1,0 +1,17 @@
+// What an offramp.toml may do that nobody named: it lies in the folder in which a command was started, and
+// may have come there with an archive or a repository. It sets parameters. It does not choose code that is
+// loaded, and it names no output outside of its folder.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lib/base/configuration/configuration_file.hpp"
+
+namespace offramp {
+
+/// Why the entries of a file that was found in the folder are refused, with the place. Empty if they are
+/// fine.
+std::string problem_of_found_file(const std::vector<Entry>& entries, const std::string& folder);
+
+}  // namespace offramp

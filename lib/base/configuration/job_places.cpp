@@ -1,0 +1,110 @@
+// Where no job names its nodes, all of them are placed as one program by network.placement; where one does,
+// the others get the lowest free nodes, in the order of the jobs. What is left over is for background
+// traffic, if that is asked for. The result is written back as a list, so that the network places the ranks
+// there.
+#include "lib/base/configuration/job_places.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "simulators/network/placement.hpp"
+
+namespace offramp {
+namespace {
+
+constexpr int kMost = 1 << 20;
+
+std::optional<int> number(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0 || value >= kMost)
+    return std::nullopt;
+  return value;
+}
+
+/// Of the machine that has room for so many, or for all that are named.
+Result<int> size_of_machine(const NetworkOptions& network, int needed) {
+  needed = std::max(needed, network.least_nodes);
+  if (network.is_star()) return needed;
+  if (network.platform != nullptr) return network.platform->nodes();
+  const auto topology = parse_topology(network.topology, needed);
+  if (!topology) return Result<int>::failure("network.topology: " + topology.error());
+  return (*topology)->nodes();
+}
+
+}  // namespace
+
+std::optional<std::vector<int>> parse_nodes(std::string_view text) {
+  std::vector<int> nodes;
+  for (;;) {
+    const std::size_t comma = text.find(',');
+    const std::string_view part = text.substr(0, comma);
+    const std::size_t dash = part.find('-');
+    const auto first = number(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : number(part.substr(dash + 1));
+    if (!first || !last || *first > *last || nodes.size() + static_cast<std::size_t>(*last - *first) >= kMost)
+      return std::nullopt;
+    for (int node = *first; node <= *last; ++node) nodes.push_back(node);
+    if (comma == std::string_view::npos) return nodes;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+Result<std::vector<int>> place_jobs(NetworkOptions& network, const std::vector<JobNodes>& jobs, bool others) {
+  using Placed = Result<std::vector<int>>;
+  int needed = 0;
+  int highest = 0;
+  bool any_asked = false;
+  for (const JobNodes& job : jobs) {
+    needed += job.nodes;
+    if (!job.asked) continue;
+    any_asked = true;
+    for (const int node : *job.asked) highest = std::max(highest, node + 1);
+  }
+  const Result<int> machine = size_of_machine(network, std::max(needed, highest));
+  if (!machine) return Placed::failure(machine.error());
+  if (*machine < needed)
+    return Placed::failure(fmt::format("the network has {} nodes, and the jobs need {}", *machine, needed));
+  if (network.is_star() && others)
+    return Placed::failure("background traffic needs a network: see --network");
+  std::vector<int> placed;
+  std::vector<bool> taken(static_cast<std::size_t>(std::max(*machine, highest)));
+  if (!any_asked) {
+    auto places = place_nodes(network.placement, needed, *machine);
+    if (!places) return Placed::failure(fmt::format("network.placement: {}", places.error()));
+    placed = std::move(*places);
+    for (const int node : placed) taken[static_cast<std::size_t>(node)] = true;
+  }
+  for (std::size_t i = 0; any_asked && i < jobs.size(); ++i) {
+    const JobNodes& job = jobs[i];
+    if (!job.asked) continue;
+    if (static_cast<int>(job.asked->size()) != job.nodes)
+      return Placed::failure(
+          fmt::format("job {} needs {} nodes, and {} are named", i + 1, job.nodes, job.asked->size()));
+    for (const int node : *job.asked) {
+      if (node >= *machine)
+        return Placed::failure(fmt::format("job {}: the network has the nodes 0 to {}", i + 1, *machine - 1));
+      if (taken[static_cast<std::size_t>(node)])
+        return Placed::failure(fmt::format("job {}: node {} is taken already", i + 1, node));
+      taken[static_cast<std::size_t>(node)] = true;
+    }
+  }
+  int next = 0;
+  const auto next_free = [&] {
+    while (taken[static_cast<std::size_t>(next)]) ++next;
+    taken[static_cast<std::size_t>(next)] = true;
+    return next;
+  };
+  for (std::size_t i = 0; any_asked && i < jobs.size(); ++i) {
+    for (int node = 0; node < jobs[i].nodes; ++node)
+      placed.push_back(jobs[i].asked ? (*jobs[i].asked)[static_cast<std::size_t>(node)] : next_free());
+  }
+  while (others && static_cast<int>(placed.size()) < *machine) placed.push_back(next_free());
+  network.least_nodes = *machine;
+  network.placement = fmt::format("list:{}", fmt::join(placed, ","));
+  return placed;
+}
+
+}  // namespace offramp

@@ -1,0 +1,512 @@
+// class Loader reads the sources in order of rank and appends what they say to one list of entries, each
+// with its origin; apply_all() then applies the list from front to back, so that the last word wins and an
+// error names the place where it was said. Two keys are needed before that, the file and the plugins, whose
+// parameters are keys themselves (early()). check_together() judges what no key can judge alone.
+#include <fmt/format.h>
+#include <sys/auxv.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "lib/base/configuration/configuration.hpp"
+#include "lib/base/configuration/configuration_file.hpp"
+#include "lib/base/configuration/configuration_keys.hpp"
+#include "lib/base/configuration/fault_script.hpp"
+#include "lib/base/configuration/found_file.hpp"
+#include "lib/base/text_format.hpp"
+#include "simulators/network/words.hpp"
+
+namespace offramp {
+
+namespace {
+
+using std::string;
+using std::string_view;
+
+constexpr const char* kFile = "offramp.toml";
+constexpr const char* kConfigVariable = "OFFRAMP_CONFIG";
+constexpr const char* kOptionsVariable = "OFFRAMP_OPTIONS";
+
+std::vector<string_view> listed(string_view list) {
+  std::vector<string_view> words;
+  while (!list.empty()) {
+    const string_view word = list.substr(0, list.find(", "));
+    words.push_back(word);
+    list.remove_prefix(std::min(list.size(), word.size() + 2));
+  }
+  return words;
+}
+
+/// Every step returns what went wrong.
+class Loader {
+ public:
+  Loader(const Surroundings& surroundings, Registry& registry)
+      : surroundings_(surroundings), registry_(registry) {}
+
+  Result<Configuration> load() {
+    for (const auto step : {&Loader::read_configuration_file, &Loader::load_plugins, &Loader::read_variables,
+                            &Loader::read_overrides, &Loader::apply_all, &Loader::check_together}) {
+      if (string error = (this->*step)(); !error.empty()) return Result<Configuration>::failure(error);
+    }
+    return std::move(configuration_);
+  }
+
+ private:
+  /// The text of a key that has to be known early.
+  [[nodiscard]] RawValue early(const string& key, const string& variable) const {
+    RawValue value;
+    for (const Entry& e : entries_) {
+      if (e.section.empty() && e.name == key) value = e.value;
+    }
+    if (const auto found = surroundings_.environment.find(variable);
+        found != surroundings_.environment.end()) {
+      value = {found->second, RawValue::Type::kText, variable};
+    }
+    for (const Override& o : surroundings_.overrides) {
+      if (o.key == key) value = {o.value, RawValue::Type::kText, o.origin};
+    }
+    return value;
+  }
+
+  string read_configuration_file() {
+    const RawValue chosen = early("config", kConfigVariable);
+    string path = chosen.text;
+    if (path.empty()) path = surroundings_.directory == "." ? kFile : surroundings_.directory + "/" + kFile;
+    const FileText file = read_file(path, !chosen.text.empty());
+    if (file.passable) {
+      if (!file.problem.empty())
+        configuration_.notes.push_back(fmt::format("{} is not used: {}", path, file.problem));
+      return {};
+    }
+    if (!file.problem.empty()) {
+      const string prefix = chosen.origin.empty() ? "" : chosen.origin + ": ";
+      return fmt::format("{}cannot use {}: {}", prefix, printable(path), file.problem);
+    }
+    configuration_.file = path;
+    string problem = read_entries(path, file.text, entries_);
+    if (problem.empty() && chosen.text.empty())
+      problem = problem_of_found_file(entries_, surroundings_.directory);
+    configuration_.file_keys = static_cast<std::size_t>(std::count_if(
+        entries_.begin(), entries_.end(), [](const Entry& entry) { return !entry.name.empty(); }));
+    return problem;
+  }
+
+  string load_plugins() {
+    const RawValue path = early("plugin_path", "OFFRAMP_PLUGIN_PATH");
+    if (string error = registry_.load_plugins(path.text); !error.empty()) return path.origin + ": " + error;
+    for (const string_view name : registry_.names()) {
+      if (find_row(name) == nullptr && !is_section(name)) continue;
+      return fmt::format("{}: the backend name {} is a key of the configuration", path.origin,
+                         in_quotes(name));
+    }
+    return {};
+  }
+
+  void add(string_view path, RawValue value) {
+    const auto dot = path.find('.');
+    const bool in_section = dot != string_view::npos;
+    entries_.push_back({string(in_section ? path.substr(0, dot) : ""),
+                        string(in_section ? path.substr(dot + 1) : path), std::move(value)});
+  }
+
+  /// Where a variable's value comes from, for messages and the report.
+  [[nodiscard]] string origin_of(const string& variable) const {
+    const auto options = surroundings_.environment.find(kOptionsVariable);
+    if (options == surroundings_.environment.end()) return variable;
+    for (string_view rest = options->second; !rest.empty();) {
+      const string_view item = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(rest.size(), item.size() + 1));
+      const string_view name = item.substr(0, item.find('='));
+      if (name != variable) continue;
+      if (name.size() == item.size()) return fmt::format("option, {}", variable);
+      return fmt::format("option {}", printable(item.substr(name.size() + 1), 60));
+    }
+    return variable;
+  }
+
+  string read_variables() {
+    std::map<string, string> keys = {{kConfigVariable, ""}, {kOptionsVariable, ""}};
+    for (const auto& [key, variable] : variables_by_key(registry_)) keys.emplace(variable, key);
+    for (const auto& [variable, text] : surroundings_.environment) {
+      if (!variable.starts_with("OFFRAMP_") || variable == kConfigVariable || variable == kOptionsVariable)
+        continue;
+      const auto found = keys.find(variable);
+      if (found == keys.end()) return unknown("environment", "variable", variable, views(keys));
+      const Row* row = find_row(found->second);
+      // An empty variable is as good as none, except where an empty text means something.
+      if (text.empty() && (row == nullptr || !row->default_text.empty())) continue;
+      string origin = origin_of(variable);
+      if (origin == variable) configuration_.variables.push_back(variable);
+      add(found->second, {text, RawValue::Type::kText, std::move(origin)});
+    }
+    return {};
+  }
+
+  static std::vector<string_view> views(const std::map<string, string>& map) {
+    std::vector<string_view> result;
+    result.reserve(map.size());
+    for (const auto& [name, other] : map) result.push_back(name);
+    return result;
+  }
+
+  /// The backends that are chosen, and the host, which carries what they decline.
+  [[nodiscard]] std::vector<string> names_in_use() const {
+    std::vector<string> names;
+    for (const auto& [key, variable] :
+         {std::pair("backend", "OFFRAMP_BACKEND"), {"compare", "OFFRAMP_COMPARE"}}) {
+      const string text = early(key, variable).text;
+      for (const string_view name : split(text, ',')) {
+        if (registry_.find(name) != nullptr) names.emplace_back(name);
+      }
+    }
+    names.emplace_back(baseline_name());
+    return names;
+  }
+
+  string read_overrides() {
+    const auto keys = variables_by_key(registry_);
+    for (const Override& o : surroundings_.overrides) {
+      if (o.key == "config") continue;
+      if (o.key == "route") {
+        if (string error = add_route(o); !error.empty()) return error;
+        continue;
+      }
+      for (const string& key : resolved_keys(o, registry_, names_in_use())) {
+        if (!keys.contains(key)) {
+          const string same = parameters_named(key);
+          if (!same.empty())
+            return fmt::format("{}: {} is a parameter of other backends than are asked for; write {}",
+                               o.origin, in_quotes(key), same);
+          return unknown(o.origin, "key", key, views(keys));
+        }
+        add(key, {o.value, RawValue::Type::kText, o.origin});
+      }
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::size_t routes_of_file() const {
+    std::size_t count = 0;
+    for (const Entry& entry : entries_) {
+      if (entry.section == "route" && entry.line > 0) count = std::max(count, entry.route + 1);
+    }
+    return count;
+  }
+
+  /// OPERATION[:[MIN]-[MAX]]=BACKEND
+  string add_route(const Override& override) {
+    const string& text = override.value;
+    const auto equals = text.rfind('=');
+    const auto colon = text.find(':');
+    const auto dash = colon == string::npos ? string::npos : text.find('-', colon);
+    if (equals == string::npos || equals == 0 ||
+        (colon != string::npos && (dash == string::npos || dash > equals)))
+      return fmt::format("{} {} is not OPERATION=BACKEND or OPERATION:MIN-MAX=BACKEND", override.origin,
+                         in_quotes(text));
+    const std::size_t number = routes_of_file() + routes_given_++;
+    const auto add_key = [&](const char* key, const string& value) {
+      if (value.empty() && *key != '\0') return;
+      entries_.push_back({"route", key, {value, RawValue::Type::kText, override.origin}, number});
+    };
+    add_key("", {});  // its heading
+    add_key("operation", text.substr(0, std::min(colon, equals)));
+    if (colon != string::npos) {
+      add_key("min_bytes", text.substr(colon + 1, dash - colon - 1));
+      add_key("max_bytes", text.substr(dash + 1, equals - dash - 1));
+    }
+    add_key("backend", text.substr(equals + 1));
+    return {};
+  }
+
+  /// "cclo.link, dpu.link": the parameters of that name; empty: there is none.
+  [[nodiscard]] string parameters_named(string_view name) const {
+    std::vector<string> found;
+    for (const BackendDescription* backend : registry_.all()) {
+      for (const Parameter& parameter : backend->parameters) {
+        if (parameter.name == name) found.push_back(fmt::format("{}.{}", backend->name, name));
+      }
+    }
+    return fmt::format("{}", fmt::join(found, ", "));
+  }
+
+  string apply_all() {
+    for (const Entry& entry : entries_) {
+      string error = entry.name.empty() ? open_section(entry) : apply(entry);
+      if (!error.empty()) return error;
+    }
+    // Routes of the command line win.
+    auto& routes = configuration_.routes;
+    std::rotate(routes.begin(), routes.end() - static_cast<std::ptrdiff_t>(routes_given_), routes.end());
+    return apply_factors();
+  }
+
+  /// "x0.5": so many times what the parameter would be.
+  string apply_factors() {
+    for (const auto& [name, factors] : factors_) {
+      const BackendDescription* const backend = registry_.find(name);
+      if (backend == nullptr) continue;
+      Section& section = configuration_.sections[name];
+      const Result<Settings> settings = read_settings(*backend, section);
+      if (!settings) continue;  // which is said once everything is there
+      for (const auto& [key, raw] : factors) {
+        const Parameter& parameter = *find_parameter(backend->parameters, key);
+        const double usual = value_in_force(*backend, *settings, parameter);
+        if (usual == 0)
+          return fmt::format("{}: {}.{} is 0, which has no multiple; give a value instead of {}", raw.origin,
+                             name, key, raw.text);
+        double value = usual * *factor_of(raw);
+        if (parameter.kind == ParameterKind::kInteger) value = std::round(value);
+        if (value == 0)
+          return fmt::format(
+              "{}: {} of {}.{} ({:g}) is 0, which may stand for something else; write 0 if 0 is meant",
+              raw.origin, raw.text, name, key, usual);
+        section[key] = {fmt::format("{}", value), raw.type, raw.origin};
+        if (string error = not_in_force(*backend, section, parameter, raw, value); !error.empty())
+          return error;
+      }
+    }
+    return {};
+  }
+
+  /// A value that is as good as none, so that another one holds, may not go unnoticed. Empty: it holds, or it
+  /// is not allowed, which is said with all others that are not.
+  static string not_in_force(const BackendDescription& backend, const Section& section,
+                             const Parameter& parameter, const RawValue& raw, double value) {
+    constexpr double kRounding = 0.01;  // to a picosecond, a bit per second
+    const Result<Settings> settings = read_settings(backend, section);
+    if (!settings) return {};
+    const double now = value_in_force(backend, *settings, parameter);
+    if (std::abs(now - value) <= kRounding * std::abs(value)) return {};
+    return fmt::format("{}: {} of {}.{} is {:g}, which is too little: in force would be {:g}", raw.origin,
+                       raw.text, backend.name, parameter.name, value, now);
+  }
+
+  static std::optional<double> factor_of(const RawValue& raw) {
+    const auto factor = raw.text.starts_with('x') ? parse_quantity(raw.text.substr(1), "") : std::nullopt;
+    return factor && *factor >= 0 ? factor : std::nullopt;
+  }
+  [[nodiscard]] bool is_factor(const Entry& entry) const {
+    const BackendDescription* const backend = registry_.find(entry.section);
+    const Parameter* const parameter =
+        backend == nullptr ? nullptr : find_parameter(backend->parameters, entry.name);
+    return parameter != nullptr && is_number(*parameter) && factor_of(entry.value);
+  }
+
+  string open_section(const Entry& entry) {
+    const string& name = entry.section;
+    if (name == "route") {
+      configuration_.routes.resize(std::max(configuration_.routes.size(), entry.route + 1));
+      configuration_.routes[entry.route].origin = entry.value.origin;
+      return {};
+    }
+    const bool known = is_section(name) || registry_.find(name) != nullptr;
+    if (known && entry.in_list)
+      return fmt::format("{}: there is one section {}; write [{}]", entry.value.origin, name, name);
+    if (known) return {};
+    if (find_row(name) != nullptr)
+      return fmt::format("{}: {} is a key, not a section", entry.value.origin, name);
+    return unknown(entry.value.origin, "section", name, top_names(false));
+  }
+
+  string apply(const Entry& entry) {
+    const bool ours = entry.section.empty() || is_section(entry.section);
+    if (!ours) {
+      if (is_factor(entry)) {
+        factors_[entry.section][entry.name] = entry.value;
+        return {};
+      }
+      if (const auto before = factors_.find(entry.section); before != factors_.end())
+        before->second.erase(entry.name);
+      configuration_.sections[entry.section][entry.name] = entry.value;  // checked at the end, in one place
+      return {};
+    }
+    const string path = entry.section.empty() ? entry.name : entry.section + "." + entry.name;
+    const Row* row = entry.section.empty() && path.find('.') != string::npos ? nullptr : find_row(path);
+    if (row == nullptr) return unknown_key(entry);
+    Route unused;
+    Route& route = entry.section == "route" ? configuration_.routes[entry.route] : unused;
+    Target target{configuration_, route, registry_};
+    if (row->set(target, entry.value)) {
+      if (entry.section != "route") configuration_.written[path] = entry.value;
+      return {};
+    }
+    if (const string why = row->why == nullptr ? string() : row->why(entry.value.text); !why.empty())
+      return fmt::format("{}: {}: {}", entry.value.origin, path, printable(why));
+    const string allowed = allowed_text(*row, registry_);
+    string message = not_allowed(entry.value, path, allowed, listed(allowed));
+    const string parameters = parameters_named(path);
+    if (!parameters.empty() && closest(entry.value.text, listed(allowed)).empty())
+      message += fmt::format("; parameters of that name: {}", parameters);
+    return message;
+  }
+
+  string unknown_key(const Entry& entry) const {
+    const string& name = entry.name;
+    if (entry.section.empty() && (is_section(name) || registry_.find(name) != nullptr)) {
+      return fmt::format("{}: {} is a section; write [{}] and its keys below", entry.value.origin, name,
+                         name == "route" ? "[route]" : name);
+    }
+    if (entry.section.empty()) return unknown(entry.value.origin, "key", name, top_names(true));
+    std::vector<string_view> names;
+    for (const Row& row : configuration_rows()) {
+      if (section_of(row.path) == entry.section) names.push_back(row.path.substr(entry.section.size() + 1));
+    }
+    return unknown(entry.value.origin, fmt::format("key in [{}]", entry.section), name, names);
+  }
+
+  static string unknown(string_view origin, string_view what, string_view name,
+                        const std::vector<string_view>& candidates) {
+    return fmt::format("{}: unknown {} {}{}", origin, what, in_quotes(name), suggestion(name, candidates));
+  }
+
+  /// What can stand at the top of a file: sections, and if asked for keys, also those of sections.
+  [[nodiscard]] std::vector<string_view> top_names(bool keys) const {
+    std::vector<string_view> names = registry_.names();
+    names.insert(names.end(), {"faults", "machine", "network", "route", "stragglers"});
+    for (const Row& row : configuration_rows()) {
+      if (keys && !row.path.empty()) names.push_back(row.path);
+    }
+    return names;
+  }
+
+  string check_together() {
+    for (std::size_t i = 0; i < configuration_.routes.size(); ++i) {
+      const Route& route = configuration_.routes[i];
+      const string& origin = route.origin;
+      if (route.backend.empty()) return fmt::format("{}: this route names no backend; add backend", origin);
+      if (route.min_bytes > route.max_bytes) return fmt::format("{}: min_bytes is above max_bytes", origin);
+      if (route.min_ranks > route.max_ranks) return fmt::format("{}: min_ranks is above max_ranks", origin);
+    }
+    const FaultRates& faults = configuration_.faults;
+    const double sum =
+        faults.loss + faults.duplication + faults.reordering + faults.corruption + faults.delay;
+    if (sum > 1)
+      return fmt::format(
+          "faults: loss, duplication, reordering, corruption and delay add up to {}; at most 1 is possible",
+          sum);
+    if (string error = read_fault_script(); !error.empty()) return error;
+    if (string error = read_platform(); !error.empty()) return error;
+    for (const BackendDescription* description : registry_.all()) {
+      if (auto settings = configuration_.settings_for(*description); !settings) return settings.error();
+    }
+    note_what_changes_nothing();
+    return {};
+  }
+
+  void note_what_changes_nothing() {
+    const Configuration& c = configuration_;
+    if (c.off()) return;
+    const std::pair<const char*, bool> kForReports[] = {
+        {"details", c.details}, {"certificate", c.certificate}, {"receipts", c.receipts.any()}};
+    for (const auto& [key, on] : kForReports) {
+      if (on && c.report.empty())
+        configuration_.notes.push_back(
+            fmt::format("{} has no effect without a report; add --report FILE", key));
+    }
+    for (string& text : settings_without_effect(c)) configuration_.notes.push_back(std::move(text));
+    for (const string& name : c.backends_in_use()) {
+      for (string& text : settings_without_effect(c, *registry_.find(name)))
+        configuration_.notes.push_back(std::move(text));
+    }
+    for (string& text : settings_of_others(c, c.settled_backends()))
+      configuration_.notes.push_back(std::move(text));
+  }
+
+  string read_platform() {
+    NetworkOptions& network = configuration_.network;
+    if (!is_platform_file(network.topology)) return {};
+    const FileText file = read_file(network.topology, true, Platform::kLargestFile);
+    if (!file.problem.empty())
+      return fmt::format("network.topology: cannot read {}: {}", printable(network.topology), file.problem);
+    auto platform = Platform::read(file.text, network.topology);
+    if (!platform) return fmt::format("network.topology: {}", printable(platform.error(), 1000));
+    network.platform = std::move(*platform);
+    return {};
+  }
+
+  string read_fault_script() {
+    string& text = configuration_.fault_script;
+    if (text.empty()) return {};
+    string place = "faults.script";
+    if (text.starts_with('@')) {
+      place = text.substr(1);
+      FileText file = read_file(place, true);
+      if (!file.problem.empty())
+        return fmt::format("faults.script: cannot use {}: {}", printable(place), file.problem);
+      text = std::move(file.text);
+    }
+    auto events = parse_fault_script(text);
+    if (!events) return fmt::format("{}: {}", printable(place), events.error());
+    configuration_.faults.script = std::make_shared<const FaultScript>(std::move(*events));
+    return {};
+  }
+
+  const Surroundings& surroundings_;
+  Registry& registry_;
+  Configuration configuration_;
+  std::vector<Entry> entries_;
+  std::size_t routes_given_ = 0;       // on the command line
+  std::map<string, Section> factors_;  // by backend: values that are "x0.5"
+};
+
+}  // namespace
+
+std::vector<string> resolved_keys(const Override& override, const Registry& registry,
+                                  const std::vector<string>& in_use) {
+  if (override.key.find('.') != string::npos) return {override.key};
+  if (string whole = "machine." + override.key; find_row(whole) != nullptr) return {whole};
+  const bool general = find_row(override.key) != nullptr;
+  const bool named = !override.backends.empty();
+  if (general && !named) return {override.key};
+  std::vector<string> names = named ? override.backends : in_use;
+  if (std::find(names.begin(), names.end(), "all") != names.end()) {
+    const std::vector<string_view> every = registry.names();
+    names.assign(every.begin(), every.end());
+  }
+  std::vector<const BackendDescription*> owners;
+  for (const string& name : names) {
+    const BackendDescription* const backend = registry.find(name);
+    if (backend == nullptr || find_parameter(backend->parameters, override.key) == nullptr) continue;
+    if (std::find(owners.begin(), owners.end(), backend) == owners.end()) owners.push_back(backend);
+  }
+  if (owners.empty()) {  // for the message: what the one backend has
+    const bool one = named && names.size() == 1 && registry.find(names.front()) != nullptr;
+    return {general || !one ? override.key : names.front() + "." + override.key};
+  }
+  const RawValue value{override.value, RawValue::Type::kText, override.origin};
+  if (general && (owners.size() > 1 || !read_settings(*owners.front(), {{override.key, value}})))
+    return {override.key};
+  std::vector<string> keys;
+  keys.reserve(owners.size());
+  for (const BackendDescription* owner : owners)
+    keys.push_back(fmt::format("{}.{}", owner->name, override.key));
+  return keys;
+}
+
+Surroundings Surroundings::of_process() {
+  Surroundings surroundings;
+  surroundings.privileged = getauxval(AT_SECURE) != 0;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    const string_view text = *variable;
+    const auto equals = text.find('=');
+    if (!text.starts_with("OFFRAMP_") || equals == string_view::npos) continue;
+    surroundings.environment.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return surroundings;
+}
+
+Result<Configuration> load_configuration(const Surroundings& surroundings, Registry& registry) {
+  if (surroundings.privileged) {
+    Configuration nothing;
+    nothing.backend = Configuration::kOff;
+    nothing.summary = false;
+    return nothing;
+  }
+  try {
+    return Loader(surroundings, registry).load();
+  } catch (const std::exception& e) {
+    return Result<Configuration>::failure(fmt::format("cannot read the configuration: {}", e.what()));
+  }
+}
+
+}  // namespace offramp

@@ -1,0 +1,142 @@
+// What a rank's operations come to: how many of each function, how they were carried, why some were declined,
+// and what they took. A run counts what it carries, a replay what it replays.
+//
+// A rank's counters are used by one thread at a time, which is that of the rank.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "offramp/kernel/counter_field.hpp"
+#include "offramp/model/backend.hpp"
+#include "simulators/world/routing.hpp"
+
+namespace offramp {
+
+/// Counts of one MPI function. count: calls; the next three: operations by how they went.
+struct CallCounter {
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t offloaded = 0;
+  std::uint64_t declined = 0;
+  std::uint64_t routed = 0;  // a route gave it to another backend than the default
+  std::uint64_t native = 0;
+  Time modelled;
+
+  void note(Handling handling) {
+    ++(handling == Handling::kDeclined ? declined : handling == Handling::kOffloaded ? offloaded : routed);
+  }
+  [[nodiscard]] std::uint64_t operations() const { return offloaded + declined + routed + native; }
+  CallCounter& operator+=(const CallCounter& other);
+};
+
+/// Those besides the time.
+inline constexpr CounterField<CallCounter> kCallFields[] = {
+    {"count", "calls", "of the function", &CallCounter::count},
+    {"bytes", "bytes", "of their messages", &CallCounter::bytes},
+    {"offloaded", "operations", "carried by the backend", &CallCounter::offloaded},
+    {"declined", "operations", "declined by the backend, and carried by the host", &CallCounter::declined},
+    {"routed", "operations", "given to another backend by a route", &CallCounter::routed},
+    {"native", "operations", "left to the MPI library", &CallCounter::native},
+};
+
+/// What the modelled time may depend on besides the program: which message came first, or when the program
+/// asked.
+enum class Dependence : std::uint8_t {
+  kUnnamedSource,  // a receive or a probe that names no source
+  kPolling,        // a question that found nothing
+  kChoice,         // "any" or "some" of several requests
+  kCount
+};
+
+/// What operations took of the time in MPI calls: what the program spent on beginning them and on learning
+/// that they were over. Meetings of the MPI library's own are no operations.
+struct OperationTimes {
+  Time carried;   // by the hardware that was asked for
+  Time routed;    // by other hardware, which a route names
+  Time declined;  // by the host, where the hardware declined
+
+  OperationTimes& operator+=(const OperationTimes& other) {
+    carried += other.carried;
+    routed += other.routed;
+    declined += other.declined;
+    return *this;
+  }
+  void add(Handling handling, Time spent) {
+    (handling == Handling::kOffloaded  ? carried
+     : handling == Handling::kDeclined ? declined
+                                       : routed) += spent;
+  }
+};
+
+struct Counters {
+  std::vector<CallCounter> calls;  // by function number, which the MPI face defines
+  OperationTimes times;            // of a replay
+  std::map<std::pair<OperationKind, std::string>, std::uint64_t> declines;
+  std::array<std::uint64_t, static_cast<std::size_t>(Dependence::kCount)> dependences{};
+  std::uint64_t given_up = 0;  // messages and collectives whose faults the protocol could not repair
+
+  /// Of a function, whose counter is made if need be.
+  [[nodiscard]] CallCounter& of(std::size_t function) {
+    if (function >= calls.size()) calls.resize(function + 1);
+    return calls[function];
+  }
+  Counters& operator+=(const Counters& other);
+  [[nodiscard]] std::uint64_t arrival_order_dependences() const {
+    std::uint64_t sum = 0;
+    for (const std::uint64_t count : dependences) sum += count;
+    return sum;
+  }
+};
+
+/// Operations by size, for the report: what each class of sizes took on the host clock.
+class SizeTable {
+ public:
+  enum class Kind : std::uint8_t { kSend, kReceive, kCollective, kCount };
+  struct Entry {
+    std::uint64_t count = 0;
+    std::uint64_t bytes = 0;
+    Time modelled;
+  };
+  static constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::kCount);
+  static constexpr std::size_t kClasses = 65;  // 0 bytes, 1, 2 to 3, 4 to 7, ...
+
+  void add(Kind kind, std::uint64_t bytes, Time spent) {
+    Entry& entry = at(kind, bytes);
+    ++entry.count;
+    entry.bytes += bytes;
+    entry.modelled += spent;
+  }
+  /// What an operation that is counted already took besides.
+  void add_time(Kind kind, std::uint64_t bytes, Time spent) {
+    if (spent > Time()) at(kind, bytes).modelled += spent;
+  }
+  [[nodiscard]] const Entry& entry(std::size_t kind, std::size_t size_class) const {
+    return entries_[kind][size_class];
+  }
+
+ private:
+  Entry& at(Kind kind, std::uint64_t bytes) {
+    return entries_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(std::bit_width(bytes))];
+  }
+  std::array<std::array<Entry, kClasses>, kKinds> entries_;
+};
+
+/// Counts declines. A program that repeats one does not search the map each time.
+class DeclineCounter {
+ public:
+  void count(Counters& counters, OperationKind kind, std::string_view reason);
+
+ private:
+  std::string_view last_reason_;
+  OperationKind last_kind_ = OperationKind::kCount;
+  std::uint64_t* last_count_ = nullptr;
+};
+
+}  // namespace offramp

@@ -1,0 +1,57 @@
+// Open MPI's mpirun sets OMPI_COMM_WORLD_*; hydra (MPICH, Intel MPI) and Slurm's PMI-2 set PMI_*; PMIx alone
+// sets only the rank. Slurm's own variables are last: under salloc they are those of mpirun's daemons.
+// SLURM_PROCID and SLURM_NTASKS are set for a batch script, too, which runs once: SLURM_STEP_NUM_TASKS is set
+// for what srun starts.
+#include "lib/base/launched_job.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+namespace offramp {
+namespace {
+
+using Variable = std::function<const char*(const char*)>;
+
+/// The number at the beginning; nothing: there is none, or it is negative.
+std::optional<int> number_in(const Variable& variable, const char* name) {
+  const char* const text = variable(name);
+  if (text == nullptr) return std::nullopt;
+  int number = -1;
+  const auto [end, error] = std::from_chars(text, text + std::strlen(text), number);
+  return error == std::errc() && number >= 0 ? std::optional(number) : std::nullopt;
+}
+
+struct Names {
+  const char* rank;
+  const char* size;
+  const char* local;  // the number of processes on the host
+};
+constexpr Names kLaunchers[] = {
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"},
+    {"PMIX_RANK", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE"},
+    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE"},
+};
+
+}  // namespace
+
+LaunchedJob launched_job(const Variable& variable) {
+  for (const Names& names : kLaunchers) {
+    const std::optional<int> rank = number_in(variable, names.rank);
+    if (!rank) continue;
+    const int size = number_in(variable, names.size).value_or(0);
+    if (size != 0 && *rank >= size) continue;
+    return {*rank, size, std::max(1, number_in(variable, names.local).value_or(1))};
+  }
+  return {};
+}
+
+LaunchedJob launched_job() {
+  return launched_job([](const char* name) { return std::getenv(name); });
+}
+
+}  // namespace offramp

@@ -1,0 +1,271 @@
+// One door for built-in backends and plugins: add() checks a description as a whole (ABI, names, parameters
+// that hold together) before it is listed, because everything behind it takes the tables on trust. A
+// plugin's library stays open for as long as the process lives: its description, texts and vtables are in
+// it.
+#include "lib/base/registry/registry.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <exception>
+#include <filesystem>
+
+#include "backends/aie/aie.hpp"
+#include "backends/cclo/cclo.hpp"
+#include "backends/dpu/dpu.hpp"
+#include "backends/host/host.hpp"
+#include "backends/tinsel/tinsel.hpp"
+#include "backends/zrlmpi/zrlmpi.hpp"
+#include "lib/base/text_format.hpp"
+
+namespace offramp {
+namespace {
+
+constexpr const char* kEntryPoint = "offramp_backend_v1";
+
+/// Names become keys in a file and parts of a variable's name: lower-case letters, digits, and _ inside.
+bool well_formed(std::string_view name) {
+  const auto allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
+  return !name.empty() && name.front() >= 'a' && name.front() <= 'z' &&
+         std::all_of(name.begin(), name.end(), allowed);
+}
+
+bool holds_together(const Parameter& p) {
+  if (p.kind == ParameterKind::kChoice) {
+    return std::find(p.choices.begin(), p.choices.end(), p.default_choice) != p.choices.end();
+  }
+  return std::isfinite(p.minimum) && std::isfinite(p.maximum) && p.minimum <= p.default_number &&
+         p.default_number <= p.maximum;
+}
+
+std::string parameter_problem(std::span<const Parameter> table) {
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const std::string name = in_quotes(table[i].name);
+    if (!well_formed(table[i].name))
+      return fmt::format("parameter name {} is not lower-case letters, digits, _", name);
+    if (!holds_together(table[i]))
+      return fmt::format("the default of parameter {} is not an allowed value", name);
+    for (std::size_t j = 0; j < i; ++j) {
+      if (table[j].name == table[i].name) return fmt::format("parameter {} is described twice", name);
+    }
+  }
+  return {};
+}
+
+/// Nothing: not allowed.
+std::optional<Settings::Value> read_value(const Parameter& p, const RawValue& raw) {
+  if (p.kind == ParameterKind::kChoice) {
+    if (std::find(p.choices.begin(), p.choices.end(), raw.text) == p.choices.end()) return std::nullopt;
+    return Settings::Value{0, raw.text};
+  }
+  if (p.kind == ParameterKind::kBoolean) {
+    const auto flag = parse_boolean(raw.text);
+    if (!flag) return std::nullopt;
+    return Settings::Value{*flag ? 1.0 : 0.0, {}};
+  }
+  const auto number = parse_quantity(raw.text, p.unit);
+  const bool fits = number && *number >= p.minimum && *number <= p.maximum;
+  if (!fits || (p.kind == ParameterKind::kInteger && std::trunc(*number) != *number)) return std::nullopt;
+  return Settings::Value{*number, {}};
+}
+
+/// What is allowed; and the units that there are, where a value has one that is not known.
+std::string allowed_with_units(const Parameter& parameter, std::string_view text) {
+  std::string allowed = allowed_text(parameter);
+  const std::string_view units = units_beside(parameter.unit);
+  const bool number = parameter.kind == ParameterKind::kReal || parameter.kind == ParameterKind::kInteger;
+  if (number && !units.empty() && !parse_quantity(text, parameter.unit))
+    allowed += fmt::format(", in {}", units);
+  return allowed;
+}
+
+bool everybody_may_write(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && (status.st_mode & S_IWOTH) != 0;
+}
+
+std::string joined(std::span<const std::string_view> words) {
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+}  // namespace
+
+const Parameter* find_parameter(std::span<const Parameter> table, std::string_view name) {
+  for (const Parameter& parameter : table) {
+    if (parameter.name == name) return &parameter;
+  }
+  return nullptr;
+}
+
+std::string value_text(const Parameter& p, const Settings& settings) {
+  const std::string name(p.name);
+  if (p.kind == ParameterKind::kChoice) return settings.choice(name);
+  if (p.kind == ParameterKind::kBoolean) return settings.flag(name) ? "true" : "false";
+  if (p.kind == ParameterKind::kInteger) return fmt::format("{}", settings.integer(name));
+  return fmt::format("{}", settings.real(name));
+}
+
+std::string value_with_unit(const Parameter& p, const Settings& settings) {
+  const bool bare = p.unit.empty() || p.unit == "1";
+  return fmt::format("{}{}{}", value_text(p, settings), bare ? "" : " ", bare ? "" : p.unit);
+}
+
+double value_in_force(const BackendDescription& backend, const Settings& settings,
+                      const Parameter& parameter) {
+  const double own = settings.real(std::string(parameter.name));
+  return backend.in_force != nullptr ? backend.in_force(settings, parameter.name).value_or(own) : own;
+}
+
+Result<Settings> read_settings(const BackendDescription& description, const Section& section) {
+  Settings settings = Settings::defaults(description.parameters);
+  for (const auto& [name, raw] : section) {
+    const Parameter* const parameter = find_parameter(description.parameters, name);
+    if (parameter == nullptr) {
+      std::vector<std::string_view> names;
+      for (const Parameter& p : description.parameters) names.push_back(p.name);
+      return Result<Settings>::failure(fmt::format("{}: backend {} has no parameter {}{}", raw.origin,
+                                                   description.name, in_quotes(name),
+                                                   suggestion(name, names)));
+    }
+    auto value = read_value(*parameter, raw);
+    if (!value) {
+      return Result<Settings>::failure(not_allowed(raw, fmt::format("{}.{}", description.name, name),
+                                                   allowed_with_units(*parameter, raw.text),
+                                                   parameter->choices));
+    }
+    settings.set(name, std::move(*value));
+  }
+  return settings;
+}
+
+std::string not_allowed(const RawValue& raw, std::string_view key, std::string_view allowed,
+                        std::span<const std::string_view> words) {
+  const std::string_view near = closest(raw.text, words);
+  return fmt::format("{}: {} is not allowed for {}; allowed: {}{}", raw.origin, in_quotes(raw.text), key,
+                     allowed, near.empty() ? "" : fmt::format("; did you mean {}?", in_quotes(near)));
+}
+
+std::string allowed_text(const Parameter& p) {
+  if (p.kind == ParameterKind::kChoice) return joined(p.choices);
+  if (p.kind == ParameterKind::kBoolean) return "true, false";
+  const char* const whole = p.kind == ParameterKind::kInteger ? ", whole" : "";
+  const bool has_unit = !p.unit.empty() && p.unit != "1";
+  return fmt::format("{} .. {}{}{}{}", p.minimum, p.maximum, has_unit ? " " : "", has_unit ? p.unit : "",
+                     whole);
+}
+
+std::string variable_name(std::string_view backend, std::string_view parameter) {
+  std::string name = fmt::format("OFFRAMP_{}_{}", backend, parameter);
+  for (char& c : name) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return name;
+}
+
+std::span<const BackendDescription* const> built_in_backends() {
+  static const std::array table = {&host_backend(), &cclo_backend(), &zrlmpi_backend(),
+                                   &aie_backend(),  &dpu_backend(),  &tinsel_backend()};
+  return table;
+}
+
+std::string_view baseline_name() {
+  return host_backend().name;
+}
+
+const BackendDescription& Registry::baseline() const {
+  const BackendDescription* const own = find(baseline_name());
+  return own != nullptr ? *own : host_backend();
+}
+
+Registry::Registry(std::span<const BackendDescription* const> built_ins) {
+  for (const BackendDescription* description : built_ins) static_cast<void>(add(description, "built-in"));
+}
+
+std::string Registry::add(const BackendDescription* description, std::string_view origin) {
+  if (description == nullptr) return fmt::format("{}: {} returned no description", origin, kEntryPoint);
+  // Nothing else may be read from a description of another ABI.
+  if (description->abi != BackendDescription::kAbi) {
+    return fmt::format(
+        "{}: built for backend abi {}, but this offramp has abi {}; rebuild the plugin against its headers",
+        origin, description->abi, BackendDescription::kAbi);
+  }
+  const std::string name = in_quotes(description->name);
+  if (!well_formed(description->name)) {
+    return fmt::format("{}: backend name {} is not lower-case letters, digits, _", origin, name);
+  }
+  if (description->name == "off") return fmt::format("{}: the backend name {} is taken", origin, name);
+  if (find(description->name) != nullptr)
+    return fmt::format("{}: there already is a backend {}", origin, name);
+  if (description->create == nullptr)
+    return fmt::format("{}: backend {} has no create function", origin, name);
+  if (std::string problem = parameter_problem(description->parameters); !problem.empty()) {
+    return fmt::format("{}: backend {}: {}", origin, name, problem);
+  }
+  descriptions_.push_back(description);
+  return {};
+}
+
+std::string Registry::load_plugins(std::string_view path) {
+  if (getauxval(AT_SECURE) != 0) return {};
+  while (!path.empty()) {
+    const std::string directory(path.substr(0, path.find(':')));
+    path.remove_prefix(std::min(path.size(), directory.size() + 1));
+    if (directory.empty()) continue;
+    if (directory.front() != '/') {
+      return fmt::format("plugin path: {} is not absolute; write the whole path", in_quotes(directory));
+    }
+    if (everybody_may_write(directory))
+      return fmt::format("plugin path: everybody may write to {}, so nothing is loaded from it (chmod o-w)",
+                         in_quotes(directory));
+    if (std::string error = load_directory(directory); !error.empty()) return error;
+  }
+  return {};
+}
+
+std::string Registry::load_directory(const std::string& directory) {
+  std::error_code error;
+  std::vector<std::string> files;
+  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().extension() == ".so") files.push_back(entry->path().string());
+  }
+  if (error) return fmt::format("plugin path: cannot read {}: {}", in_quotes(directory), error.message());
+  std::sort(files.begin(), files.end());
+  for (const std::string& file : files) {
+    if (!loaded_.insert(file).second) continue;
+    if (everybody_may_write(file))
+      return fmt::format("cannot load plugin {}: everybody may write it (chmod o-w)", file);
+    if (std::string problem = load_file(file); !problem.empty()) return problem;
+  }
+  return {};
+}
+
+std::string Registry::load_file(const std::string& file) {
+  void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return fmt::format("cannot load plugin {}: {}", file, dlerror());
+  // POSIX lets an object pointer from dlsym be used as a function's address.
+  const auto entry = reinterpret_cast<offramp_backend_v1_function>(dlsym(library, kEntryPoint));
+  if (entry == nullptr) return {};  // some other library
+  try {
+    return add(entry(), file);
+  } catch (const std::exception& e) {
+    return fmt::format("plugin {}: {} failed: {}", file, kEntryPoint, e.what());
+  }
+}
+
+const BackendDescription* Registry::find(std::string_view name) const {
+  const auto found = std::find_if(descriptions_.begin(), descriptions_.end(),
+                                  [&](const BackendDescription* d) { return d->name == name; });
+  return found == descriptions_.end() ? nullptr : *found;
+}
+
+std::vector<std::string_view> Registry::names() const {
+  std::vector<std::string_view> names;
+  for (const BackendDescription* description : descriptions_) names.push_back(description->name);
+  return names;
+}
+
+}  // namespace offramp

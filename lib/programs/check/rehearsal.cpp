@@ -1,0 +1,524 @@
+// A queue of ranks that can go on; a rank that waits leaves it and comes back when what it waits for has
+// happened. So the order of ranks does not matter to whether all come to their ends, except for receives
+// from any source, which take what comes first unless the program says what they took. What is left at the
+// end are the findings: ranks that wait and for whom, a cycle among them (find_cycle()), messages never
+// received, receives never matched.
+#include "lib/programs/check/rehearsal.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <list>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "offramp/model/message.hpp"
+
+namespace offramp::trace {
+namespace {
+
+using recording::Event;
+using recording::EventKind;
+
+constexpr std::size_t kNamed = 10;  // of each kind of finding
+
+struct Place {
+  int rank = 0;
+  std::uint64_t event = 0;
+  std::string call;
+  [[nodiscard]] std::string text() const { return fmt::format("rank {}, event {} ({})", rank, event, call); }
+};
+
+/// What a request, or a call, waits for.
+struct Waiting {
+  enum class What : std::uint8_t { kMessage, kReceive, kCollective } what = What::kMessage;
+  int peer = kAnySource;  // of the world
+  int tag = kAnyTag;
+  std::pair<std::uint32_t, std::uint32_t> collective;  // communicator, and which of its collectives
+};
+
+struct Message {
+  int source = 0;  // of the world
+  int tag = 0;
+  std::uint64_t bytes = 0;
+  Place from;
+  std::uint64_t request = 0;  // that waits for its receive
+  bool synchronous = false;
+};
+
+struct Receive {
+  int source = 0;
+  int tag = 0;
+  std::uint64_t room = 0;
+  std::uint64_t request = 0;
+  Place from;
+  [[nodiscard]] bool takes(const Message& message) const {
+    return (source == kAnySource || source == message.source) && (tag == kAnyTag || tag == message.tag);
+  }
+};
+
+struct Communicator {
+  std::uint32_t number = 0;
+  std::vector<int> members;  // empty: all ranks
+  std::uint32_t collectives = 0;
+};
+
+struct Rank {
+  std::unique_ptr<recording::Reader> reader;
+  Event event;
+  std::uint64_t events = 0;
+  std::uint64_t begun = 0;
+  bool ended = false;
+  bool acted = false;                     // called anything but MPI_Init and MPI_Finalize
+  bool in_event = false;                  // and waits in it
+  std::uint64_t in_call = 0;              // the request of a call that blocks
+  std::map<std::uint64_t, Waiting> open;  // requests that are not done, by number
+  std::vector<std::uint64_t> waited;      // of a wait: the requests
+  Receive looks;                          // of a probe
+  std::vector<Communicator> communicators;
+  std::map<std::pair<std::vector<int>, std::uint64_t>, std::uint32_t> made;
+};
+
+/// Requests of calls that block are numbered from here.
+constexpr std::uint64_t kBlockingCalls = std::uint64_t{1} << 62U;
+
+class Rehearsal {
+ public:
+  explicit Rehearsal(const Program& program) : program_(program) {
+    ranks_.resize(static_cast<std::size_t>(program.description.ranks));
+    for (int rank = 0; rank < program.description.ranks; ++rank) {
+      Rank& one = at(rank);
+      one.reader = program.read(rank);
+      one.communicators = {{0, {}, 0}, {UINT32_MAX - static_cast<std::uint32_t>(rank), {rank}, 0}};
+      runnable_.push_back(rank);
+    }
+  }
+
+  Result<Findings> run() {
+    while (!runnable_.empty() && problem_.empty()) {
+      const int rank = runnable_.front();
+      runnable_.pop_front();
+      while (problem_.empty() && step(rank)) {
+      }
+    }
+    if (!problem_.empty()) return Result<Findings>::failure(problem_);
+    conclude();
+    return std::move(findings_);
+  }
+
+ private:
+  using Key = std::pair<std::uint32_t, int>;  // communicator, destination
+  Rank& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
+
+  // --- findings ---
+
+  void note(std::vector<std::string>& list, std::string_view kind, std::string text) {
+    std::size_t& count = counts_[std::string(kind)];
+    if (++count <= kNamed) list.push_back(std::move(text));
+  }
+  void problem(std::string_view kind, std::string text) { note(findings_.problems, kind, std::move(text)); }
+  Place place(int rank) {
+    Rank& one = at(rank);
+    return {rank, one.events, std::string(one.reader->call(one.event.call))};
+  }
+
+  // --- events ---
+
+  /// False: the rank has ended, or waits.
+  bool step(int rank) {
+    Rank& one = at(rank);
+    if (one.ended) return false;
+    if (one.in_event) return go_on(rank);
+    if (!one.reader->next(one.event)) {
+      if (!one.reader->error().empty()) problem_ = one.reader->error();
+      if (one.reader->cut()) problem("cut", fmt::format("rank {}: its recording was cut", rank));
+      one.ended = true;
+      return false;
+    }
+    ++one.events;
+    ++findings_.events;
+    one.acted = one.acted || one.event.kind != EventKind::kNative;
+    begin(rank);
+    return problem_.empty();
+  }
+
+  void begin(int rank) {
+    Rank& one = at(rank);
+    const Event& event = one.event;
+    const bool blocks = (event.flags & recording::kBlocking) != 0;
+    const std::uint64_t request = begins_request(event) ? one.begun++ : kBlockingCalls;
+    switch (event.kind) {
+      case EventKind::kSend:
+        send(rank, request);
+        break;
+      case EventKind::kReceive:
+      case EventKind::kClaim:
+        receive(rank, request);
+        break;
+      case EventKind::kCollective:
+      case EventKind::kMeet:
+        collective(rank, request);
+        break;
+      case EventKind::kWait:
+        wait(rank);
+        return;
+      case EventKind::kProbe:
+        one.looks = {};
+        one.in_event = names(rank, one.looks.source, one.looks.tag);
+        return;
+      case EventKind::kCancel:
+      case EventKind::kFree:
+        release(rank);
+        break;
+      case EventKind::kCommunicator:
+        make_communicator(rank);
+        break;
+      case EventKind::kExchange:
+      case EventKind::kPhase:
+      case EventKind::kNative:
+      case EventKind::kClock:
+      case EventKind::kCount:
+        break;
+    }
+    one.in_event = blocks && one.open.contains(kBlockingCalls);
+  }
+
+  /// The event in which the rank waits: whether it is over.
+  bool go_on(int rank) {
+    Rank& one = at(rank);
+    if (one.event.kind == EventKind::kProbe) {
+      const auto& messages = unexpected_[key_of(rank)];
+      const bool found = std::any_of(messages.begin(), messages.end(),
+                                     [&](const Message& message) { return one.looks.takes(message); });
+      return found && end_event(one);
+    }
+    if (one.event.kind == EventKind::kWait) {
+      const bool any = (one.event.flags & (recording::kAny | recording::kSome)) != 0;
+      const auto done = [&](std::uint64_t request) { return !one.open.contains(request); };
+      const bool over = any ? std::any_of(one.waited.begin(), one.waited.end(), done)
+                            : std::all_of(one.waited.begin(), one.waited.end(), done);
+      if (!over && !one.waited.empty()) return false;
+      for (const std::uint64_t request : one.waited) {
+        if (done(request)) one.reader->learned(request);
+      }
+      return end_event(one);
+    }
+    return !one.open.contains(kBlockingCalls) && end_event(one);
+  }
+  static bool end_event(Rank& one) {
+    one.in_event = false;
+    one.waited.clear();
+    return true;
+  }
+
+  Communicator* communicator_of(int rank) {
+    Rank& one = at(rank);
+    if (one.event.communicator < one.communicators.size()) return &one.communicators[one.event.communicator];
+    problem_ = fmt::format("{}: there is no communicator {}", place(rank).text(), one.event.communicator);
+    return nullptr;
+  }
+  Key key_of(int destination) {
+    const Communicator* const communicator = communicator_of(destination);
+    return {communicator != nullptr ? communicator->number : 0, destination};
+  }
+  /// The world's rank of a peer. Nothing: there is none.
+  std::optional<int> world_rank(const Communicator& communicator, int rank, int peer) {
+    const std::size_t size = communicator.members.empty() ? ranks_.size() : communicator.members.size();
+    if (peer >= 0 && static_cast<std::size_t>(peer) < size)
+      return communicator.members.empty() ? peer : communicator.members[static_cast<std::size_t>(peer)];
+    problem("rank", fmt::format("{}: there is no rank {} of {}", place(rank).text(), peer, size));
+    return std::nullopt;
+  }
+
+  void send(int rank, std::uint64_t request) {
+    Rank& one = at(rank);
+    ++findings_.messages;
+    const Communicator* const communicator = communicator_of(rank);
+    if (communicator == nullptr) return;
+    if (one.event.bytes == 0) zero("messages", rank);
+    const auto to = world_rank(*communicator, rank, one.event.peer);
+    if (!to) return;
+    Message message{rank, one.event.tag, one.event.bytes, place(rank), request, false};
+    message.synchronous = (one.event.flags & recording::kSynchronous) != 0;
+    if (message.synchronous) one.open[request] = {Waiting::What::kReceive, *to, message.tag, {}};
+    const Key key{communicator->number, *to};
+    std::list<Receive>& posted = posted_[key];
+    const auto found = std::find_if(posted.begin(), posted.end(),
+                                    [&](const Receive& receive) { return receive.takes(message); });
+    if (found == posted.end()) {
+      unexpected_[key].push_back(std::move(message));
+      if (at(*to).in_event) runnable_.push_back(*to);
+      return;
+    }
+    meet(message, *found, *to);
+    posted.erase(found);
+  }
+
+  /// Whom a receive names, by what it took if that is known. False: it never took anything.
+  bool names(int rank, int& source, int& tag) {
+    Rank& one = at(rank);
+    source = one.event.peer;
+    tag = one.event.tag;
+    if (program_.has_arrival && (source < 0 || tag < 0)) {
+      const auto match = one.reader->match();
+      if (!match || match->source < 0) return false;
+      source = match->source;
+      tag = match->tag;
+    }
+    source = source < 0 ? kAnySource : source;
+    const Communicator* const communicator = communicator_of(rank);
+    if (communicator == nullptr || source == kAnySource) return communicator != nullptr;
+    const auto world = world_rank(*communicator, rank, source);
+    source = world.value_or(0);
+    return world.has_value();
+  }
+
+  void receive(int rank, std::uint64_t request) {
+    Rank& one = at(rank);
+    Receive receive;
+    if (!names(rank, receive.source, receive.tag)) return;
+    receive.room = one.event.kind == EventKind::kClaim ? UINT64_MAX : one.event.bytes;
+    receive.request = request;
+    receive.from = place(rank);
+    one.open[request] = {Waiting::What::kMessage, receive.source, receive.tag, {}};
+    const Key key = key_of(rank);
+    std::list<Message>& messages = unexpected_[key];
+    const auto found = std::find_if(messages.begin(), messages.end(),
+                                    [&](const Message& message) { return receive.takes(message); });
+    if (found == messages.end()) {
+      posted_[key].push_back(std::move(receive));
+      return;
+    }
+    meet(*found, receive, rank);
+    messages.erase(found);
+  }
+
+  void meet(const Message& message, const Receive& receive, int destination) {
+    if (message.bytes > receive.room)
+      problem("long", fmt::format("{}: {} bytes for a receive of {} at {}", message.from.text(),
+                                  message.bytes, receive.room, receive.from.text()));
+    done(destination, receive.request);
+    if (message.synchronous) done(message.source, message.request);
+  }
+  void done(int rank, std::uint64_t request) {
+    at(rank).open.erase(request);
+    if (at(rank).in_event) runnable_.push_back(rank);
+  }
+
+  void collective(int rank, std::uint64_t request) {
+    Rank& one = at(rank);
+    ++findings_.collectives;
+    Communicator* const communicator = communicator_of(rank);
+    if (communicator == nullptr) return;
+    const std::size_t size = communicator->members.empty() ? ranks_.size() : communicator->members.size();
+    const std::pair key{communicator->number, communicator->collectives++};
+    if (one.event.kind == EventKind::kCollective && one.event.bytes == 0 && one.event.extra == 0 &&
+        one.event.operation != OperationKind::kBarrier)
+      zero("collectives", rank);
+    Together& together = together_[key];
+    if (together.came.empty()) {
+      together.first = one.event;
+      together.from = place(rank);
+      together.members = communicator->members;
+    } else if (!alike(together.first, one.event)) {
+      problem("alike",
+              fmt::format("{} and {} are one collective, and not alike: {} of {} bytes, root {}, and {} "
+                          "of {} bytes, root {}",
+                          together.from.text(), place(rank).text(), to_string(together.first.operation),
+                          together.first.bytes, together.first.peer, to_string(one.event.operation),
+                          one.event.bytes, one.event.peer));
+    }
+    together.came.emplace_back(rank, request);
+    one.open[request] = {Waiting::What::kCollective, kAnySource, kAnyTag, key};
+    if (together.came.size() < size) return;
+    for (const auto& [member, its_request] : together.came) done(member, its_request);
+    together_.erase(key);
+  }
+  static bool alike(const Event& a, const Event& b) {
+    const bool by_bytes = !has_blocks_of_different_sizes(a.operation);
+    return a.kind == b.kind && a.operation == b.operation && a.element == b.element &&
+           a.function == b.function && (!has_root(a.operation) || a.peer == b.peer) &&
+           (!by_bytes || a.bytes == b.bytes);
+  }
+
+  void wait(int rank) {
+    Rank& one = at(rank);
+    std::vector<std::uint64_t> distances;
+    const auto listed = one.reader->list(one.event.list);
+    const bool any = (one.event.flags & (recording::kAny | recording::kSome)) != 0;
+    if (one.event.extra != 0) {
+      distances.push_back(one.event.extra);
+    } else if (any && program_.has_arrival) {
+      for (const std::uint32_t position : one.reader->choice()) {
+        if (position < listed.size()) distances.push_back(listed[position]);
+      }
+    } else {
+      distances.assign(listed.begin(), listed.end());
+    }
+    for (const std::uint64_t distance : distances) {
+      if (distance == 0 || distance > one.begun) {
+        problem("request", fmt::format("{}: {} requests back there is none", place(rank).text(), distance));
+      } else {
+        one.waited.push_back(one.begun - distance);
+      }
+    }
+    one.in_event = true;
+    runnable_.push_back(rank);
+  }
+
+  void release(int rank) {
+    Rank& one = at(rank);
+    if (one.event.extra == 0 || one.event.extra > one.begun) return;
+    const std::uint64_t request = one.begun - one.event.extra;
+    if (one.event.kind == EventKind::kFree) return;
+    for (auto& [key, posted] : posted_) {
+      if (key.second == rank)
+        posted.remove_if([&](const Receive& receive) { return receive.request == request; });
+    }
+    one.open.erase(request);
+  }
+
+  void make_communicator(int rank) {
+    Rank& one = at(rank);
+    std::vector<int> members;
+    for (const std::uint64_t member : one.reader->list(one.event.list)) {
+      if (member >= ranks_.size()) {
+        problem_ = fmt::format("{}: there is no rank {}", place(rank).text(), member);
+        return;
+      }
+      members.push_back(static_cast<int>(member));
+    }
+    const std::uint32_t nth = one.made[{members, one.event.extra}]++;
+    const auto next = static_cast<std::uint32_t>(numbers_.size() + 1);
+    const std::uint32_t number = numbers_.try_emplace({members, one.event.extra, nth}, next).first->second;
+    one.communicators.push_back({number, std::move(members), 0});
+  }
+
+  void zero(std::string_view what, int rank) {
+    auto& [count, first] = zeros_[std::string(what)];
+    if (count++ == 0) first = place(rank).text();
+  }
+
+  // --- the end ---
+
+  /// For what a rank waits, and if that is one rank, which.
+  std::pair<std::string, int> reason(int rank) {
+    Rank& one = at(rank);
+    std::vector<std::uint64_t> requests = one.waited;
+    if (requests.empty()) requests.push_back(kBlockingCalls);
+    for (const std::uint64_t request : requests) {
+      const auto found = one.open.find(request);
+      if (found == one.open.end()) continue;
+      const Waiting& waiting = found->second;
+      if (waiting.what == Waiting::What::kCollective) return missing_member(waiting.collective);
+      const std::string who = waiting.peer < 0 ? "any rank" : fmt::format("rank {}", waiting.peer);
+      const std::string tag = waiting.tag < 0 ? "any tag" : fmt::format("tag {}", waiting.tag);
+      return {waiting.what == Waiting::What::kMessage ? fmt::format("a message from {}, {}", who, tag)
+                                                      : fmt::format("the receive of {}, {}", who, tag),
+              waiting.peer};
+    }
+    return {"a message", one.event.peer};
+  }
+  std::pair<std::string, int> missing_member(const std::pair<std::uint32_t, std::uint32_t>& key) {
+    const Together& together = together_[key];
+    std::set<int> came;
+    for (const auto& [member, request] : together.came) came.insert(member);
+    std::vector<int> missing;
+    const std::size_t size = together.members.empty() ? ranks_.size() : together.members.size();
+    for (std::size_t i = 0; i < size; ++i) {
+      const int member = together.members.empty() ? static_cast<int>(i) : together.members[i];
+      if (!came.contains(member)) missing.push_back(member);
+    }
+    const std::string more = missing.size() > 1 ? fmt::format(" and {} more ranks", missing.size() - 1) : "";
+    return {fmt::format("rank {}{} in the collective", missing.front(), more), missing.front()};
+  }
+
+  void conclude() {
+    std::vector<int> waits_for(ranks_.size(), -1);
+    for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+      if (!at(rank).acted && at(rank).ended) problem("missing", fmt::format("rank {} does nothing", rank));
+      if (at(rank).ended) continue;
+      const auto [what, peer] = reason(rank);
+      waits_for[static_cast<std::size_t>(rank)] = peer;
+      const bool gone = peer >= 0 && static_cast<std::size_t>(peer) < ranks_.size() && at(peer).ended;
+      problem("waits",
+              fmt::format("{} waits for {}{}", place(rank).text(), what, gone ? ", which has ended" : ""));
+    }
+    find_cycle(waits_for);
+    for (const auto& [key, messages] : unexpected_) {
+      for (const Message& message : messages)
+        problem("unreceived", fmt::format("{}: its message of {} bytes to rank {}, tag {}, is never received",
+                                          message.from.text(), message.bytes, key.second, message.tag));
+    }
+    for (const auto& [key, receives] : posted_) {
+      for (const Receive& receive : receives) {
+        if (at(key.second).ended)
+          problem("unsent", fmt::format("{}: no message ever comes for this receive", receive.from.text()));
+      }
+    }
+    for (const auto& [kind, count] : counts_) {
+      if (count > kNamed)
+        findings_.problems.push_back(fmt::format("and {} more like those ({})", count - kNamed, kind));
+    }
+    for (const auto& [what, zeros] : zeros_)
+      findings_.remarks.push_back(
+          fmt::format("{} of 0 bytes: {}, the first at {}", what, zeros.first, zeros.second));
+  }
+
+  void find_cycle(const std::vector<int>& waits_for) {
+    std::vector<std::uint32_t> seen(ranks_.size(), 0);
+    std::uint32_t walk = 0;
+    for (std::size_t start = 0; start < ranks_.size(); ++start) {
+      ++walk;
+      auto rank = static_cast<int>(start);
+      while (rank >= 0 && static_cast<std::size_t>(rank) < seen.size() &&
+             seen[static_cast<std::size_t>(rank)] == 0) {
+        seen[static_cast<std::size_t>(rank)] = walk;
+        rank = waits_for[static_cast<std::size_t>(rank)];
+      }
+      if (rank < 0 || static_cast<std::size_t>(rank) >= seen.size() ||
+          seen[static_cast<std::size_t>(rank)] != walk)
+        continue;
+      std::string text = fmt::format("a cycle of ranks that wait for each other: {}", rank);
+      int next = waits_for[static_cast<std::size_t>(rank)];
+      for (std::size_t length = 1; next != rank && length < kNamed; ++length) {
+        text += fmt::format(", {}", next);
+        next = waits_for[static_cast<std::size_t>(next)];
+      }
+      problem("cycle", text + (next == rank ? fmt::format(", {}", rank) : ", ..."));
+    }
+  }
+
+  struct Together {
+    Event first;
+    Place from;
+    std::vector<int> members;
+    std::vector<std::pair<int, std::uint64_t>> came;
+  };
+
+  const Program& program_;
+  std::vector<Rank> ranks_;
+  std::deque<int> runnable_;
+  std::map<Key, std::list<Message>> unexpected_;
+  std::map<Key, std::list<Receive>> posted_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Together> together_;
+  std::map<std::tuple<std::vector<int>, std::uint64_t, std::uint32_t>, std::uint32_t> numbers_;
+  std::map<std::string, std::size_t> counts_;
+  std::map<std::string, std::pair<std::uint64_t, std::string>> zeros_;
+  Findings findings_;
+  std::string problem_;
+};
+
+}  // namespace
+
+Result<Findings> rehearse(const Program& program) {
+  return Rehearsal(program).run();
+}
+
+}  // namespace offramp::trace

@@ -1,0 +1,142 @@
+// A program that is a graph is written as it is; any other is a sequence of calls (class Sequence), in
+// which an operation waits for the end of the last one that blocked, or for the beginning of one that did
+// not. A rank's graph is in memory while it is written, and no other's.
+#include "lib/programs/export/goal_writer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
+
+#include "lib/base/output_file.hpp"
+#include "lib/programs/export/sequence.hpp"
+#include "lib/programs/import/goal_format.hpp"
+#include "lib/programs/recording/bytes.hpp"
+
+namespace offramp::trace {
+namespace {
+
+using Node = Graph::Node;
+
+void put_text(std::string& text, const Graph& graph) {
+  const auto out = std::back_inserter(text);
+  std::size_t number = 0;
+  for (const Node& node : graph.nodes) {
+    fmt::format_to(out, "l{}: ", ++number);
+    if (node.kind == Graph::Kind::kCompute) {
+      fmt::format_to(out, "calc {}", node.size);
+    } else {
+      const bool sends = node.kind == Graph::Kind::kSend;
+      fmt::format_to(out, "{} {}b {} {} tag {}", sends ? "send" : "recv", node.size, sends ? "to" : "from",
+                     node.peer, node.tag);
+    }
+    if (node.cpu != 0) fmt::format_to(out, " cpu {}", node.cpu);
+    if (node.nic != 0 && node.kind != Graph::Kind::kCompute) fmt::format_to(out, " nic {}", node.nic);
+    text += '\n';
+  }
+  number = 0;
+  for (const Node& node : graph.nodes) {
+    ++number;
+    for (std::uint32_t i = 0; i < node.at_end + node.at_begin; ++i)
+      fmt::format_to(out, "l{} {} l{}\n", graph.dependants[node.first + i] + 1,
+                     i < node.at_end ? "requires" : "irequires", number);
+  }
+}
+
+template <typename Word>
+void put(std::string& bytes, Word word) {
+  std::array<std::uint8_t, sizeof(Word)> image{};
+  recording::put_word(image.data(), word);
+  bytes.append(recording::text_of(image));
+}
+
+std::uint32_t word_of(std::int32_t value) {
+  return value < 0 ? kGoalAny : static_cast<std::uint32_t>(value);
+}
+
+std::string block_of(const Graph& graph) {
+  std::string bytes;
+  std::vector<std::uint32_t> roots;
+  for (std::uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    if (graph.nodes[i].waits == 0) roots.push_back(i);
+  }
+  put(bytes, static_cast<std::uint32_t>(graph.nodes.size()));
+  put(bytes, static_cast<std::uint32_t>(roots.size()));
+  for (const std::uint32_t root : roots) put(bytes, root);
+  for (const Node& node : graph.nodes) {
+    const bool computes = node.kind == Graph::Kind::kCompute;
+    put(bytes, node.waits);
+    put(bytes, static_cast<std::uint8_t>(node.kind));
+    put(bytes, computes ? 0U : word_of(node.peer));
+    put(bytes, node.size);
+    put(bytes, computes ? 0U : word_of(node.tag));
+    put(bytes, node.cpu);
+    put(bytes, node.nic);
+    put(bytes, node.at_end);
+    put(bytes, node.first);
+    put(bytes, node.at_begin);
+    put(bytes, node.first + node.at_end);
+  }
+  for (const std::uint32_t node : graph.dependants) put(bytes, node);
+  return bytes;
+}
+
+}  // namespace
+
+std::string write_goal_text(const Program& program, const std::string& path,
+                            std::vector<std::string>& unsaid) {
+  const auto graph_of = graphs_of(program, unsaid, "GOAL has messages alone");
+  Result<OutputFile> file = OutputFile::create(path);
+  if (!file) return cannot_write(path, file.error());
+  file->write(fmt::format("num_ranks {}\n", program.description.ranks));
+  for (int rank = 0; rank < program.description.ranks; ++rank) {
+    const Result<Graph> graph = graph_of(rank);
+    if (!graph) return graph.error();
+    std::string text = fmt::format("\nrank {} {{\n", rank);
+    put_text(text, *graph);
+    file->write(text + "}\n");
+  }
+  return cannot_write(path, file->finish());
+}
+
+/// Twice through the program: the table in front has the sizes of all ranks.
+std::string write_goal_binary(const Program& program, const std::string& path,
+                              std::vector<std::string>& unsaid) {
+  auto graph_of = graphs_of(program, unsaid, "GOAL has messages alone");
+  const auto ranks = static_cast<std::uint32_t>(program.description.ranks);
+  std::uint64_t begin = kGoalHeader - kGoalBase + std::uint64_t{ranks} * kGoalRankEntry;
+  std::string table;
+  std::uint8_t cpus = 0;
+  std::uint8_t nics = 0;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    const Result<Graph> graph = graph_of(static_cast<int>(rank));
+    if (!graph) return graph.error();
+    for (const Node& node : (*graph).nodes) {
+      cpus = std::max(cpus, node.cpu);
+      nics = std::max(nics, node.nic);
+    }
+    const std::uint64_t end = begin + block_of(*graph).size();
+    put(table, begin);
+    put(table, end);
+    begin = end;
+  }
+  std::string header;
+  put(header, kGoalMagic);
+  put(header, ranks);
+  put(header, cpus);
+  put(header, nics);
+  Result<OutputFile> file = OutputFile::create(path);
+  if (!file) return cannot_write(path, file.error());
+  file->write(header + table);
+  graph_of = graphs_of(program, unsaid, "GOAL has messages alone");
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    const Result<Graph> graph = graph_of(static_cast<int>(rank));
+    if (!graph) return graph.error();
+    file->write(block_of(*graph));
+  }
+  return cannot_write(path, file->finish());
+}
+
+}  // namespace offramp::trace

@@ -1,0 +1,114 @@
+#include "lib/programs/export/recording_writer.hpp"
+
+#include <fmt/format.h>
+
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "lib/programs/recording/recorder.hpp"
+
+namespace offramp::trace {
+namespace {
+
+using recording::Event;
+using recording::Reader;
+using recording::Recorder;
+
+/// The functions that the events of all ranks name.
+class Names {
+ public:
+  Names() { pointers_.resize(kMost, ""); }
+  [[nodiscard]] std::span<const char* const> all() const { return pointers_; }
+  /// Nothing: there are too many.
+  std::optional<std::uint16_t> number(std::string_view name) {
+    const auto known = numbers_.find(name);
+    if (known != numbers_.end()) return known->second;
+    if (names_.size() == kMost) return std::nullopt;
+    const auto number = static_cast<std::uint16_t>(names_.size());
+    names_.emplace_back(name);
+    pointers_[number] = names_.back().c_str();
+    numbers_.emplace(names_.back(), number);
+    return number;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 1024;  // MPI has some 600
+  std::deque<std::string> names_;
+  std::vector<const char*> pointers_;
+  std::unordered_map<std::string_view, std::uint16_t> numbers_;
+};
+
+/// Places in the program, as the recorder of one rank counts them.
+class Sites {
+ public:
+  std::uint32_t number(std::string_view name, Recorder& recorder) {
+    if (name.empty()) return 0;
+    const auto [place, is_new] = numbers_.try_emplace(std::string(name), 0);
+    if (is_new) place->second = recorder.site(name);
+    return place->second;
+  }
+
+ private:
+  std::unordered_map<std::string, std::uint32_t> numbers_;
+};
+
+/// One rank. Empty, or what went wrong.
+std::string record(Reader& reader, Recorder& recorder, Names& names, bool has_arrival) {
+  Sites sites;
+  for (Event event; reader.next(event);) {
+    const auto name = names.number(reader.call(event.call));
+    if (!name) return "there are more functions than a recording can name";
+    event.call = *name;
+    event.site = sites.number(reader.site(event.site), recorder);
+    recorder.switch_to(reader.thread());
+    for (std::uint64_t i = reader.polls(); i > 0; --i) recorder.polled(event.call);
+    recorder.asked_between(reader.gaps());
+    if (const std::uint64_t time = reader.computed(); time > 0) recorder.computed(time);
+    event.list = recorder.list(reader.list(event.list));
+    event.second_list = recorder.list(reader.list(event.second_list));
+    const std::uint32_t before = recorder.wildcards();
+    recorder.add(event);
+    if (!has_arrival) continue;
+    if (recorder.wildcards() > before) {
+      if (const auto match = reader.match()) recorder.matched(recorder.wildcards(), *match);
+    }
+    if (!reader.choice().empty()) recorder.chosen(reader.choice());
+  }
+  return reader.error();
+}
+
+}  // namespace
+
+Result<recording::Recording> recording_of(const Program& program) {
+  using Failure = Result<recording::Recording>;
+  Names names;
+  std::vector<std::string> parts;
+  std::unique_ptr<Recorder> recorder;
+  for (int rank = 0; rank < program.description.ranks; ++rank) {
+    recording::RecorderOptions options;
+    options.rank = rank;
+    options.ranks = program.description.ranks;
+    options.calls = names.all();
+    recorder = recorder == nullptr ? std::make_unique<Recorder>(options)
+                                   : std::make_unique<Recorder>(options, std::move(*recorder));
+    const std::unique_ptr<Reader> reader = program.read(rank);
+    if (std::string problem = record(*reader, *recorder, names, program.has_arrival); !problem.empty())
+      return Failure::failure(std::move(problem));
+    parts.push_back(recorder->finish());
+    if (!recorder->complete())
+      return Failure::failure(
+          fmt::format("rank {}: its recording would be larger than {} MiB", rank, options.limit >> 20U));
+  }
+  recording::Description description = program.description;
+  if (!program.has_arrival) description.facts.emplace_back(kArrivalFact, "decided by the replay");
+  return recording::Recording::from_parts(std::move(description), std::move(parts));
+}
+
+std::string write_recording(const Program& program, const std::string& path) {
+  const auto recording = recording_of(program);
+  return recording ? (*recording).write(path) : recording.error();
+}
+
+}  // namespace offramp::trace

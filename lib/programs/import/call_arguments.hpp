@@ -1,0 +1,71 @@
+// The arguments of a call as a replay needs them: sizes in bytes, peers and roots that there are, blocks of
+// all ranks. What is wrong with them is kept, and stops the call.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lib/programs/import/communicators.hpp"
+#include "lib/programs/import/mpi_calls.hpp"
+#include "lib/programs/import/mpi_library.hpp"
+#include "lib/programs/recording/event.hpp"
+
+namespace offramp::trace {
+
+class CallArguments {
+ public:
+  CallArguments(std::unique_ptr<Calls> calls, int rank, int ranks, MpiLibrary library)
+      : calls_(std::move(calls)), rank_(rank), communicators_(rank, ranks), library_(std::move(library)) {}
+
+ protected:
+  [[nodiscard]] Calls& calls() { return *calls_; }
+  [[nodiscard]] RankCommunicators& communicators() { return communicators_; }
+  [[nodiscard]] const MpiLibrary& library() const { return library_; }
+
+  void begin_call() { problem_.clear(); }
+  /// The first one counts.
+  void bad(std::string what) {
+    if (problem_.empty()) problem_ = std::move(what);
+  }
+  [[nodiscard]] bool good() const { return problem_.empty(); }
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+
+  std::int64_t integer(std::string_view name, std::int64_t least, std::int64_t most);
+  std::uint64_t count(std::string_view name);
+  Datatype datatype(std::string_view name);
+  /// The class of bytes where the trace does not say it.
+  ElementType element(std::string_view name);
+  std::uint64_t bytes(std::string_view count_name, std::string_view type_name);
+  /// A collective of equal blocks, with size and class from the arguments of one side, "send" or "recv".
+  /// In a call in place, one side's arguments may be 0 or senseless: then the other side's count.
+  recording::Event block(OperationKind operation, std::string_view own, std::string_view other);
+  recording::Event sized(OperationKind operation, std::string_view count_name, std::string_view type_name);
+
+  /// Its number.
+  std::uint32_t communicator();
+  int root(std::uint32_t communicator);
+  /// This rank's in it.
+  [[nodiscard]] int own_rank(std::uint32_t communicator) const;
+  /// One for each of its ranks.
+  std::vector<std::uint64_t> counts(std::string_view name, std::uint32_t communicator);
+  /// The same in bytes.
+  std::vector<std::uint64_t> blocks(std::string_view name, std::string_view type, std::uint32_t communicator);
+  /// The other rank of a send or a receive: one of the communicator, any, or none.
+  int peer(std::string_view name, std::uint32_t communicator, bool sends, bool& none);
+  int tag(std::string_view name, bool sends);
+
+ private:
+  std::uint64_t bytes_of(std::uint64_t elements, const Datatype& type);
+
+  std::unique_ptr<Calls> calls_;
+  int rank_;
+  RankCommunicators communicators_;
+  MpiLibrary library_;
+  std::string problem_;
+};
+
+}  // namespace offramp::trace

@@ -1,0 +1,521 @@
+// Chakra's execution traces, one file for each rank: a graph of computing, messages and collectives, as
+// messages of protocol buffers with their lengths in front.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <unordered_map>
+
+#include "lib/base/text_format.hpp"
+#include "lib/programs/import/chakra_format.hpp"
+#include "lib/programs/import/lines.hpp"
+#include "lib/programs/import/made_events.hpp"
+#include "lib/programs/import/openers.hpp"
+#include "lib/programs/import/protobuf.hpp"
+#include "lib/programs/import/rank_files.hpp"
+#include "lib/programs/recording/source.hpp"
+
+namespace offramp::trace {
+namespace {
+
+using chakra::NodeType;
+using recording::ByteSpan;
+using recording::Event;
+
+/// The size of a message: the metadata of a file may hold the algorithm that it was made from.
+constexpr std::size_t kLongestMessage = std::size_t{64} << 20U;
+
+/// What is read of a file at a time, or as much as a longer message has.
+constexpr std::size_t kReadAtOnce = std::size_t{64} << 10U;
+
+/// The messages of a file, which is open while they are read.
+class Messages {
+ public:
+  explicit Messages(const std::string& path) : name_(path) {
+    Result<recording::Source> source = recording::Source::open(path);
+    if (source) {
+      source_ = std::make_unique<const recording::Source>(std::move(*source));
+    } else {
+      problem_ = source.error();
+    }
+  }
+
+  /// False: there are no more, or problem() says why not.
+  bool next(ByteSpan& message) {
+    begin_ = next_;
+    ByteSpan front = at(begin_, recording::kMostVarintBytes);
+    if (!problem_.empty() || front.empty()) return false;
+    const std::size_t looked_at = front.size();
+    const auto size = take_varint(front);
+    if (!size || *size > kLongestMessage) return fail("this is no length of a message");
+    const std::uint64_t first = begin_ + looked_at - front.size();
+    message = at(first, static_cast<std::size_t>(*size));
+    if (!problem_.empty()) return false;
+    if (message.size() != *size) return fail(fmt::format("a message of {} bytes, and the file ends", *size));
+    next_ = first + *size;
+    return true;
+  }
+  bool fail(std::string_view what) {
+    if (problem_.empty()) problem_ = fmt::format("{}: offset {}: {}", name_, begin_, what);
+    return false;
+  }
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+
+ private:
+  /// Fewer bytes than asked for: the file ends, or problem() says why not.
+  ByteSpan at(std::uint64_t offset, std::size_t count) {
+    if (problem_.empty() && (offset < block_begin_ || offset + count > block_begin_ + block_.size())) {
+      block_begin_ = offset;
+      block_ = source_->read(offset, std::max(count, kReadAtOnce), buffer_, problem_);
+    }
+    if (!problem_.empty()) return {};
+    const ByteSpan rest = block_.subspan(static_cast<std::size_t>(offset - block_begin_));
+    return rest.first(std::min(count, rest.size()));
+  }
+
+  std::string name_;
+  std::unique_ptr<const recording::Source> source_;
+  std::vector<std::uint8_t> buffer_;
+  ByteSpan block_;
+  std::uint64_t block_begin_ = 0;
+  std::uint64_t begin_ = 0;
+  std::uint64_t next_ = 0;
+  std::string problem_;
+};
+
+struct Attribute {
+  std::string name;
+  std::optional<std::int64_t> number;
+  std::string text;
+  bool has_false = false;  // a list of booleans
+};
+
+std::optional<Attribute> attribute_in(ByteSpan bytes) {
+  Attribute attribute;
+  Fields fields(bytes);
+  for (Field field; fields.next(field);) {
+    switch (field.number) {
+      case chakra::kAttributeName:
+        attribute.name = recording::text_of(field.bytes);
+        break;
+      case chakra::kInt32:
+      case chakra::kInt64:
+      case chakra::kUint32:
+      case chakra::kUint64:
+      case chakra::kFixed32:
+      case chakra::kFixed64:
+      case chakra::kSfixed64:
+      case chakra::kBool:
+        attribute.number = static_cast<std::int64_t>(field.value);
+        break;
+      case chakra::kSfixed32:
+        attribute.number = static_cast<std::int32_t>(field.value);
+        break;
+      case chakra::kSint32:
+      case chakra::kSint64:
+        attribute.number = static_cast<std::int64_t>(recording::unzigzag(field.value));
+        break;
+      case chakra::kBools: {
+        std::vector<std::uint64_t> values;
+        Fields list(field.bytes);
+        for (Field one; list.next(one);) {
+          if (one.number == chakra::kValues && !add_numbers(one, values)) return std::nullopt;
+        }
+        attribute.has_false = std::find(values.begin(), values.end(), 0U) != values.end();
+        break;
+      }
+      case chakra::kString:
+        attribute.text = recording::text_of(field.bytes);
+        break;
+      default:
+        if (field.number > chakra::kLastMember) return std::nullopt;
+    }
+  }
+  return fields.good() ? std::optional(std::move(attribute)) : std::nullopt;
+}
+
+/// What makes a message or a collective of a node.
+constexpr std::string_view kKnownNumbers[] = {"comm_type", "comm_size", "tensor_size", "comm_src",
+                                              "comm_dst",  "comm_tag",  "is_cpu_op"};
+
+struct ChakraNode {
+  std::uint64_t id = 0;
+  std::string name;
+  NodeType type = NodeType::kInvalid;
+  std::vector<std::uint64_t> waits_for;
+  std::uint64_t microseconds = 0;
+  std::map<std::string, std::int64_t, std::less<>> numbers;  // attributes
+  std::string group;                                         // pg_name
+  std::vector<std::string> unread;                           // attributes of communication
+  bool leaves_out_dimensions = false;                        // ASTRA-sim's involved_dim
+  std::string values;                                        // of its inputs
+
+  [[nodiscard]] std::optional<std::int64_t> number(std::string_view wanted) const {
+    const auto found = numbers.find(wanted);
+    return found == numbers.end() ? std::nullopt : std::optional(found->second);
+  }
+  /// PyTorch's traces have an operation of the host that launches a collective beside the accelerator's that
+  /// is the collective. Both have its type of node; the first one lacks what the collective is of.
+  [[nodiscard]] bool launches_only() const {
+    const bool lacks = (type == NodeType::kCollective && !number("comm_type")) ||
+                       (type == NodeType::kSend && !number("comm_dst")) ||
+                       (type == NodeType::kReceive && !number("comm_src"));
+    return lacks && number("is_cpu_op").value_or(0) != 0;
+  }
+};
+
+/// Keeps what the node needs of an attribute. PyTorch's nodes have a dozen of others.
+void take_attribute(ChakraNode& node, const Attribute& attribute) {
+  const bool is_known = std::find(std::begin(kKnownNumbers), std::end(kKnownNumbers), attribute.name) !=
+                        std::end(kKnownNumbers);
+  if (attribute.number && is_known) node.numbers.insert_or_assign(attribute.name, *attribute.number);
+  if (!is_known && attribute.name.starts_with("comm_")) node.unread.push_back(attribute.name);
+  if (attribute.name == "pg_name") node.group = attribute.text;
+  if (attribute.name == "involved_dim") node.leaves_out_dimensions = attribute.has_false;
+}
+
+std::optional<ChakraNode> node_in(ByteSpan bytes) {
+  ChakraNode node;
+  Fields fields(bytes);
+  bool good = true;
+  for (Field field; good && fields.next(field);) {
+    const bool is_bytes = field.wire == Wire::kBytes;
+    switch (field.number) {
+      case chakra::kId:
+        node.id = field.value;
+        good = field.wire == Wire::kVarint;
+        break;
+      case chakra::kType:
+        good = field.wire == Wire::kVarint && field.value < chakra::kNodeTypes;
+        if (good) node.type = static_cast<NodeType>(field.value);
+        break;
+      case chakra::kControlDependencies:
+      case chakra::kDataDependencies:
+        good = add_numbers(field, node.waits_for);
+        break;
+      case chakra::kDuration:
+        node.microseconds = field.value;
+        break;
+      case chakra::kInputs: {
+        Fields inputs(field.bytes);
+        for (Field input; inputs.next(input);) {
+          if (input.number == chakra::kValues) node.values = recording::text_of(input.bytes);
+        }
+        good = is_bytes && inputs.good();
+        break;
+      }
+      case chakra::kAttribute: {
+        std::optional<Attribute> attribute = attribute_in(field.bytes);
+        good = is_bytes && attribute.has_value();
+        if (good) take_attribute(node, *attribute);
+        break;
+      }
+      case chakra::kName:
+        good = is_bytes;
+        node.name = recording::text_of(field.bytes);
+        break;
+      case chakra::kOutputs:
+        good = is_bytes;
+        break;
+      case chakra::kStart:
+        break;
+      default:
+        good = false;
+    }
+  }
+  if (node.type != NodeType::kMetadata) node.values = {};
+  return good && fields.good() ? std::optional(std::move(node)) : std::nullopt;
+}
+
+bool is_metadata(ByteSpan bytes) {
+  Fields fields(bytes);
+  for (Field field; fields.next(field);) {
+    if (field.wire != Wire::kBytes) return false;
+    if (field.number == chakra::kMetadataAttribute && !attribute_in(field.bytes)) return false;
+    if (field.number != chakra::kMetadataAttribute && field.number != chakra::kVersion) return false;
+  }
+  return fields.good();
+}
+
+/// Process groups by name. Without members: all ranks.
+using Groups = std::map<std::string, std::vector<std::uint64_t>, std::less<>>;
+
+/// Members that are ranks, each of them once.
+std::optional<std::vector<std::uint64_t>> members_in(const nlohmann::json& list, std::size_t ranks) {
+  if (!list.is_array()) return std::nullopt;
+  std::vector<std::uint64_t> members;
+  std::set<std::uint64_t> seen;
+  for (const auto& one : list) {
+    if (!one.is_number_unsigned() || one.get<std::uint64_t>() >= ranks) return std::nullopt;
+    members.push_back(one.get<std::uint64_t>());
+    if (!seen.insert(members.back()).second) return std::nullopt;
+  }
+  return members;
+}
+
+/// {"1": [0, 1], "2": [2, 3]}; empty, or what is wrong.
+std::string groups_of_file(const recording::Source& file, std::size_t ranks, Groups& groups) {
+  std::vector<std::uint8_t> buffer;
+  std::string problem;
+  const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), kLongestMessage));
+  const std::string_view text = recording::text_of(file.read(0, size, buffer, problem));
+  if (!problem.empty()) return problem;
+  const nlohmann::json root = nlohmann::json::parse(text, nullptr, false);
+  if (!root.is_object()) return fmt::format("{}: it is no JSON object of groups", file.name());
+  for (const auto& [name, list] : root.items()) {
+    auto members = members_in(list, ranks);
+    if (!members)
+      return fmt::format("{}: group {} is no list of different ranks below {}", file.name(), name, ranks);
+    groups.insert_or_assign(name, std::move(*members));
+  }
+  return {};
+}
+
+/// What PyTorch's metadata says: [{"pg_name": "1", "ranks": [0, 1]}, ...], with something around it.
+void groups_of_node(const ChakraNode& node, std::size_t ranks, Groups& groups) {
+  const std::size_t begin = node.values.find("[{");
+  const std::size_t end = node.values.rfind("}]");
+  if (begin == std::string::npos || end == std::string::npos || end < begin) return;
+  const nlohmann::json root =
+      nlohmann::json::parse(node.values.substr(begin, end + 2 - begin), nullptr, false);
+  if (!root.is_array()) return;
+  for (const auto& one : root) {
+    if (!one.is_object() || !one.contains("pg_name") || !one.contains("ranks") || !one["pg_name"].is_string())
+      continue;
+    if (auto members = members_in(one["ranks"], ranks))
+      groups.insert_or_assign(one["pg_name"].get<std::string>(), std::move(*members));
+  }
+}
+
+/// The same number for all members of a group, and for no other group.
+std::uint64_t id_of(std::string_view group) {
+  if (const auto number = number_in<std::uint32_t>(group)) return *number;
+  std::uint64_t hash = 0xCBF29CE484222325U;  // FNV-1a; above all numbers of 32 bits in practice
+  for (const char c : group) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
+  return hash | std::uint64_t{1} << 63U;
+}
+
+/// Makes the graph of one rank from its file.
+class ChakraRank {
+ public:
+  ChakraRank(const RankFiles& files, Groups groups, int rank)
+      : messages_(files[static_cast<std::size_t>(rank)]->name()),
+        groups_(std::move(groups)),
+        rank_(static_cast<std::uint64_t>(rank)),
+        ranks_(files.size()) {}
+
+  Result<Graph> graph() {
+    ByteSpan message;
+    if (messages_.next(message) && !is_metadata(message)) (void)messages_.fail("this is no metadata");
+    std::vector<ChakraNode> nodes;
+    while (messages_.next(message)) {
+      std::optional<ChakraNode> node = node_in(message);
+      if (!node) {
+        (void)messages_.fail("this is no node");
+      } else if (node->type == NodeType::kMetadata) {
+        groups_of_node(*node, ranks_, groups_);
+      }
+      if (node) nodes.push_back(std::move(*node));
+    }
+    std::stable_sort(nodes.begin(), nodes.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+    for (const ChakraNode& node : nodes) add(node);
+    for (const ChakraNode& node : nodes) connect(node, nodes);
+    if (!messages_.problem().empty()) return Result<Graph>::failure(messages_.problem());
+    builder_.order_collectives();
+    Graph made = builder_.build();
+    const std::size_t circle = node_on_circle(made);
+    if (circle == made.nodes.size()) return made;
+    bad(nodes[circle], "it waits for itself through others");
+    return Result<Graph>::failure(messages_.problem());
+  }
+
+ private:
+  void bad(const ChakraNode& node, std::string_view what) {
+    const std::string name = node.name.empty() ? "" : fmt::format(" ({})", node.name.substr(0, 60));
+    (void)messages_.fail(fmt::format("rank {}: node {}{}: {}", rank_, node.id, name, what));
+  }
+
+  void add(const ChakraNode& node) {
+    std::uint32_t number = 0;
+    switch (node.launches_only() ? NodeType::kCompute : node.type) {
+      case NodeType::kSend:
+      case NodeType::kReceive:
+        number = builder_.add(message(node));
+        break;
+      case NodeType::kCollective:
+        number = builder_.add(collective(node));
+        break;
+      case NodeType::kInvalid:
+      case NodeType::kMetadata:
+        number = builder_.add(Graph::Node());
+        break;
+      case NodeType::kMemoryLoad:
+      case NodeType::kMemoryStore:
+      case NodeType::kCompute: {
+        Graph::Node computing;
+        if (__builtin_mul_overflow(node.microseconds, std::uint64_t{1000}, &computing.size))
+          bad(node, "its duration is beyond 64 bits");
+        number = builder_.add(computing);
+        break;
+      }
+    }
+    if (!numbers_.emplace(node.id, number).second) bad(node, "there is another one with its id");
+  }
+
+  static bool sends(const ChakraNode& node) { return node.type == NodeType::kSend && !node.launches_only(); }
+
+  /// ASTRA-sim's senders do not wait for their receivers: what waits for a send waits until it is on its way.
+  void connect(const ChakraNode& node, const std::vector<ChakraNode>& nodes) {
+    for (const std::uint64_t before : node.waits_for) {
+      const auto found = numbers_.find(before);
+      if (found == numbers_.end())
+        return bad(node, fmt::format("it waits for node {}, which is missing", before));
+      builder_.depend(numbers_[node.id], found->second, sends(nodes[found->second]));
+    }
+  }
+
+  std::uint64_t size_of(const ChakraNode& node) {
+    const auto size = node.number("comm_size") ? node.number("comm_size") : node.number("tensor_size");
+    if (!size || *size < 0) bad(node, "its comm_size is missing, or makes no sense");
+    return size && *size >= 0 ? static_cast<std::uint64_t>(*size) : 0;
+  }
+
+  Graph::Node message(const ChakraNode& node) {
+    const bool sends = node.type == NodeType::kSend;
+    const std::string_view name = sends ? "comm_dst" : "comm_src";
+    const auto peer = node.number(name);
+    const auto tag = node.number("comm_tag").value_or(0);
+    if (!peer || *peer < 0 || static_cast<std::uint64_t>(*peer) >= ranks_)
+      bad(node, fmt::format("its {} is no rank below {}", name, ranks_));
+    if (tag < 0 || tag > INT32_MAX) bad(node, "its comm_tag is not from 0 to 2^31 - 1");
+    Graph::Node made;
+    made.kind = sends ? Graph::Kind::kSend : Graph::Kind::kReceive;
+    made.peer = static_cast<std::int32_t>(peer.value_or(0));
+    made.tag = static_cast<std::int32_t>(tag);
+    made.size = size_of(node);
+    return made;
+  }
+
+  Event collective(const ChakraNode& node) {
+    Event event;
+    const auto type = node.number("comm_type");
+    if (node.leaves_out_dimensions)
+      bad(node, "its involved_dim leaves out dimensions: only pg_name says here who takes part");
+    if (!type) {
+      bad(node, "it is a collective without comm_type, and no is_cpu_op says that it only launches one");
+      return event;
+    }
+    if (*type < 0 || static_cast<std::size_t>(*type) >= chakra::kCollectives.size()) {
+      bad(node, "its comm_type is none of the ten collectives");
+      return event;
+    }
+    const OperationKind operation = chakra::kCollectives[static_cast<std::size_t>(*type)];
+    std::uint64_t members = ranks_;
+    const std::uint32_t number = communicator(node, members);
+    const std::uint64_t size = operation == OperationKind::kBarrier ? 0 : size_of(node);
+    event = collective_of_bytes(
+        operation, chakra::size_is_of_all_blocks(operation) ? size / members + (size % members != 0) : size);
+    event.communicator = number;
+    return event;
+  }
+
+  std::uint32_t communicator(const ChakraNode& node, std::uint64_t& members) {
+    const auto group = groups_.find(node.group);
+    if (group == groups_.end() || group->second.empty()) {
+      if (group == groups_.end() && !node.group.empty() && node.group != "0")
+        bad(node, fmt::format("nothing says who is in its group {}", node.group.substr(0, 60)));
+      return recording::kWorld;
+    }
+    const std::vector<std::uint64_t>& list = group->second;
+    if (std::find(list.begin(), list.end(), rank_) == list.end())
+      bad(node, fmt::format("the rank is not in its group {}", node.group.substr(0, 60)));
+    members = list.size();
+    const auto known = communicators_.find(node.group);
+    if (known != communicators_.end()) return known->second;
+    const std::uint32_t number = builder_.add(Graph::Communicator{list, id_of(node.group)});
+    communicators_.emplace(node.group, number);
+    return number;
+  }
+
+  Messages messages_;
+  Groups groups_;
+  std::uint64_t rank_;
+  std::size_t ranks_;
+  GraphBuilder builder_;
+  std::unordered_map<std::uint64_t, std::uint32_t> numbers_;  // by id
+  std::map<std::string, std::uint32_t, std::less<>> communicators_;
+};
+
+/// Goes through the nodes of all ranks and notes what is not read of them. Returns what is wrong, or nothing.
+std::string look_through(const RankFiles& files, std::vector<std::string>& notes) {
+  std::uint64_t launches = 0;
+  std::set<std::string> unread;
+  for (const auto& file : files) {
+    Messages messages(file->name());
+    ByteSpan message;
+    (void)messages.next(message);  // the metadata
+    while (messages.next(message)) {
+      const std::optional<ChakraNode> node = node_in(message);
+      if (!node) break;  // the rank's reader reports it
+      launches += node->launches_only() ? 1 : 0;
+      unread.insert(node->unread.begin(), node->unread.end());
+    }
+    if (!messages.problem().empty()) return messages.problem();
+  }
+  if (launches > 0)
+    notes.push_back(fmt::format(
+        "operations of the host that launch communication compute for their duration: {} with is_cpu_op, "
+        "without comm_type, comm_dst or comm_src",
+        launches));
+  if (!unread.empty())
+    notes.push_back(fmt::format("attributes of communication that are not read: {}",
+                                printable(fmt::format("{}", fmt::join(unread, ", ")), 400)));
+  return {};
+}
+
+/// Metadata, and behind it a node that says something, or nothing.
+bool is_chakra(const std::string& path) {
+  Messages messages(path);
+  ByteSpan message;
+  if (!messages.next(message) || !is_metadata(message)) return false;
+  const bool empty = message.empty();
+  return messages.next(message) ? !message.empty() && node_in(message).has_value()
+                                : !empty && messages.problem().empty();
+}
+
+Result<std::optional<Program>> open_chakra(const Candidate& candidate) {
+  using Opened = Result<std::optional<Program>>;
+  if (!candidate.is_file() || candidate.begin.empty()) return std::optional<Program>();
+  if (!is_chakra(candidate.name)) return std::optional<Program>();
+  Result<RankFiles> files = rank_files(candidate.name);
+  if (!files) return Opened::failure(files.error());
+  const std::string beside = prefix_of_rank_file(candidate.name) + ".json";
+  Groups groups;
+  if (const Result<recording::Source> json = recording::Source::look(beside)) {
+    const std::string problem = groups_of_file(*json, (*files).size(), groups);
+    if (!problem.empty()) return Opened::failure(problem);
+  }
+  const auto ranks = static_cast<int>((*files).size());
+  const auto shared = std::make_shared<const RankFiles>(std::move(*files));
+  Program program = program_of_graphs(candidate.name, ranks, [shared, groups](int rank) {
+    return ChakraRank(*shared, groups, rank).graph();
+  });
+  program.notes = {"operations compute for their duration: num_ops and tensor_size need a machine's roofline",
+                   "what waits for a send waits until it is on its way, not until it is received",
+                   "a rank computes one thing at a time, on the host or on an accelerator",
+                   "reductions do not name type and function: they are sums of 32-bit floats",
+                   "collectives of one group begin in the order of their ids"};
+  if (const std::string problem = look_through(*shared, program.notes); !problem.empty())
+    return Opened::failure(problem);
+  return std::optional(std::move(program));
+}
+
+}  // namespace
+
+const Opener kChakraTraces = {
+    .kind = "Chakra execution trace", .origin = "Chakra, ASTRA-sim, PyTorch", .open = open_chakra};
+
+}  // namespace offramp::trace

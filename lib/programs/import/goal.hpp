@@ -1,0 +1,17 @@
+// GOAL, the schedules of LogGOPSim and ATLAHS, as text and in their binary form: per rank a graph of sends,
+// receives and computing.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lib/programs/import/program.hpp"
+
+namespace offramp::trace {
+
+/// What both forms have in common. several: cpus or nics.
+Program goal_program(const std::string& name, int ranks, bool several,
+                     std::function<Result<Graph>(int rank)> graph);
+
+}  // namespace offramp::trace

@@ -1,0 +1,192 @@
+// The binary form of a GOAL schedule: a header with a table of the ranks' blocks, and blocks of nodes that
+// name their dependants. Offsets in the file are checked against the block before they are followed, and
+// each node's number of dependencies, which the file states, against those that name it.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "lib/programs/import/goal.hpp"
+#include "lib/programs/import/goal_format.hpp"
+#include "lib/programs/import/made_events.hpp"
+#include "lib/programs/import/openers.hpp"
+#include "lib/programs/recording/bytes.hpp"
+#include "lib/programs/recording/source.hpp"
+#include "offramp/model/message.hpp"
+
+namespace offramp::trace {
+namespace {
+
+using recording::ByteSpan;
+using recording::get_word;
+
+struct RankRange {
+  std::uint64_t begin;  // in the file
+  std::uint64_t end;
+};
+
+struct BinarySchedule {
+  recording::Source source;
+  std::vector<RankRange> ranks;
+};
+
+/// One rank's block. Errors name the offset in the file.
+class RankBlock {
+ public:
+  RankBlock(const BinarySchedule& schedule, int rank)
+      : name_(schedule.source.name()),
+        begin_(schedule.ranks[static_cast<std::size_t>(rank)].begin),
+        rank_(rank),
+        ranks_(schedule.ranks.size()) {
+    const RankRange& range = schedule.ranks[static_cast<std::size_t>(rank)];
+    const auto size = static_cast<std::size_t>(range.end - range.begin);
+    bytes_ = schedule.source.read(begin_, size, buffer_, problem_);
+    if (problem_.empty() && bytes_.size() != size) bad(bytes_.size(), "the file ends here");
+  }
+
+  Result<Graph> graph() {
+    Graph graph;
+    if (problem_.empty()) read(graph);
+    if (problem_.empty()) count_dependencies(graph);
+    if (problem_.empty() && node_on_circle(graph) < graph.nodes.size())
+      bad(0, fmt::format("operation {} waits for itself through others", node_on_circle(graph) + 1));
+    return problem_.empty() ? Result<Graph>(std::move(graph)) : Result<Graph>::failure(problem_);
+  }
+
+ private:
+  void bad(std::size_t at, std::string_view what) {
+    if (problem_.empty())
+      problem_ = fmt::format("{}: offset {}: rank {}: {}", name_, begin_ + at, rank_, what);
+  }
+
+  void read(Graph& graph) {
+    if (bytes_.size() < 8) return bad(0, "it is too short");
+    const std::size_t nodes = get_word<std::uint32_t>(bytes_.data());
+    const std::size_t roots = get_word<std::uint32_t>(bytes_.data() + 4);
+    const std::size_t first = 8 + 4 * roots;
+    if (roots > nodes || first + nodes * kGoalNode > bytes_.size())
+      return bad(0, fmt::format("{} operations do not fit in {} bytes", nodes, bytes_.size()));
+    const std::size_t appendix = first + nodes * kGoalNode;
+    const std::size_t listed = (bytes_.size() - appendix) / 4;
+    graph.dependants.reserve(listed);
+    for (std::size_t i = 0; i < listed; ++i) {
+      const auto node = get_word<std::uint32_t>(bytes_.data() + appendix + 4 * i);
+      if (node >= nodes) return bad(appendix + 4 * i, fmt::format("there is no operation {}", node));
+      graph.dependants.push_back(node);
+    }
+    graph.nodes.reserve(nodes);
+    for (std::size_t i = 0; i < nodes && problem_.empty(); ++i) read_node(graph, first + i * kGoalNode);
+  }
+
+  void read_node(Graph& graph, std::size_t offset) {
+    const std::uint8_t* const at = bytes_.data() + offset;
+    Graph::Node node;
+    node.waits = get_word<std::uint32_t>(at);
+    if (at[4] < 1 || at[4] > 3) return bad(offset + 4, fmt::format("there is no kind {}", at[4]));
+    node.kind = static_cast<Graph::Kind>(at[4]);
+    const auto peer = get_word<std::uint32_t>(at + 5);
+    node.size = get_word<std::uint64_t>(at + 9);
+    const auto tag = get_word<std::uint32_t>(at + 17);
+    node.cpu = at[21];
+    node.nic = at[22];
+    node.at_end = get_word<std::uint32_t>(at + 23);
+    node.first = get_word<std::uint32_t>(at + 27);
+    node.at_begin = get_word<std::uint32_t>(at + 31);
+    const auto second = get_word<std::uint32_t>(at + 35);
+    const std::uint64_t last = std::uint64_t{node.first} + node.at_end + node.at_begin;
+    if (last > graph.dependants.size() || (node.at_begin > 0 && second != node.first + node.at_end))
+      return bad(offset + 23, "its dependants are not listed");
+    const bool receives = node.kind == Graph::Kind::kReceive;
+    if (node.kind != Graph::Kind::kCompute) {
+      if (peer >= ranks_ && !(receives && peer == kGoalAny))
+        return bad(offset + 5, fmt::format("there is no rank {}", peer));
+      if (tag > INT32_MAX && !(receives && tag == kGoalAny))
+        return bad(offset + 17, fmt::format("tag {} is not below 2^31", tag));
+      node.peer = peer == kGoalAny ? kAnySource : static_cast<std::int32_t>(peer);
+      node.tag = tag == kGoalAny ? kAnyTag : static_cast<std::int32_t>(tag);
+    }
+    graph.nodes.push_back(node);
+  }
+
+  void count_dependencies(const Graph& graph) {
+    std::vector<std::uint32_t> counted(graph.nodes.size());
+    std::uint64_t listed = 0;
+    for (const Graph::Node& node : graph.nodes) {
+      const std::size_t count = std::size_t{node.at_end} + node.at_begin;
+      if ((listed += count) > graph.dependants.size()) return bad(0, "dependants are listed twice");
+      for (std::size_t i = 0; i < count; ++i) ++counted[graph.dependants[node.first + i]];
+    }
+    for (std::size_t i = 0; i < counted.size(); ++i) {
+      if (counted[i] != graph.nodes[i].waits)
+        return bad(0, fmt::format("operation {} waits for {} others, and {} say so", i + 1,
+                                  graph.nodes[i].waits, counted[i]));
+    }
+  }
+
+  std::string name_;
+  std::uint64_t begin_;
+  int rank_;
+  std::size_t ranks_;
+  std::vector<std::uint8_t> buffer_;
+  ByteSpan bytes_;
+  std::string problem_;
+};
+
+Result<std::optional<Program>> open_binary(const Candidate& candidate) {
+  using Opened = Result<std::optional<Program>>;
+  if (candidate.is_text() || !candidate.is_file()) return std::optional<Program>();
+  const std::string& path = candidate.name;
+  Result<recording::Source> source = recording::Source::open(path);
+  if (!source) return Opened::failure(source.error());
+  std::vector<std::uint8_t> buffer;
+  std::string problem;
+  ByteSpan bytes = (*source).read(0, kGoalHeader, buffer, problem);
+  if (bytes.size() < kGoalHeader) return std::optional<Program>();
+  const auto magic = get_word<std::uint64_t>(bytes.data());
+  if (magic == kGoalUsedUp)
+    return Opened::failure(path +
+                           ": LogGOPSim has used this file up (--save-mem): make it again with txt2bin");
+  if (magic != kGoalMagic) return std::optional<Program>();
+  const auto ranks = get_word<std::uint32_t>(bytes.data() + 8);
+  const bool several = bytes[12] > 0 || bytes[13] > 0;
+  if (ranks == 0 || ranks > std::uint32_t{kMostRanks})
+    return Opened::failure(fmt::format("{}: offset 8: {} ranks, not from 1 to {}", path, ranks, kMostRanks));
+  bytes = (*source).read(kGoalHeader, ranks * kGoalRankEntry, buffer, problem);
+  std::uint64_t begin = kGoalHeader + ranks * kGoalRankEntry;
+  if (bytes.size() != ranks * kGoalRankEntry)
+    return Opened::failure(fmt::format("{}: the file ends in its table of {} ranks", path, ranks));
+  const auto schedule = std::make_shared<BinarySchedule>(BinarySchedule{std::move(*source), {}});
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    const std::uint8_t* const entry = bytes.data() + rank * kGoalRankEntry;
+    const std::uint64_t first = get_word<std::uint64_t>(entry);
+    const std::uint64_t end = get_word<std::uint64_t>(entry + 8);
+    if (first != begin - kGoalBase || end < first || end > schedule->source.size() - kGoalBase)
+      return Opened::failure(fmt::format("{}: offset {}: rank {} is from {} to {}, and should begin at {}",
+                                         path, kGoalHeader + rank * kGoalRankEntry, rank, first, end,
+                                         begin - kGoalBase));
+    schedule->ranks.push_back({begin, end + kGoalBase});
+    begin = end + kGoalBase;
+  }
+  Program program = goal_program(path, static_cast<int>(ranks), several,
+                                 [schedule](int rank) { return RankBlock(*schedule, rank).graph(); });
+  if (const std::uint64_t beyond = schedule->source.size() - begin; beyond > 0)
+    program.notes.push_back(fmt::format("{} bytes behind the last rank are not read", beyond));
+  return std::optional(std::move(program));
+}
+
+}  // namespace
+
+const Opener kGoalBinaries = {
+    .kind = "GOAL schedule (binary)", .origin = "txt2bin of LogGOPSim", .open = open_binary};
+
+Program goal_program(const std::string& name, int ranks, bool several,
+                     std::function<Result<Graph>(int rank)> graph) {
+  Program program = program_of_graphs(name, ranks, std::move(graph));
+  program.notes = {"the unit of its computing is taken as 1 ns"};
+  if (several)
+    program.notes.emplace_back(
+        "several cpus and NICs of a rank: its computing goes on one after the other, and the backend says "
+        "what carries its messages");
+  return program;
+}
+
+}  // namespace offramp::trace

@@ -1,0 +1,258 @@
+// The text of a GOAL schedule, in two passes: find_ranks() notes where each rank's block begins, RankText
+// reads one block into a graph when it is asked for. Comments may span lines and blocks, so a place in the
+// file comes with the state of the comment there.
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+#include "lib/programs/import/goal.hpp"
+#include "lib/programs/import/goal_format.hpp"
+#include "lib/programs/import/lines.hpp"
+#include "lib/programs/import/made_events.hpp"
+#include "lib/programs/import/openers.hpp"
+#include "offramp/model/message.hpp"
+
+namespace offramp::trace {
+namespace {
+
+/// Takes comments out of lines. What follows a comment counts.
+class Comments {
+ public:
+  /// Valid until the next line.
+  std::string_view strip(std::string_view line) {
+    kept_.clear();
+    while (!line.empty()) {
+      if (inside_) {
+        const std::size_t end = line.find("*/");
+        if (end == std::string_view::npos) return kept_;
+        inside_ = false;
+        line.remove_prefix(end + 2);
+        continue;
+      }
+      const std::size_t begin = line.find('/');
+      kept_ += line.substr(0, begin);
+      if (begin == std::string_view::npos) break;
+      line.remove_prefix(begin);
+      if (line.starts_with("//")) break;
+      inside_ = line.starts_with("/*");
+      if (!inside_) kept_ += '/';
+      line.remove_prefix(inside_ ? 2 : 1);
+    }
+    return kept_;
+  }
+  [[nodiscard]] bool inside() const { return inside_; }
+
+ private:
+  bool inside_ = false;
+  std::string kept_;
+};
+
+/// "rank 12 {": 12.
+std::optional<std::uint32_t> rank_begun(const std::vector<std::string_view>& words) {
+  if (words.size() == 2 && words[0] == "rank" && words[1].ends_with('{'))
+    return number_in<std::uint32_t>(words[1].substr(0, words[1].size() - 1));
+  if (words.size() != 3 || words[0] != "rank" || words[2] != "{") return std::nullopt;
+  return number_in<std::uint32_t>(words[1]);
+}
+
+/// The graph of one rank, statement by statement.
+class RankText {
+ public:
+  explicit RankText(std::uint32_t ranks) : ranks_(ranks) {}
+
+  /// Empty, or what is wrong.
+  std::string statement(std::string_view text) {
+    std::string_view label;
+    if (const std::size_t colon = text.find(':'); colon != std::string_view::npos) {
+      split(text.substr(0, colon), words_);
+      if (words_.size() != 1) return "a label is one word before a colon";
+      label = words_[0];
+      text.remove_prefix(colon + 1);
+    }
+    split(text, words_);
+    if (words_.empty()) return "a label without an operation";
+    if (words_.size() == 3 && (words_[1] == "requires" || words_[1] == "irequires") && label.empty())
+      return dependency();
+    return operation(label);
+  }
+  Graph build() { return builder_.build(); }
+
+ private:
+  std::string dependency() {
+    const auto node = labels_.find(std::string(words_[0]));
+    const auto before = labels_.find(std::string(words_[2]));
+    for (const auto& [found, word] : {std::pair(node, words_[0]), {before, words_[2]}}) {
+      if (found == labels_.end()) return fmt::format("no label {} stands before", word.substr(0, 60));
+    }
+    builder_.depend(node->second, before->second, words_[1] == "irequires");
+    return {};
+  }
+
+  std::string operation(std::string_view label) {
+    Graph::Node node;
+    std::size_t at = 0;
+    const auto next = [&] { return at < words_.size() ? words_[at++] : std::string_view(); };
+    const std::string_view what = next();
+    std::string_view size = next();
+    if (what == "send" || what == "recv") {
+      node.kind = what == "send" ? Graph::Kind::kSend : Graph::Kind::kReceive;
+      std::string_view unit = "b";
+      if (size.ends_with('b')) {
+        size.remove_suffix(1);
+      } else {
+        unit = next();
+      }
+      if (unit != "b") return "the size of a message ends with b";
+      if (next() != (what == "send" ? "to" : "from"))
+        return fmt::format("{} SIZEb {} RANK is expected", what, what == "send" ? "to" : "from");
+      const std::string_view peer = next();
+      if (peer == "-1" && what == "recv") {
+        node.peer = kAnySource;
+      } else if (const auto rank = number_in<std::uint32_t>(peer); rank && *rank < ranks_) {
+        node.peer = static_cast<std::int32_t>(*rank);
+      } else {
+        return fmt::format("{} is no rank below {}", peer.substr(0, 40), ranks_);
+      }
+    } else if (what != "calc") {
+      return fmt::format("{} is no statement: send, recv, calc, requires or irequires are",
+                         words_[0].substr(0, 40));
+    }
+    const auto amount = number_in<std::uint64_t>(size);
+    if (!amount) return fmt::format("{} is no size", size.substr(0, 40));
+    node.size = *amount;
+    if (const std::string problem = options(node, at); !problem.empty()) return problem;
+    const std::uint32_t number = builder_.add(node);
+    if (!label.empty()) labels_.try_emplace(std::string(label), number);  // the first meaning stays
+    return {};
+  }
+
+  std::string options(Graph::Node& node, std::size_t at) const {
+    const bool computes = node.kind == Graph::Kind::kCompute;
+    for (; at < words_.size(); at += 2) {
+      const std::string_view name = words_[at];
+      const std::string_view text = at + 1 < words_.size() ? words_[at + 1] : std::string_view();
+      const auto value = number_in<std::uint32_t>(text);
+      if (name == "tag" && !computes) {
+        const bool any = text == "-1" && node.kind == Graph::Kind::kReceive;
+        if (!any && (!value || *value > INT32_MAX))
+          return fmt::format("{} is no tag below 2^31", text.substr(0, 40));
+        node.tag = any ? kAnyTag : static_cast<std::int32_t>(*value);
+      } else if ((name == "cpu" || (name == "nic" && !computes)) && value && *value <= UINT8_MAX) {
+        (name == "cpu" ? node.cpu : node.nic) = static_cast<std::uint8_t>(*value);
+      } else {
+        return fmt::format("{} {} does not belong here", name.substr(0, 40), text.substr(0, 40));
+      }
+    }
+    return {};
+  }
+
+  std::uint32_t ranks_;
+  GraphBuilder builder_;
+  std::unordered_map<std::string, std::uint32_t> labels_;
+  std::vector<std::string_view> words_;
+};
+
+/// Behind the line that begins a rank.
+struct RankPlace {
+  std::uint64_t offset = 0;
+  std::uint64_t lines_before = 0;
+};
+
+struct TextSchedule {
+  std::shared_ptr<const recording::Source> source;
+  std::vector<RankPlace> ranks;  // of those without statements: 0 lines before
+  bool several = false;          // cpus or nics
+};
+
+Result<Graph> read_rank(const TextSchedule& schedule, int rank) {
+  const RankPlace& place = schedule.ranks[static_cast<std::size_t>(rank)];
+  Lines lines(schedule.source, place.offset, place.lines_before);
+  Comments comments;
+  RankText text(static_cast<std::uint32_t>(schedule.ranks.size()));
+  std::vector<std::string_view> words;
+  for (std::string_view line; lines.next(line);) {
+    const std::string_view statement = comments.strip(line);
+    split(statement, words);
+    if (words.empty()) continue;
+    if (words[0] == "}") {
+      Graph graph = text.build();
+      if (const std::size_t node = node_on_circle(graph); node < graph.nodes.size())
+        return Result<Graph>::failure(
+            lines.at(fmt::format("rank {}: operation {} waits for itself through others", rank, node + 1)));
+      return graph;
+    }
+    if (const std::string problem = text.statement(statement); !problem.empty())
+      return Result<Graph>::failure(lines.at(problem));
+  }
+  return Result<Graph>::failure(lines.error().empty() ? lines.at(fmt::format("rank {} has no end", rank))
+                                                      : lines.error());
+}
+
+/// Where the ranks are. What they do is read when they do it.
+Result<TextSchedule> find_ranks(Lines& lines, std::uint32_t ranks, TextSchedule schedule, Comments comments) {
+  using Failure = Result<TextSchedule>;
+  schedule.ranks.resize(ranks);
+  std::vector<std::string_view> words;
+  bool inside = false;  // of a rank's block
+  for (std::string_view line; lines.next(line);) {
+    const std::string_view statement = comments.strip(line);
+    if (statement.find(" cpu ") != std::string_view::npos ||
+        statement.find(" nic ") != std::string_view::npos)
+      schedule.several = true;
+    const std::size_t first = statement.find_first_not_of(" \t\r");
+    if (first == std::string_view::npos) continue;
+    if (inside && statement[first] != 'r' && statement[first] != '}') continue;
+    split(statement, words);
+    if (inside && words[0] == "}") {
+      if (words.size() > 1) return Failure::failure(lines.at("a rank's block ends with a line of its own"));
+      inside = false;
+      continue;
+    }
+    if (inside && words[0] != "rank") continue;
+    if (inside) return Failure::failure(lines.at("a rank begins before the one above has its }"));
+    inside = true;
+    const auto rank = rank_begun(words);
+    if (!rank || *rank >= ranks)
+      return Failure::failure(lines.at(fmt::format("rank R {{ is expected, R below {}", ranks)));
+    RankPlace& place = schedule.ranks[*rank];
+    if (place.lines_before != 0) return Failure::failure(lines.at(fmt::format("a second rank {}", *rank)));
+    place = {lines.next_offset(), lines.number()};
+  }
+  if (!lines.error().empty()) return Failure::failure(lines.error());
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    if (schedule.ranks[rank].lines_before == 0)
+      return Failure::failure(fmt::format("{}: there is no rank {} of {}", lines.file(), rank, ranks));
+  }
+  return schedule;
+}
+
+Result<std::optional<Program>> open_text(const Candidate& candidate) {
+  using Opened = Result<std::optional<Program>>;
+  if (!candidate.is_text()) return std::optional<Program>();
+  const std::string& path = candidate.name;
+  Result<recording::Source> source = recording::Source::look(path);
+  if (!source) return Opened::failure(source.error());
+  TextSchedule schedule;
+  schedule.source = std::make_shared<const recording::Source>(std::move(*source));
+  Lines lines(schedule.source);
+  Comments comments;
+  std::vector<std::string_view> words;
+  for (std::string_view line; words.empty() && lines.next(line);) split(comments.strip(line), words);
+  if (words.size() != 2 || words[0] != "num_ranks") return std::optional<Program>();
+  const auto ranks = number_in<std::uint32_t>(words[1]);
+  if (!ranks || *ranks == 0 || *ranks > std::uint32_t{kMostRanks})
+    return Opened::failure(lines.at(fmt::format("num_ranks is from 1 to {}", kMostRanks)));
+  Result<TextSchedule> found = find_ranks(lines, *ranks, std::move(schedule), comments);
+  if (!found) return Opened::failure(found.error());
+  const bool several = (*found).several;
+  const auto shared = std::make_shared<const TextSchedule>(std::move(*found));
+  return std::optional(goal_program(path, static_cast<int>(*ranks), several,
+                                    [shared](int rank) { return read_rank(*shared, rank); }));
+}
+
+}  // namespace
+
+const Opener kGoalTexts = {
+    .kind = "GOAL schedule", .origin = "Schedgen and ATLAHS, as text", .open = open_text};
+
+}  // namespace offramp::trace

@@ -1,0 +1,74 @@
+#include "lib/programs/import/lines.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace offramp::trace {
+namespace {
+
+constexpr std::size_t kBlock = std::size_t{64} << 10U;
+
+}  // namespace
+
+Lines::Lines(std::shared_ptr<const recording::Source> source, std::uint64_t offset, std::uint64_t number)
+    : source_(std::move(source)), read_(offset), number_(number), begin_(offset) {}
+
+bool Lines::fill() {
+  std::string problem;
+  const recording::ByteSpan block = source_->read(read_, kBlock, buffer_, problem);
+  if (!problem.empty()) error_ = std::move(problem);
+  read_ += block.size();
+  rest_ = recording::text_of(block);
+  return !rest_.empty();
+}
+
+bool Lines::next(std::string_view& line) {
+  if (!error_.empty()) return false;
+  long_line_.clear();
+  begin_ = read_ - rest_.size();
+  for (bool begun = false;; begun = true) {
+    if (rest_.empty() && !fill()) {
+      if (!begun || !error_.empty()) return false;
+      whole_ = false;
+      line = long_line_;
+      break;
+    }
+    const std::size_t end = rest_.find('\n');
+    if (end != std::string_view::npos && long_line_.empty()) {
+      line = rest_.substr(0, end);
+      rest_.remove_prefix(end + 1);
+      whole_ = true;
+      break;
+    }
+    const std::string_view part = rest_.substr(0, end);
+    if (long_line_.size() + part.size() > kLongestLine) {
+      error_ = fmt::format("{}:{}: the line is longer than {} MiB", file(), number_ + 1, kLongestLine >> 20U);
+      return false;
+    }
+    long_line_ += part;
+    rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
+    whole_ = end != std::string_view::npos;
+    line = long_line_;
+    if (whole_) break;
+  }
+  ++number_;
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return true;
+}
+
+std::string Lines::at(std::string_view what) const {
+  return fmt::format("{}:{}: {}", file(), number_, what);
+}
+
+void split(std::string_view line, std::vector<std::string_view>& words) {
+  constexpr std::string_view kBlanks = " \t\r";
+  words.clear();
+  for (std::size_t at = line.find_first_not_of(kBlanks); at != std::string_view::npos;) {
+    const std::size_t end = std::min(line.find_first_of(kBlanks, at), line.size());
+    words.push_back(line.substr(at, end - at));
+    at = line.find_first_not_of(kBlanks, end);
+  }
+}
+
+}  // namespace offramp::trace

@@ -1,0 +1,246 @@
+// Readers make events a few at a time in more() and hand them out one by one. Requests are numbered in the
+// order in which they begin, as in a recording.
+#include "lib/programs/import/made_events.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <numeric>
+
+namespace offramp::trace {
+
+using recording::Event;
+using recording::EventKind;
+
+namespace {
+
+constexpr auto kKinds = static_cast<std::size_t>(OperationKind::kCount);
+constexpr auto kFirst = static_cast<std::size_t>(Call::kCollectives);
+constexpr std::array<std::string_view, kFirst + 2 * kKinds> kNames = {"MPI_Init",
+                                                                      "MPI_Finalize",
+                                                                      "MPI_Send",
+                                                                      "MPI_Ssend",
+                                                                      "MPI_Bsend",
+                                                                      "MPI_Isend",
+                                                                      "MPI_Issend",
+                                                                      "MPI_Ibsend",
+                                                                      "MPI_Recv",
+                                                                      "MPI_Irecv",
+                                                                      "MPI_Probe",
+                                                                      "MPI_Sendrecv",
+                                                                      "MPI_Wait",
+                                                                      "MPI_Waitall",
+                                                                      "MPI_Waitany",
+                                                                      "MPI_Waitsome",
+                                                                      "MPI_Test",
+                                                                      "MPI_Comm_rank",
+                                                                      "",
+                                                                      "MPI_Bcast",
+                                                                      "MPI_Reduce",
+                                                                      "MPI_Gather",
+                                                                      "MPI_Allreduce",
+                                                                      "MPI_Scatter",
+                                                                      "MPI_Allgather",
+                                                                      "MPI_Reduce_scatter_block",
+                                                                      "MPI_Alltoall",
+                                                                      "MPI_Barrier",
+                                                                      "MPI_Scan",
+                                                                      "MPI_Exscan",
+                                                                      "MPI_Gatherv",
+                                                                      "MPI_Scatterv",
+                                                                      "MPI_Allgatherv",
+                                                                      "MPI_Reduce_scatter",
+                                                                      "MPI_Alltoallv",
+                                                                      "",
+                                                                      "MPI_Ibcast",
+                                                                      "MPI_Ireduce",
+                                                                      "MPI_Igather",
+                                                                      "MPI_Iallreduce",
+                                                                      "MPI_Iscatter",
+                                                                      "MPI_Iallgather",
+                                                                      "MPI_Ireduce_scatter_block",
+                                                                      "MPI_Ialltoall",
+                                                                      "MPI_Ibarrier",
+                                                                      "MPI_Iscan",
+                                                                      "MPI_Iexscan",
+                                                                      "MPI_Igatherv",
+                                                                      "MPI_Iscatterv",
+                                                                      "MPI_Iallgatherv",
+                                                                      "MPI_Ireduce_scatter",
+                                                                      "MPI_Ialltoallv"};
+static_assert(kNames.back() == "MPI_Ialltoallv");
+
+}  // namespace
+
+Event collective_of_bytes(OperationKind operation, std::uint64_t bytes) {
+  Event event;
+  event.operation = operation;
+  event.bytes = bytes;
+  if (!reduces(operation)) return event;
+  const bool floats = bytes % sizeof(float) == 0;
+  event.element = floats ? ElementType::kFloat32 : ElementType::kByte;
+  event.function = floats ? ReduceFunction::kSum : ReduceFunction::kBitOr;
+  event.extra = floats ? bytes / sizeof(float) : bytes;
+  return event;
+}
+
+bool MadeEvents::next(Event& event) {
+  if (taken_ == made_.size()) {
+    made_.clear();
+    lists_.clear();
+    taken_ = 0;
+    if (!ended_ && !more()) {
+      ended_ = true;
+      // What is computed last belongs to the end, which not every format has.
+      turn(0);
+      if (error_.empty() && !initialized_ && !finalized_) native(Call::kFinalize);
+    }
+    if (made_.empty()) return false;
+  }
+  current_ = made_[taken_++];
+  event = current_.event;
+  return true;
+}
+
+std::span<const std::uint64_t> MadeEvents::list(std::uint32_t number) const {
+  if (number == 0 || number > lists_.size()) return {};
+  return lists_[number - 1];
+}
+
+std::string_view MadeEvents::call(std::uint16_t number) const {
+  return number < kNames.size() ? kNames[number] : std::string_view();
+}
+
+void MadeEvents::compute(std::uint64_t nanoseconds) {
+  computing_ = nanoseconds > UINT64_MAX - computing_ ? UINT64_MAX : computing_ + nanoseconds;
+}
+
+std::uint32_t MadeEvents::keep(std::span<const std::uint64_t> values) {
+  lists_.emplace_back(values.begin(), values.end());
+  return static_cast<std::uint32_t>(lists_.size());
+}
+
+void MadeEvents::add(const Event& event) {
+  made_.push_back({event, computing_, thread_});
+  computing_ = 0;
+  ++events_;
+  if (begins_request(event)) ++begun_;
+}
+
+void MadeEvents::native(Call call) {
+  Event event;
+  event.kind = EventKind::kNative;
+  event.call = static_cast<std::uint16_t>(call);
+  initialized_ = initialized_ || call == Call::kInit;
+  finalized_ = finalized_ || call == Call::kFinalize;
+  add(event);
+}
+
+std::uint64_t MadeEvents::message(EventKind kind, Call call, int peer, int tag, std::uint64_t bytes,
+                                  std::uint8_t flags, ElementType element, std::uint32_t communicator) {
+  Event event;
+  event.kind = kind;
+  event.call = static_cast<std::uint16_t>(call);
+  event.peer = peer;
+  event.tag = tag;
+  event.bytes = bytes;
+  event.flags = flags;
+  event.element = element;
+  event.communicator = communicator;
+  add(event);
+  return begun_ - 1;
+}
+
+Event MadeEvents::gatherv(std::uint64_t sent, std::span<const std::uint64_t> blocks, int root, bool at_root) {
+  Event event;
+  event.operation = OperationKind::kGatherv;
+  event.peer = root;
+  event.bytes = sent;
+  if (at_root) event.second_list = keep(blocks);
+  return event;
+}
+
+Event MadeEvents::scatterv(std::span<const std::uint64_t> blocks, std::uint64_t received, int root,
+                           bool at_root) {
+  Event event;
+  event.operation = OperationKind::kScatterv;
+  event.peer = root;
+  event.extra = received;
+  if (at_root) event.list = keep(blocks);
+  return event;
+}
+
+Event MadeEvents::allgatherv(std::uint64_t sent, std::span<const std::uint64_t> blocks) {
+  Event event;
+  event.operation = OperationKind::kAllgatherv;
+  event.bytes = sent;
+  event.extra = std::accumulate(blocks.begin(), blocks.end(), std::uint64_t{0});
+  event.second_list = keep(blocks);
+  return event;
+}
+
+Event MadeEvents::alltoallv(std::span<const std::uint64_t> sent, std::span<const std::uint64_t> received) {
+  Event event;
+  event.operation = OperationKind::kAlltoallv;
+  event.list = keep(sent);
+  event.second_list = keep(received);
+  event.bytes = std::accumulate(sent.begin(), sent.end(), std::uint64_t{0});
+  event.extra = std::accumulate(received.begin(), received.end(), std::uint64_t{0});
+  return event;
+}
+
+std::optional<Event> MadeEvents::reduce_scatter(std::span<const std::uint64_t> blocks, const Datatype& of) {
+  Event event;
+  const bool alike = std::adjacent_find(blocks.begin(), blocks.end(), std::not_equal_to<>()) == blocks.end();
+  event.operation = alike ? OperationKind::kReduceScatter : OperationKind::kReduceScatterv;
+  event.element = of.element;
+  event.extra =
+      alike && !blocks.empty() ? blocks[0] : std::accumulate(blocks.begin(), blocks.end(), std::uint64_t{0});
+  if (__builtin_mul_overflow(event.extra, of.bytes, &event.bytes)) return std::nullopt;
+  if (alike) return event;
+  std::vector<std::uint64_t> bytes(blocks.begin(), blocks.end());
+  for (std::uint64_t& block : bytes) {
+    if (__builtin_mul_overflow(block, of.bytes, &block)) return std::nullopt;
+  }
+  event.list = keep(bytes);
+  return event;
+}
+
+void MadeEvents::make_communicator(std::span<const std::uint64_t> members, std::uint64_t id) {
+  Event event;
+  event.kind = EventKind::kCommunicator;
+  event.call = static_cast<std::uint16_t>(Call::kOther);
+  event.list = keep(members);
+  event.extra = id;
+  add(event);
+}
+
+std::uint64_t MadeEvents::collective(Event event, bool blocking) {
+  event.kind = EventKind::kCollective;
+  if (blocking) event.flags |= recording::kBlocking;
+  event.call = static_cast<std::uint16_t>(kFirst + static_cast<std::size_t>(event.operation) +
+                                          (blocking ? 0 : kKinds));
+  add(event);
+  return begun_ - 1;
+}
+
+void MadeEvents::wait_for(std::uint64_t request) {
+  Event event;
+  event.kind = EventKind::kWait;
+  event.call = static_cast<std::uint16_t>(Call::kWait);
+  event.extra = begun_ - request;
+  add(event);
+}
+
+void MadeEvents::wait_for(std::span<const std::uint64_t> requests, Call call, std::uint8_t flags) {
+  std::vector<std::uint64_t> distances(requests.begin(), requests.end());
+  for (std::uint64_t& request : distances) request = begun_ - request;
+  Event event;
+  event.kind = EventKind::kWait;
+  event.call = static_cast<std::uint16_t>(call);
+  event.flags = flags;
+  event.list = keep(distances);
+  add(event);
+}
+
+}  // namespace offramp::trace

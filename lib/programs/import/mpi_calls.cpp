@@ -1,0 +1,524 @@
+#include "lib/programs/import/mpi_calls.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "lib/programs/import/call_arguments.hpp"
+#include "lib/programs/import/made_events.hpp"
+#include "lib/programs/import/mpi_functions.hpp"
+#include "lib/programs/import/mpi_library.hpp"
+#include "offramp/model/message.hpp"
+
+namespace offramp::trace {
+namespace {
+
+using recording::Event;
+using recording::EventKind;
+
+using RankMade = std::vector<MadeCommunicator>;
+
+class CallEvents final : public MadeEvents, private CallArguments {
+ public:
+  CallEvents(std::unique_ptr<Calls> calls, int rank, int ranks, const MpiLibrary& library,
+             std::shared_ptr<const std::vector<RankMade>> made)
+      : CallArguments(std::move(calls), rank, ranks, library),
+        rank_(rank),
+        made_communicators_(std::move(made)) {}
+
+  void learned(std::uint64_t number) final {
+    asked_.clear();
+    drop(number);
+  }
+
+ private:
+  struct Persistent {
+    Function function;
+    int peer = 0;
+    int tag = 0;
+    std::uint64_t bytes = 0;
+    ElementType element = ElementType::kByte;
+    std::uint32_t communicator = 0;
+    bool to_none = false;
+  };
+
+  bool more() final {
+    // Who only reads says nothing of a wait.
+    for (const std::uint64_t number : std::exchange(asked_, {})) drop(number);
+    while (calls().next()) {
+      begin_call();
+      const auto begun = calls().begun();
+      if (begun && last_ && *begun > *last_) compute(*begun - *last_);
+      if (const auto ended = calls().ended()) last_ = ended;
+      const std::uint64_t before = made();
+      act(function_of(calls().function()));
+      if (!good()) return fail(calls().at(fmt::format("{}: {}", calls().function(), problem())));
+      if (made() != before) return true;
+    }
+    return calls().error().empty() ? false : fail(calls().error());
+  }
+
+  void act(const Function& function) {
+    using enum FunctionKind;
+    switch (function.kind) {
+      case kOther:
+      case kUnknown:
+        return native(function.call);
+      case kSend:
+      case kReceive:
+        return one_message(function);
+      case kPersistent:
+        return prepare(function);
+      case kStart:
+        return start(keys("request", 1), 1);
+      case kStartall:
+        return start(keys("requests", count("count")), count("count"));
+      case kSendrecv:
+      case kSendrecvReplace:
+        return send_and_receive(function.kind == kSendrecvReplace);
+      case kWait:
+        return wait(keys("request", 1), Call::kWait);
+      case kWaitall:
+        return wait(keys("requests", count("count")), Call::kWaitall);
+      case kWaitany:
+        return wait_for_any(recording::kAny, Call::kWaitany);
+      case kWaitsome:
+        return wait_for_any(recording::kSome, Call::kWaitsome);
+      case kTest:
+      case kTestall:
+      case kTestany:
+      case kTestsome:
+        return test(function.kind);
+      case kProbe:
+      case kIprobe:
+        return probe(function.kind == kProbe);
+      case kCancel:
+      case kRequestFree:
+        return give_up(function.kind == kCancel ? EventKind::kCancel : EventKind::kFree);
+      case kCollective:
+        return collective_call(function);
+      case kMaking:
+        return make(function.making);
+    }
+  }
+
+  // --- requests ---
+
+  std::vector<std::uint64_t> keys(std::string_view name, std::uint64_t number) {
+    constexpr std::uint64_t kMost = 1U << 24U;
+    if (!good()) return {};
+    if (number == 0) return {};
+    auto requests = number > kMost ? std::nullopt : calls().requests(name, number);
+    if (!requests) bad(fmt::format("its {} make no sense", name));
+    if (!good()) return {};
+    if (!requests->are_addresses || number < 2) return requests->keys;
+    // Where it is not known how far the next one is behind: so far that most of them are known.
+    std::vector<std::uint64_t> best;
+    for (const std::uint64_t size : library().request_sizes) {
+      std::vector<std::uint64_t> known = known_from(requests->keys[0], size, number);
+      if (known.size() > best.size()) best = std::move(known);
+    }
+    return best;
+  }
+  std::vector<std::uint64_t> known_from(std::uint64_t first, std::uint64_t size, std::uint64_t number) const {
+    std::set<std::uint64_t> known;
+    const auto add = [&](const auto& requests) {
+      for (auto one = requests.lower_bound(first);
+           one != requests.end() && one->first - first < size * number; ++one) {
+        if ((one->first - first) % size == 0) known.insert(one->first);
+      }
+    };
+    add(open_);
+    add(persistent_);
+    return {known.begin(), known.end()};
+  }
+
+  void drop(std::uint64_t number) {
+    const auto found = names_.find(number);
+    if (found == names_.end()) return;
+    open_.erase(found->second);
+    names_.erase(found);
+  }
+  /// The requests among these that go on.
+  std::vector<std::uint64_t> open(const std::vector<std::uint64_t>& keys) const {
+    std::vector<std::uint64_t> numbers;
+    for (const std::uint64_t key : keys) {
+      if (const auto found = open_.find(key); found != open_.end()) numbers.push_back(found->second);
+    }
+    return numbers;
+  }
+  std::uint64_t own_key() {
+    const std::vector<std::uint64_t> key = keys("request", 1);
+    if (key.empty()) return 0;
+    // What had the name before has ended, and a test has told so.
+    if (const auto before = open_.find(key[0]); before != open_.end()) {
+      const std::uint64_t number = before->second;
+      wait_for(number);
+      drop(number);
+    }
+    return key[0];
+  }
+  void begin(std::uint64_t key, std::uint64_t number) {
+    open_[key] = number;
+    names_[number] = key;
+  }
+
+  void wait(const std::vector<std::uint64_t>& keys, Call call) {
+    const std::vector<std::uint64_t> numbers = open(keys);
+    if (!good()) return;
+    if (numbers.empty()) return native(call);
+    if (numbers.size() == 1) {
+      wait_for(numbers[0]);
+    } else {
+      wait_for(numbers, call);
+    }
+    for (const std::uint64_t number : numbers) drop(number);
+  }
+
+  /// Which it came to: from the trace, or else the world decides.
+  void wait_for_any(std::uint8_t flag, Call call) {
+    const std::vector<std::uint64_t> all = keys("requests", count("count"));
+    if (!good()) return;
+    if (const auto chosen = outcome(all, flag == recording::kAny)) return wait(*chosen, call);
+    asked_ = open(all);
+    if (asked_.empty()) return native(call);
+    wait_for(asked_, call, flag);
+  }
+  std::optional<std::vector<std::uint64_t>> outcome(const std::vector<std::uint64_t>& all, bool any) {
+    std::vector<std::int64_t> indices;
+    if (any) {
+      const auto index = calls().integer("index");
+      if (!index) return std::nullopt;
+      indices.push_back(*index);
+    } else {
+      const auto some = calls().integers("indices");
+      if (!some) return std::nullopt;
+      indices = *some;
+    }
+    std::vector<std::uint64_t> chosen;
+    for (const std::int64_t index : indices) {
+      if (index >= 0 && static_cast<std::size_t>(index) < all.size())
+        chosen.push_back(all[static_cast<std::size_t>(index)]);
+    }
+    return chosen;
+  }
+
+  /// A test that found something is a wait that does not wait; where the trace does not say whether it did,
+  /// the next call that knows tells.
+  void test(FunctionKind kind) {
+    const bool one = kind == FunctionKind::kTest;
+    const std::vector<std::uint64_t> all = keys(one ? "request" : "requests", one ? 1 : count("count"));
+    if (!good()) return;
+    if (kind == FunctionKind::kTestsome) {
+      const auto chosen = outcome(all, false);
+      return chosen && !chosen->empty() ? wait(*chosen, Call::kTest) : native(Call::kTest);
+    }
+    const auto flag = calls().integer("flag");
+    if (!flag || *flag == 0) return native(Call::kTest);
+    if (kind != FunctionKind::kTestany) return wait(all, Call::kTest);
+    const auto chosen = outcome(all, true);
+    return chosen ? wait(*chosen, Call::kTest) : native(Call::kTest);
+  }
+
+  void give_up(EventKind kind) {
+    const std::vector<std::uint64_t> numbers = open(keys("request", 1));
+    if (!good()) return;
+    if (numbers.empty()) return native(Call::kOther);
+    Event event;
+    event.kind = kind;
+    event.call = static_cast<std::uint16_t>(Call::kOther);
+    event.extra = begun() - numbers[0];
+    add(event);
+    if (kind == EventKind::kFree) drop(numbers[0]);
+  }
+
+  // --- messages ---
+
+  Persistent described(const Function& function, bool sends) {
+    Persistent message;
+    message.function = function;
+    message.function.sends = sends;
+    message.communicator = communicator();
+    message.peer = peer(sends ? "dest" : "source", message.communicator, sends, message.to_none);
+    if (!message.to_none) message.tag = tag("tag", sends);
+    message.bytes = bytes("count", "datatype");
+    if (good()) message.element = datatype("datatype").element;
+    return message;
+  }
+  std::uint64_t begin(const Persistent& of) {
+    return message(of.function.sends ? EventKind::kSend : EventKind::kReceive, of.function.call, of.peer,
+                   of.tag, of.bytes, of.function.flags, of.element, of.communicator);
+  }
+
+  void one_message(const Function& function) {
+    const Persistent one = described(function, function.kind == FunctionKind::kSend);
+    const bool has_request = (function.flags & (recording::kBlocking | recording::kBuffered)) == 0;
+    const std::uint64_t key = has_request && good() ? own_key() : 0;
+    if (!good()) return;
+    if (one.to_none) return native(function.call);
+    const std::uint64_t number = begin(one);
+    if (has_request) begin(key, number);
+  }
+
+  void prepare(const Function& function) {
+    const Persistent one = described(function, function.sends);
+    const std::uint64_t key = good() ? own_key() : 0;
+    if (!good()) return;
+    persistent_[key] = one;
+    native(Call::kOther);
+  }
+  void start(const std::vector<std::uint64_t>& keys, std::uint64_t wanted) {
+    if (good() && keys.size() != wanted) return bad("its requests are none that are started");
+    for (const std::uint64_t key : keys) {
+      const auto found = persistent_.find(key);
+      if (found == persistent_.end()) return bad("its request is none that is started");
+      if (found->second.to_none) continue;
+      const std::uint64_t number = begin(found->second);
+      if ((found->second.function.flags & recording::kBuffered) == 0) begin(key, number);
+    }
+  }
+
+  void send_and_receive(bool replace) {
+    const std::uint32_t number = communicator();
+    bool to_none = false;
+    bool from_none = false;
+    const int to = peer("dest", number, true, to_none);
+    const int from = peer("source", number, false, from_none);
+    const std::string_view send_type = replace ? "datatype" : "sendtype";
+    const std::string_view receive_type = replace ? "datatype" : "recvtype";
+    const std::uint64_t sent = bytes(replace ? "count" : "sendcount", send_type);
+    const std::uint64_t room = bytes(replace ? "count" : "recvcount", receive_type);
+    const int send_tag = to_none ? 0 : tag("sendtag", true);
+    const int receive_tag = from_none ? 0 : tag("recvtag", false);
+    if (!good()) return;
+    std::vector<std::uint64_t> both;
+    if (!from_none)
+      both.push_back(message(EventKind::kReceive, Call::kSendrecv, from, receive_tag, room, 0,
+                             datatype(receive_type).element, number));
+    if (!to_none)
+      both.push_back(message(EventKind::kSend, Call::kSendrecv, to, send_tag, sent,
+                             both.empty() ? 0 : recording::kContinues, datatype(send_type).element, number));
+    if (both.empty()) return native(Call::kSendrecv);
+    wait_for(both, Call::kSendrecv, recording::kContinues);
+  }
+
+  void probe(bool blocking) {
+    const auto flag = calls().integer("flag");
+    if (!blocking && (!flag || *flag == 0)) return native(Call::kOther);
+    const std::uint32_t number = communicator();
+    bool none = false;
+    const int source = peer("source", number, false, none);
+    const int wanted = none ? 0 : tag("tag", false);
+    if (!good()) return;
+    if (none) return native(Call::kProbe);
+    (void)message(EventKind::kProbe, Call::kProbe, source, wanted, 0, recording::kBlocking,
+                  ElementType::kByte, number);
+  }
+
+  // --- communicators ---
+
+  void make(Making::Kind kind) {
+    native(Call::kOther);
+    if (kind >= Making::Kind::kGroup) return;
+    const RankMade& all = (*made_communicators_)[static_cast<std::size_t>(rank_)];
+    if (next_made_ >= all.size()) return bad("it is not what was read before");
+    const MadeCommunicator& made = all[next_made_++];
+    Making making;
+    making.made = calls().handle("newcomm");
+    communicators().add(making, made);
+    if (made.members == nullptr) return;
+    std::vector<std::uint64_t> members;
+    for (const int member : *made.members) members.push_back(static_cast<std::uint64_t>(member));
+    make_communicator(members, made.id);
+  }
+
+  // --- collectives ---
+
+  void collective_call(const Function& function) {
+    const std::uint32_t number = communicator();
+    if (!good()) return;
+    std::optional<Event> event = shaped(function.operation, number);
+    const std::uint64_t key = function.blocking || !good() ? 0 : own_key();
+    if (!event || !good()) return bad("its size is beyond 64 bits");
+    event->communicator = number;
+    if (reduces(event->operation)) event->function = calls().reduce_function();
+    const std::uint64_t request = collective(*event, function.blocking);
+    if (!function.blocking) begin(key, request);
+  }
+
+  std::optional<Event> shaped(OperationKind operation, std::uint32_t number) {
+    const int to = has_root(operation) ? root(number) : 0;
+    const bool at_root = to == own_rank(number);
+    Event event;
+    event.operation = operation;
+    switch (operation) {
+      case OperationKind::kBarrier:
+        return event;
+      case OperationKind::kBcast:
+        event = sized(operation, "count", "datatype");
+        break;
+      case OperationKind::kReduce:
+      case OperationKind::kAllreduce:
+      case OperationKind::kScan:
+      case OperationKind::kExscan:
+        event = sized(operation, "count", "datatype");
+        event.extra = count("count");
+        break;
+      case OperationKind::kGather:
+      case OperationKind::kAllgather:
+      case OperationKind::kAlltoall:
+        event = block(operation, "send", "recv");
+        break;
+      case OperationKind::kScatter:
+        event = block(operation, "recv", "send");
+        break;
+      case OperationKind::kReduceScatter:
+      case OperationKind::kReduceScatterv:
+        return reduce_blocks(number);
+      case OperationKind::kGatherv: {
+        const auto received =
+            at_root ? blocks("recvcounts", "recvtype", number) : std::vector<std::uint64_t>();
+        const std::uint64_t own =
+            at_root && good() ? received[static_cast<std::size_t>(to)] : bytes("sendcount", "sendtype");
+        event = gatherv(own, received, to, at_root);
+        event.element = element(at_root ? "recvtype" : "sendtype");
+        break;
+      }
+      case OperationKind::kScatterv: {
+        const auto sent = at_root ? blocks("sendcounts", "sendtype", number) : std::vector<std::uint64_t>();
+        const std::uint64_t own =
+            at_root && good() ? sent[static_cast<std::size_t>(to)] : bytes("recvcount", "recvtype");
+        event = scatterv(sent, own, to, at_root);
+        event.element = element(at_root ? "sendtype" : "recvtype");
+        break;
+      }
+      case OperationKind::kAllgatherv: {
+        const auto received = blocks("recvcounts", "recvtype", number);
+        if (!good()) return std::nullopt;
+        event = allgatherv(received[static_cast<std::size_t>(own_rank(number))], received);
+        event.element = element("recvtype");
+        break;
+      }
+      case OperationKind::kAlltoallv: {
+        const auto received = blocks("recvcounts", "recvtype", number);
+        const auto sent = blocks("sendcounts", "sendtype", number);
+        event = alltoallv(sent, received);
+        event.element = element("sendtype");
+        break;
+      }
+      case OperationKind::kSend:
+      case OperationKind::kCount:
+        return std::nullopt;
+    }
+    event.peer = to;
+    return event;
+  }
+
+  /// MPI_Reduce_scatter, and MPI_Reduce_scatter_block, which has one size for all.
+  std::optional<Event> reduce_blocks(std::uint32_t number) {
+    const Datatype of = datatype("datatype");
+    const auto alike = calls().integer("recvcount");
+    const auto size = communicators().size(number);
+    const std::vector<std::uint64_t> elements =
+        alike ? std::vector<std::uint64_t>(size, count("recvcount")) : counts("recvcounts", number);
+    return good() ? reduce_scatter(elements, of) : std::nullopt;
+  }
+
+  int rank_;
+  std::shared_ptr<const std::vector<RankMade>> made_communicators_;
+  std::size_t next_made_ = 0;
+  std::optional<std::uint64_t> last_;             // when the call before ended
+  std::map<std::uint64_t, std::uint64_t> open_;   // by what the trace calls a request, its number
+  std::map<std::uint64_t, std::uint64_t> names_;  // and the other way
+  std::map<std::uint64_t, Persistent> persistent_;
+  std::vector<std::uint64_t> asked_;  // by a wait for one of several, of which nothing is known yet
+};
+
+/// What a call makes, as far as the trace says.
+Making making_of(Calls& calls, Making::Kind kind) {
+  Making making;
+  making.kind = kind;
+  making.where = calls.at(calls.function());
+  const bool from_group = kind == Making::Kind::kInclude || kind == Making::Kind::kExclude;
+  const std::string_view from = kind == Making::Kind::kGroup ? "comm" : "oldcomm";
+  if (!from_group) making.from = calls.communicator(from).value_or(CommunicatorName{UINT64_MAX, -1, -1});
+  making.group = calls.handle("group").value_or(0);
+  making.made = kind == Making::Kind::kGroup ? calls.handle("group")
+                                             : calls.handle(from_group ? "newgroup" : "newcomm");
+  making.color = calls.integer("color").value_or(0);
+  making.key = calls.integer("key").value_or(0);
+  const std::string_view numbers = kind == Making::Kind::kGrid      ? "dims"
+                                   : kind == Making::Kind::kSubgrid ? "remain_dims"
+                                                                    : "ranks";
+  making.numbers = calls.integers(numbers).value_or(std::vector<std::int64_t>());
+  return making;
+}
+
+/// What a first look at all ranks tells.
+struct Seen {
+  std::vector<std::vector<Making>> makings;  // by rank
+  std::set<std::string> unknown;             // what is not carried
+  std::vector<std::size_t> cut;              // ranks with MPI_Init and without MPI_Finalize
+  Calls::Unread unread;                      // of all ranks
+  MpiLibraryEvidence library;
+};
+
+/// Empty, or what went wrong.
+std::string look_through(int ranks, const std::function<std::unique_ptr<Calls>(int rank)>& open, Seen& seen) {
+  seen.makings.resize(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::unique_ptr<Calls> calls = open(rank);
+    bool begins = false;
+    bool ends = false;
+    while (calls->next()) {
+      const Function function = function_of(calls->function());
+      begins = begins || function.call == Call::kInit;
+      ends = ends || function.call == Call::kFinalize;
+      seen.library.look_at(*calls, function);
+      if (function.kind == FunctionKind::kUnknown) seen.unknown.emplace(calls->function());
+      if (function.kind == FunctionKind::kMaking)
+        seen.makings[static_cast<std::size_t>(rank)].push_back(making_of(*calls, function.making));
+    }
+    if (!calls->error().empty()) return calls->error();
+    if (begins && !ends) seen.cut.push_back(static_cast<std::size_t>(rank));
+    if (seen.unread.lines == 0) seen.unread.first = calls->unread().first;
+    seen.unread.lines += calls->unread().lines;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::optional<Program>> program_of_calls(const std::string& name, int ranks,
+                                                std::function<std::unique_ptr<Calls>(int rank)> calls,
+                                                std::vector<std::string> notes) {
+  using Failure = Result<std::optional<Program>>;
+  Seen seen;
+  if (const std::string problem = look_through(ranks, calls, seen); !problem.empty())
+    return Failure::failure(problem);
+  Result<std::vector<RankMade>> made = settle(seen.makings);
+  if (!made) return Failure::failure(made.error());
+  Program program;
+  program.has_arrival = false;
+  program.description.ranks = ranks;
+  program.description.facts = {{"program", name}};
+  program.missing = missing_text(seen.cut, "MPI_Finalize", {});
+  program.notes = std::move(notes);
+  for (std::string& note : seen.library.notes()) program.notes.push_back(std::move(note));
+  if (!seen.unknown.empty())
+    program.notes.push_back(
+        fmt::format("calls that are not carried and take no time: {}", fmt::join(seen.unknown, ", ")));
+  if (seen.unread.lines > 0)
+    program.notes.push_back(fmt::format("lines that belong to no call are not read: {}, the first at {}",
+                                        seen.unread.lines, seen.unread.first));
+  const auto shared = std::make_shared<const std::vector<RankMade>>(std::move(*made));
+  program.read = [shared, open = std::move(calls), ranks, library = seen.library.library()](int rank) {
+    return std::make_unique<CallEvents>(open(rank), rank, ranks, library, shared);
+  };
+  return std::optional(std::move(program));
+}
+
+}  // namespace offramp::trace

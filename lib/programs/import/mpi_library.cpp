@@ -1,0 +1,92 @@
+#include "lib/programs/import/mpi_library.hpp"
+
+#include "lib/programs/import/mpi_calls.hpp"
+
+namespace offramp::trace {
+namespace {
+
+/// The handles of MPICH's MPI_COMM_WORLD and MPI_COMM_SELF (mpi.h), in C and in Fortran, and of libraries
+/// made from it.
+constexpr std::uint64_t kMpichWorld = 0x44000000;
+constexpr std::uint64_t kMpichSelf = 0x44000001;
+/// In Fortran Open MPI counts its communicators: MPI_COMM_WORLD is 0. Predefined handles of the standard's
+/// ABI begin here, and pointers lie above its last one.
+constexpr std::uint64_t kFirstOfAbi = 256;
+constexpr std::uint64_t kLastOfAbi = 4095;
+
+}  // namespace
+
+void MpiLibraryEvidence::look_at_handle(std::uint64_t communicator) {
+  if (communicator == kMpichWorld || communicator == kMpichSelf) {
+    has_mpich_handles_ = true;
+  } else if (communicator < kFirstOfAbi) {
+    has_small_handles_ = true;
+  } else if (communicator > kLastOfAbi) {
+    has_pointers_ = true;
+  }
+}
+
+void MpiLibraryEvidence::look_at(Calls& calls, const Function& function) {
+  constexpr std::uint64_t kPointer = 8;  // bytes, and what their addresses are multiples of
+  if (calls.has_library_values()) {
+    has_library_values_ = true;
+    for (const char* const name : {"comm", "oldcomm"}) {
+      if (const auto communicator = calls.communicator(name)) look_at_handle(communicator->handle);
+    }
+    if (const auto request = calls.handle("request"); request && *request % kPointer != 0)
+      has_integer_requests_ = true;
+  }
+  const bool sends =
+      function.kind == FunctionKind::kSend || (function.kind == FunctionKind::kPersistent && function.sends);
+  const bool does_both =
+      function.kind == FunctionKind::kSendrecv || function.kind == FunctionKind::kSendrecvReplace;
+  const bool receives = function.kind == FunctionKind::kReceive || function.kind == FunctionKind::kProbe ||
+                        function.kind == FunctionKind::kIprobe ||
+                        (function.kind == FunctionKind::kPersistent && !function.sends);
+  if (sends || does_both) {
+    const auto to = calls.integer("dest");
+    sends_to_minus_1_ = sends_to_minus_1_ || to == -1;
+    sends_to_minus_2_ = sends_to_minus_2_ || to == -2;
+  }
+  if (receives || does_both) {
+    const auto from = calls.integer("source");
+    receives_from_minus_1_ = receives_from_minus_1_ || from == -1;
+    receives_from_minus_2_ = receives_from_minus_2_ || from == -2;
+  }
+}
+
+MpiLibrary MpiLibraryEvidence::library() const {
+  MpiLibrary library;
+  if (!has_library_values_) return library;
+  if (is_mpich()) {
+    library.any_source = -2;
+    library.request_sizes = {4};
+  } else if (has_small_handles_ && !has_pointers_) {
+    library.request_sizes = {4};
+  } else if (has_small_handles_ || has_integer_requests_) {
+    library.request_sizes = {8, 4};
+  }
+  return library;
+}
+
+std::vector<std::string> MpiLibraryEvidence::notes() const {
+  if (!has_library_values_) {
+    if (sends_to_minus_1_ && !sends_to_minus_2_ && receives_from_minus_1_)
+      return {
+          "the program ran on MPICH or a library made from it, whose MPI_PROC_NULL (-1) the format has for "
+          "MPI_ANY_SOURCE, too: receives from -1 count as receives from any rank"};
+    return {};
+  }
+  if (is_mpich())
+    return {
+        "the program ran on MPICH or a library made from it, as its handles say: MPI_ANY_SOURCE is -2, "
+        "MPI_PROC_NULL -1, and a request has 4 bytes"};
+  const bool is_known = has_pointers_ || has_small_handles_ || sends_to_minus_2_;
+  if (!is_known && (receives_from_minus_1_ || receives_from_minus_2_))
+    return {
+        "nothing says which MPI library the program ran on: MPI_ANY_SOURCE counts as -1 and MPI_PROC_NULL as "
+        "-2, as in Open MPI"};
+  return {};
+}
+
+}  // namespace offramp::trace

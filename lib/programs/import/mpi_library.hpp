@@ -1,0 +1,46 @@
+// Which MPI library a traced program ran on, where its trace has ranks and handles as that library has them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lib/programs/import/mpi_functions.hpp"
+
+namespace offramp::trace {
+
+class Calls;
+
+struct MpiLibrary {
+  /// MPI_ANY_SOURCE. All other negative ranks are MPI_PROC_NULL: in Open MPI -2, and in MPICH -1.
+  std::int64_t any_source = -1;
+  /// How far requests of an array may be apart, in bytes: pointers, or the integers of MPICH and of Fortran.
+  /// Of several, the one that explains an array counts.
+  std::vector<std::uint64_t> request_sizes = {8};
+};
+
+/// Goes through the calls of all ranks.
+class MpiLibraryEvidence {
+ public:
+  void look_at(Calls& calls, const Function& function);
+  /// Open MPI, where nothing says otherwise.
+  [[nodiscard]] MpiLibrary library() const;
+  /// What its user should know, a sentence each.
+  [[nodiscard]] std::vector<std::string> notes() const;
+
+ private:
+  void look_at_handle(std::uint64_t communicator);
+  [[nodiscard]] bool is_mpich() const { return has_mpich_handles_ || (!has_pointers_ && sends_to_minus_1_); }
+
+  bool has_library_values_ = false;
+  bool has_mpich_handles_ = false;
+  bool has_pointers_ = false;          // as handles: C programs of Open MPI
+  bool has_small_handles_ = false;     // Fortran programs of Open MPI
+  bool has_integer_requests_ = false;  // at an address that no pointer has
+  bool sends_to_minus_1_ = false;
+  bool sends_to_minus_2_ = false;
+  bool receives_from_minus_1_ = false;
+  bool receives_from_minus_2_ = false;
+};
+
+}  // namespace offramp::trace

@@ -1,0 +1,130 @@
+// The door: asks each opener, and says what was found where none takes the name.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/base/format.hpp"
+#include "lib/base/text_format.hpp"
+#include "lib/programs/import/openers.hpp"
+#include "lib/programs/recording/format.hpp"
+#include "lib/programs/recording/source.hpp"
+
+namespace offramp::trace {
+namespace {
+
+Candidate look_at(const std::string& name) {
+  Candidate candidate;
+  candidate.name = name;
+  const Result<recording::Source> source = recording::Source::open(name);
+  if (!source) {
+    candidate.problem = source.error();
+    return candidate;
+  }
+  std::vector<std::uint8_t> buffer;
+  candidate.begin = recording::text_of((*source).read(0, kLookedAt, buffer, candidate.problem));
+  return candidate;
+}
+
+/// What a file is that holds no program, as far as its first bytes tell.
+std::string found_in(const Candidate& candidate) {
+  struct Known {
+    std::string_view begin;
+    std::string_view text;
+  };
+  using namespace std::string_view_literals;
+  constexpr Known kKnown[] = {
+      {recording::kPartMagic, "it is one rank's part of a recording: name the recording, without .rank-N"},
+      {"\x1f\x8b"sv, "it is compressed by gzip: unpack it first"},
+      {"\x28\xb5\x2f\xfd"sv, "it is compressed by zstd: unpack it first"},
+      {"\xfd"
+       "7zXZ"sv,
+       "it is compressed by xz: unpack it first"},
+      {"\xff\xaa\xdd"
+       "DUMPI"sv,
+       "it is a binary trace of DUMPI: dumpi2ascii -f FILE > FILE.txt makes the text that is read here"},
+      {"\x7f"
+       "ELF"sv,
+       "it is a compiled program: offramp record writes down what it does"}};
+  if (candidate.begin.empty()) return "it is empty";
+  for (const Known& known : kKnown) {
+    if (candidate.begin.starts_with(known.begin)) return std::string(known.text);
+  }
+  constexpr std::size_t kShown = 40;
+  const std::string_view begin = candidate.begin;
+  if (candidate.is_text() && begin.find("fileprefix=") != std::string_view::npos &&
+      begin.find("numprocs=") != std::string_view::npos)
+    return "it describes binary traces of DUMPI: dumpi2ascii makes a text of each, and one of those is read "
+           "here";
+  if (candidate.is_text())
+    return fmt::format("it is a text that begins {}",
+                       in_quotes(begin.substr(0, std::min(begin.find('\n'), kShown))));
+  std::string bytes;
+  for (const char c : begin.substr(0, 8)) bytes += fmt::format(" {:02x}", static_cast<unsigned char>(c));
+  return fmt::format("it begins with the bytes{}", bytes);
+}
+
+std::string what_can_be_opened() {
+  std::vector<std::string> kinds;
+  for (const Opener* opener : openers())
+    kinds.push_back(fmt::format("{} ({})", opener->kind, opener->origin));
+  return fmt::format("{}", fmt::join(kinds, ", "));
+}
+
+}  // namespace
+
+std::span<const Opener* const> openers() {
+  return kOpeners;
+}
+
+std::string missing_text(const std::vector<std::size_t>& cut, std::string_view before,
+                         const std::vector<std::size_t>& absent) {
+  std::vector<std::string> parts;
+  if (!cut.empty())
+    parts.push_back(
+        fmt::format("{} {} off before {}", ranks_text(cut), cut.size() == 1 ? "is cut" : "are cut", before));
+  if (!absent.empty()) parts.push_back(fmt::format("nothing is there of {}", ranks_text(absent)));
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+Result<Program> open_program(const std::string& name) {
+  using Failure = Result<Program>;
+  const Candidate candidate = look_at(name);
+  for (const Opener* opener : openers()) {
+    Result<std::optional<Program>> opened = opener->open(candidate);
+    if (!opened) return Failure::failure(opened.error());
+    if (!(*opened).has_value()) continue;
+    (*opened)->kind = opener->kind;
+    return std::move(**opened);
+  }
+  if (!candidate.is_file()) return Failure::failure(candidate.problem);
+  return Failure::failure(fmt::format("cannot read {}: {}; what can be opened: {}", printable(name),
+                                      found_in(candidate), what_can_be_opened()));
+}
+
+Program program_of_graphs(const std::string& name, int ranks, std::function<Result<Graph>(int rank)> graph) {
+  Program program;
+  program.has_arrival = false;
+  program.description.facts = {{"program", name}};
+  program.description.ranks = ranks;
+  program.graph = std::move(graph);
+  program.read = [read = program.graph](int rank) {
+    Result<Graph> made = read(rank);
+    return made ? run_graph(std::move(*made)) : no_graph(made.error());
+  };
+  return program;
+}
+
+std::uint64_t events_of(const Program& program) {
+  std::uint64_t events = 0;
+  for (int rank = 0; rank < program.description.ranks; ++rank) {
+    const auto reader = program.read(rank);
+    if (const auto said = reader->events()) {
+      events += *said;
+      continue;
+    }
+    for (recording::Event event; reader->next(event);) ++events;
+  }
+  return events;
+}
+
+}  // namespace offramp::trace

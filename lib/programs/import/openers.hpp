@@ -1,0 +1,23 @@
+// All kinds of programs. The first that takes a name opens it; kinds with a magic number stand before those
+// that are told by their text.
+#pragma once
+
+#include "lib/programs/import/program.hpp"
+
+namespace offramp::trace {
+
+extern const Opener kPatterns;       // pattern_opener.cpp
+extern const Opener kRecordings;     // recording_opener.cpp
+extern const Opener kGoalBinaries;   // goal_binary.cpp
+extern const Opener kChakraTraces;   // chakra.cpp
+extern const Opener kGoalTexts;      // goal_text.cpp
+extern const Opener kAllprofTraces;  // allprof.cpp
+extern const Opener kDumpiTraces;    // dumpi.cpp
+extern const Opener kSmpiTraces;     // smpi.cpp
+extern const Opener kOtf2Archives;   // otf2.cpp
+
+inline constexpr const Opener* kOpeners[] = {&kPatterns,      &kRecordings,   &kOtf2Archives,
+                                             &kGoalBinaries,  &kChakraTraces, &kGoalTexts,
+                                             &kAllprofTraces, &kDumpiTraces,  &kSmpiTraces};
+
+}  // namespace offramp::trace

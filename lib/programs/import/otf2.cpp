@@ -1,0 +1,86 @@
+// What a candidate is shows its anchor file, whose bytes need no library. The rest is in otf2_*.cpp, which is
+// compiled where there is one.
+#include "lib/programs/import/otf2.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "lib/base/text_format.hpp"
+#include "lib/programs/import/openers.hpp"
+#ifdef OFFRAMP_OTF2
+#include "lib/programs/import/otf2_archive.hpp"
+#endif
+
+namespace offramp::trace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kAnchor = ".otf2";  // the ending of its name
+
+/// The first byte is the length of the mark behind it, whose first letter is the order of bytes.
+bool is_anchor(std::string_view begin) {
+  constexpr std::size_t kMark = 2;
+  constexpr std::string_view kName = "OTF2";
+  return begin.size() > kMark + kName.size() && begin[0] == 3 && begin.substr(kMark).starts_with(kName);
+}
+
+Result<std::optional<Program>> open_otf2(const Candidate& candidate) {
+  using Opened = Result<std::optional<Program>>;
+  std::string anchor = candidate.name;
+  std::error_code error;
+  if (fs::is_directory(candidate.name, error)) {
+    Result<std::optional<std::string>> found = otf2_anchor(candidate.name);
+    if (!found) return Opened::failure(found.error());
+    if (!*found) return std::optional<Program>();
+    anchor = std::move(**found);
+  } else if (!candidate.is_file() || !is_anchor(candidate.begin)) {
+    return std::optional<Program>();
+  }
+#ifdef OFFRAMP_OTF2
+  Result<Program> program = otf2::open_archive(anchor);
+  if (!program) return Opened::failure(program.error());
+  return std::optional(std::move(*program));
+#else
+  return Opened::failure(fmt::format("cannot read {}: {}", printable(anchor), otf2_is_missing()));
+#endif
+}
+
+}  // namespace
+
+const Opener kOtf2Archives = {
+    .kind = "OTF2 archive", .origin = "Score-P, offramp convert --to otf2", .open = open_otf2};
+
+std::string_view otf2_version() {
+#ifdef OFFRAMP_OTF2
+  return OFFRAMP_OTF2;
+#else
+  return {};
+#endif
+}
+
+std::string otf2_is_missing() {
+  return "this Offramp was built without the library of OTF2: install it (libopen-trace-format2-dev of "
+         "Debian) "
+         "and build again";
+}
+
+Result<std::optional<std::string>> otf2_anchor(const std::string& folder) {
+  using Found = Result<std::optional<std::string>>;
+  std::vector<std::string> anchors;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    if (entry->path().extension() == kAnchor) anchors.push_back(entry->path().string());
+  }
+  if (anchors.empty()) return std::optional<std::string>();
+  std::sort(anchors.begin(), anchors.end());
+  if (anchors.size() > 1)
+    return Found::failure(fmt::format("{} has {} archives of OTF2: name one of them, {} for example",
+                                      printable(folder), anchors.size(), printable(anchors.front())));
+  return std::optional(anchors.front());
+}
+
+}  // namespace offramp::trace

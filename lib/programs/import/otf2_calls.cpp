@@ -1,0 +1,486 @@
+// The library merges the threads' records by time (records.hpp). Records between the
+// entry of a function of MPI and its end are a call (Call); one outside is a call by itself. At the end of a
+// call its records become items: what blocks with something else in one call, as MPI_Sendrecv does, begins
+// before either is waited for.
+#include "lib/programs/import/otf2_calls.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "lib/base/text_format.hpp"
+#include "lib/programs/import/otf2_library.hpp"
+
+namespace offramp::otf2 {
+
+using trace::FunctionKind;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Between the beginning and the end of a receive.
+constexpr std::size_t kMostHeld = std::size_t{1} << 22U;
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50U;  // of one message, or of one rank's collective
+
+/// A location has a file of its own definitions.
+bool has_definitions_of(const std::string& anchor, std::uint64_t location) {
+  std::error_code error;
+  return fs::exists(fs::path(anchor).replace_extension() / fmt::format("{}.def", location), error);
+}
+
+}  // namespace
+
+struct RankCalls::Call {
+  const Region* region = nullptr;
+  std::uint64_t begin = 0;
+  std::vector<Record> records;
+};
+
+struct RankCalls::OneThread {
+  std::uint32_t depth = 0;  // of functions of MPI within each other
+  Call call;
+  std::optional<std::uint64_t> last;  // at which the call before ended
+  std::uint64_t flushed = 0;          // ticks since
+  bool calls = false;
+};
+
+/// Open files, and the reader that merges the threads.
+struct RankCalls::Source {
+  ReaderHandle reader;
+  OTF2_GlobalEvtReader* events = nullptr;
+  std::uint64_t expected = 0;
+};
+
+// --- records ---
+
+RankCalls::RankCalls(std::shared_ptr<const Definitions> definitions, int rank)
+    : definitions_(std::move(definitions)), rank_(rank) {
+  open_source();
+}
+
+void RankCalls::open_source() {
+  const std::vector<Thread>& threads = definitions_->ranks[static_cast<std::size_t>(rank_)];
+  threads_.resize(threads.size());
+  const auto failed = [this](OTF2_ErrorCode code) {
+    error_ =
+        fmt::format("{}: rank {}: {}", printable(definitions_->anchor), rank_, printable(text_of(code), 400));
+    source_.reset();
+  };
+  listen();
+  source_ = std::make_unique<Source>();
+  source_->reader.reset(OTF2_Reader_Open(definitions_->anchor.c_str()));
+  OTF2_Reader* const reader = source_->reader.get();
+  if (reader == nullptr) return failed(OTF2_ERROR_INVALID);
+  OTF2_ErrorCode code = OTF2_Reader_SetSerialCollectiveCallbacks(reader);
+  // Those without events need have no file.
+  for (std::uint32_t i = 0; i < threads.size() && code == OTF2_SUCCESS; ++i) {
+    if (threads[i].events == 0) continue;
+    threads_by_location_[threads[i].location] = i;
+    source_->expected += threads[i].events;
+    code = OTF2_Reader_SelectLocation(reader, threads[i].location);
+  }
+  if (code != OTF2_SUCCESS) return failed(code);
+  if (source_->expected == 0) return source_.reset();
+  // Each location may have numbers and a clock of its own, which its definitions map to those of all.
+  const bool has_definitions = OTF2_Reader_OpenDefFiles(reader) == OTF2_SUCCESS;
+  code = OTF2_Reader_OpenEvtFiles(reader);
+  for (const Thread& thread : threads) {
+    if (code != OTF2_SUCCESS) break;
+    if (thread.events == 0) continue;
+    OTF2_DefReader* const own = has_definitions ? OTF2_Reader_GetDefReader(reader, thread.location) : nullptr;
+    if (own != nullptr) {
+      std::uint64_t count = 0;
+      code = OTF2_Reader_ReadAllLocalDefinitions(reader, own, &count);
+      OTF2_Reader_CloseDefReader(reader, own);
+    } else if (has_definitions && has_definitions_of(definitions_->anchor, thread.location)) {
+      code = OTF2_ERROR_INVALID;
+    } else {
+      listen();  // it has none
+    }
+    if (code == OTF2_SUCCESS && OTF2_Reader_GetEvtReader(reader, thread.location) == nullptr)
+      code = OTF2_ERROR_INVALID;
+  }
+  if (has_definitions) OTF2_Reader_CloseDefFiles(reader);
+  if (code != OTF2_SUCCESS) return failed(code);
+  source_->events = OTF2_Reader_GetGlobalEvtReader(reader);
+  if (source_->events == nullptr) return failed(OTF2_ERROR_INVALID);
+  code = give_records(reader, source_->events, *this);
+  if (code != OTF2_SUCCESS) failed(code);
+}
+
+RankCalls::~RankCalls() = default;
+
+std::size_t RankCalls::threads() const {
+  return static_cast<std::size_t>(
+      std::count_if(threads_.begin(), threads_.end(), [](const OneThread& thread) { return thread.calls; }));
+}
+
+bool RankCalls::next(Item& item) {
+  while (error_.empty() && (items_.empty() || items_.front().is_held)) {
+    if (items_.size() > kMostHeld) {
+      error_ = fmt::format("{}: rank {}: more than {} things are done while a receive goes on",
+                           printable(definitions_->anchor), rank_, kMostHeld);
+    } else if (!read_more()) {
+      return false;
+    }
+  }
+  if (!error_.empty()) return false;
+  item = std::move(items_.front());
+  items_.pop_front();
+  ++first_;
+  return true;
+}
+
+/// False: nothing more comes.
+bool RankCalls::read_more() {
+  constexpr std::uint64_t kAtOnce = 4096;
+  if (source_ == nullptr) return false;
+  listen();
+  const std::uint64_t before = records_;
+  std::uint64_t read = 0;
+  const OTF2_ErrorCode code =
+      OTF2_Reader_ReadGlobalEvents(source_->reader.get(), source_->events, kAtOnce, &read);
+  source_->expected -= std::min(read, source_->expected);
+  if (!error_.empty()) return false;
+  if (code != OTF2_SUCCESS) {
+    error_ = fmt::format("{}: rank {}, behind record {}: {}", printable(definitions_->anchor), rank_,
+                         before + read, printable(text_of(code), 400));
+    source_.reset();
+    return false;
+  }
+  if (read == kAtOnce) return true;
+  if (source_->expected > 0) {
+    error_ = fmt::format("{}: rank {}: {} of its records are missing", printable(definitions_->anchor), rank_,
+                         source_->expected);
+    source_.reset();
+    return false;
+  }
+  source_.reset();  // its files are closed
+  at_end();
+  return true;
+}
+
+/// What is open stays so.
+void RankCalls::at_end() {
+  for (std::uint32_t i = 0; i < threads_.size() && error_.empty(); ++i) {
+    OneThread& thread = threads_[i];
+    if (thread.depth == 0) continue;
+    const std::uint64_t last =
+        thread.call.records.empty() ? thread.call.begin : thread.call.records.back().time;
+    end_call(i, thread, last);
+  }
+  for (Item& item : items_) {
+    if (!item.is_held) continue;
+    item.is_held = false;
+    item.kind = Item::Kind::kNative;
+    notes_.insert("receives and collectives without an end are left out");
+  }
+}
+
+void RankCalls::fail(const Record& record, std::string_view what) {
+  if (error_.empty())
+    error_ = fmt::format("{}: rank {}, record {} ({}): {}", printable(definitions_->anchor), rank_,
+                         record.number, name_of(record.what), what);
+}
+
+bool RankCalls::take(const Record& given) {
+  Record record = given;
+  record.number = ++records_;
+  add(record);
+  return error_.empty();
+}
+
+std::uint32_t RankCalls::region_of(std::uint32_t context) const {
+  const auto found = definitions_->regions_of_contexts.find(context);
+  return found == definitions_->regions_of_contexts.end() ? OTF2_UNDEFINED_REGION : found->second;
+}
+
+void RankCalls::add(const Record& record) {
+  const auto found = threads_by_location_.find(record.location);
+  if (found == threads_by_location_.end()) return;
+  OneThread& thread = threads_[found->second];
+  switch (record.what) {
+    case What::kEnter:
+      return enter(thread, record);
+    case What::kLeave:
+      return leave(thread, record);
+    case What::kFlush:
+      if (thread.depth == 0 && record.bytes > record.time) thread.flushed += record.bytes - record.time;
+      return;
+    case What::kSwitched:
+      if (record.operation == OTF2_MEASUREMENT_OFF)
+        notes_.insert("measuring was switched off at times: what was done meanwhile is missing");
+      return;
+    case What::kCollectiveBegun:
+      if (thread.depth == 0) thread.call.begin = record.time;
+      return;
+    default:
+      break;
+  }
+  if (thread.depth > 0) {
+    thread.call.records.push_back(record);
+    return;
+  }
+  const bool has_begun = record.what == What::kCollective && thread.call.begin > thread.last.value_or(0);
+  thread.call = {nullptr, has_begun ? thread.call.begin : record.time, {record}};
+  end_call(found->second, thread, record.time);
+}
+
+void RankCalls::enter(OneThread& thread, const Record& record) {
+  const auto region = definitions_->regions.find(record.reference);
+  if (region == definitions_->regions.end() || !region->second.is_mpi) return;
+  if (thread.depth++ == 0) thread.call = {&region->second, record.time, {}};
+}
+
+void RankCalls::leave(OneThread& thread, const Record& record) {
+  const auto region = definitions_->regions.find(record.reference);
+  if (region == definitions_->regions.end() || !region->second.is_mpi || thread.depth == 0) return;
+  if (--thread.depth == 0) end_call(threads_by_location_[record.location], thread, record.time);
+}
+
+std::uint64_t RankCalls::nanoseconds(std::uint64_t ticks) const {
+  __extension__ using Wide = unsigned __int128;
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  const Wide all = Wide{ticks} * kSecond / definitions_->ticks;
+  return all > UINT64_MAX ? UINT64_MAX : static_cast<std::uint64_t>(all);
+}
+
+// --- calls ---
+
+void RankCalls::end_call(std::uint32_t number, OneThread& thread, std::uint64_t end) {
+  Call call = std::exchange(thread.call, Call());
+  thread.depth = 0;
+  thread.calls = true;
+  std::vector<Item> items;
+  std::vector<std::uint64_t> ended;  // requests
+  const auto blocks = [](const Record& one) { return one.what == What::kSend || one.what == What::kReceive; };
+  if (std::count_if(call.records.begin(), call.records.end(), blocks) > 1) messages_at_once(call, items);
+  for (const Record& record : call.records) {
+    if (!error_.empty()) return;
+    one_of_call(record, items, ended);
+  }
+  const bool frees = call.region != nullptr && call.region->function.kind == FunctionKind::kRequestFree;
+  if (!ended.empty()) {
+    Item wait;
+    wait.kind = frees ? Item::Kind::kFree : Item::Kind::kWait;
+    wait.requests = std::move(ended);
+    items.push_back(std::move(wait));
+  }
+  if (items.empty()) items.emplace_back();
+  if (call.region != nullptr) {
+    const FunctionKind kind = call.region->function.kind;
+    if (kind == FunctionKind::kUnknown && call.records.empty()) unknown_.insert(call.region->name);
+    if (kind == FunctionKind::kProbe || kind == FunctionKind::kIprobe)
+      notes_.insert("probes take no time: what they look for is not in it");
+  }
+  const std::uint64_t since = thread.last && call.begin > *thread.last ? call.begin - *thread.last : 0;
+  items.front().computed = nanoseconds(since - std::min(since, thread.flushed));
+  thread.flushed = 0;
+  thread.last = end;
+  for (Item& item : items) {
+    item.thread = number;
+    item.region = call.region;
+    item.continues = &item != &items.front();
+    items_.push_back(std::move(item));
+  }
+}
+
+/// Messages that block together begin before either is waited for, receives first.
+void RankCalls::messages_at_once(const Call& call, std::vector<Item>& items) {
+  Item wait;
+  wait.kind = Item::Kind::kWait;
+  for (const What what : {What::kReceive, What::kSend}) {
+    for (const Record& record : call.records) {
+      if (record.what != what) continue;
+      Item item = message_of(record, what == What::kSend);
+      item.blocking = false;
+      item.request = requests_++;
+      wait.requests.push_back(item.request);
+      items.push_back(std::move(item));
+    }
+  }
+  items.push_back(std::move(wait));
+}
+
+void RankCalls::one_of_call(const Record& record, std::vector<Item>& items,
+                            std::vector<std::uint64_t>& ended) {
+  switch (record.what) {
+    case What::kSend:
+    case What::kReceive:
+      if (std::none_of(items.begin(), items.end(),
+                       [](const Item& one) { return one.kind == Item::Kind::kWait; }))
+        items.push_back(message_of(record, record.what == What::kSend));
+      return;
+    case What::kSendBegun: {
+      Item item = message_of(record, true);
+      item.blocking = false;
+      item.request = requests_++;
+      open_[record.request] = {0, item.request, true};
+      items.push_back(std::move(item));
+      return;
+    }
+    case What::kReceiveBegun:
+      return hold(record, items, {.kind = Item::Kind::kReceive});
+    case What::kCollectiveRequest:
+      return hold(record, items, {.kind = Item::Kind::kCollective});
+    case What::kSendDone:
+      return end_of_request(record, ended);
+    case What::kReceiveDone:
+    case What::kCollectiveDone:
+      return end_of_receive(record, items, ended);
+    case What::kCancelled:
+      return cancelled(record, items);
+    case What::kCollective: {
+      Item item;
+      if (collective_of(record, item)) items.push_back(std::move(item));
+      return;
+    }
+    case What::kEnter:
+    case What::kLeave:
+    case What::kTested:
+    case What::kCollectiveBegun:
+    case What::kFlush:
+    case What::kSwitched:
+      return;
+  }
+}
+
+std::optional<RankCalls::Open> RankCalls::closed(std::uint64_t id) {
+  const auto found = open_.find(id);
+  if (found == open_.end()) {
+    notes_.insert("ends of requests whose beginning is missing are left out");
+    return std::nullopt;
+  }
+  const Open open = found->second;
+  open_.erase(found);
+  return open;
+}
+
+void RankCalls::hold(const Record& record, std::vector<Item>& items, Item item) {
+  item.blocking = false;
+  item.is_held = true;
+  item.request = requests_++;
+  open_[record.request] = {first_ + items_.size() + items.size(), item.request, false};
+  items.push_back(std::move(item));
+}
+
+/// items: those of the call that is not queued yet.
+Item& RankCalls::held_by(const Open& open, std::vector<Item>& items) {
+  const std::uint64_t queued = first_ + items_.size();
+  return open.item < queued ? items_[open.item - first_] : items[open.item - queued];
+}
+
+void RankCalls::end_of_request(const Record& record, std::vector<std::uint64_t>& ended) {
+  if (const auto open = closed(record.request); open && open->sends) ended.push_back(open->request);
+}
+
+void RankCalls::end_of_receive(const Record& record, std::vector<Item>& items,
+                               std::vector<std::uint64_t>& ended) {
+  const auto open = closed(record.request);
+  if (!open || open->sends) return;
+  Item known;
+  if (record.what == What::kReceiveDone) {
+    known = message_of(record, false);
+  } else if (!collective_of(record, known)) {
+    known = Item();
+  }
+  Item& held = held_by(*open, items);
+  if (known.kind != held.kind && known.kind != Item::Kind::kNative)
+    return fail(record, fmt::format("request {} began as something else", record.request));
+  known.blocking = false;
+  known.request = held.request;
+  known.continues = held.continues;
+  known.thread = held.thread;
+  known.region = held.region;
+  known.computed = held.computed;
+  held = std::move(known);
+  if (held.kind != Item::Kind::kNative) ended.push_back(open->request);
+}
+
+void RankCalls::cancelled(const Record& record, std::vector<Item>& items) {
+  const auto open = closed(record.request);
+  if (!open) return;
+  if (open->sends) {
+    Item free;
+    free.kind = Item::Kind::kFree;
+    free.requests.push_back(open->request);
+    items.push_back(std::move(free));
+    return;
+  }
+  Item& held = held_by(*open, items);
+  held.is_held = false;
+  held.kind = Item::Kind::kNative;
+  notes_.insert("receives that were cancelled are left out");
+}
+
+// --- what they name ---
+
+const Communicator* RankCalls::communicator_of(const Record& record) {
+  if (const auto used = communicators_.find(record.reference); used != communicators_.end())
+    return used->second;
+  const auto found = definitions_->communicators.find(record.reference);
+  if (found == definitions_->communicators.end()) {
+    fail(record, fmt::format("communicator {} is not defined, or joins two groups", record.reference));
+    return nullptr;
+  }
+  const Communicator& communicator = found->second;
+  const bool is_in = communicator.is_self || communicator.is_world ||
+                     std::find(communicator.members.begin(), communicator.members.end(), rank_) !=
+                         communicator.members.end();
+  if (is_in) return communicators_[record.reference] = &communicator;
+  fail(record, fmt::format("communicator {} is not one of this rank's", record.reference));
+  return nullptr;
+}
+
+int RankCalls::rank_in(const Communicator& communicator, std::uint32_t rank, const Record& record) {
+  const std::size_t size = communicator.size(definitions_->ranks.size());
+  std::size_t own = rank;
+  if (communicator.has_global_ranks && communicator.is_self) {
+    own = rank == static_cast<std::uint32_t>(rank_) ? 0 : size;
+  } else if (communicator.has_global_ranks && !communicator.is_world) {
+    const std::vector<int>& members = communicator.members;
+    const auto found = std::find_if(members.begin(), members.end(),
+                                    [&](int member) { return static_cast<std::uint32_t>(member) == rank; });
+    own = static_cast<std::size_t>(found - members.begin());
+  }
+  if (own >= size) fail(record, fmt::format("communicator {} has no rank {}", record.reference, rank));
+  return static_cast<int>(std::min(own, size));
+}
+
+Item RankCalls::message_of(const Record& record, bool sends) {
+  Item item;
+  item.kind = sends ? Item::Kind::kSend : Item::Kind::kReceive;
+  const Communicator* const communicator = communicator_of(record);
+  if (communicator == nullptr) return item;
+  if (record.tag > INT32_MAX) fail(record, fmt::format("the tag is {}", record.tag));
+  if (record.bytes > kMostBytes) fail(record, fmt::format("{} bytes are too many", record.bytes));
+  item.communicator = record.reference;
+  item.peer = rank_in(*communicator, record.peer, record);
+  item.tag = static_cast<int>(record.tag);
+  item.bytes = record.bytes;
+  return item;
+}
+
+/// False: it is none that moves data.
+bool RankCalls::collective_of(const Record& record, Item& item) {
+  const auto operation = kind_of(record.operation);
+  if (!operation) return false;
+  const Communicator* const communicator = communicator_of(record);
+  if (communicator == nullptr) return false;
+  if (record.bytes > kMostBytes || record.received > kMostBytes)
+    fail(record, fmt::format("{} and {} bytes are too many", record.bytes, record.received));
+  item.kind = Item::Kind::kCollective;
+  item.operation = *operation;
+  item.communicator = record.reference;
+  item.bytes = record.bytes;
+  item.received = record.received;
+  if (!has_root(*operation)) return true;
+  if (record.peer == OTF2_COLLECTIVE_ROOT_SELF && communicator->is_self) return true;
+  item.peer = rank_in(*communicator, record.peer, record);
+  return true;
+}
+
+}  // namespace offramp::otf2

@@ -1,0 +1,107 @@
+// The calls of one rank of an archive, thread by thread, in the order in which they end; those that begin a
+// receive are held back until its end says what it took.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "lib/programs/import/otf2_definitions.hpp"
+#include "lib/programs/import/otf2_records.hpp"
+
+namespace offramp::otf2 {
+
+/// What a call does, one of each thing that it does.
+struct Item {
+  enum class Kind : std::uint8_t { kNative, kSend, kReceive, kCollective, kWait, kFree };
+  Kind kind = Kind::kNative;
+  bool continues = false;  // the call that the item before it is of
+  bool blocking = true;
+  bool is_held = false;            // what it does is not known before its end
+  std::uint32_t thread = 0;        // of the rank
+  const Region* region = nullptr;  // null: the archive does not say in which function
+  std::uint64_t computed = 0;      // nanoseconds before it
+  std::uint64_t request = 0;  // that it begins, unless it blocks: no other one of the rank has the number
+  std::uint32_t communicator = 0;  // its reference
+  int peer = 0;                    // rank in the communicator, or root
+  int tag = 0;
+  std::uint64_t bytes = 0;     // of a message; of a collective what this rank sends
+  std::uint64_t received = 0;  // of a collective
+  OperationKind operation = OperationKind::kCount;
+  std::vector<std::uint64_t> requests = {};  // of a wait
+};
+
+class RankCalls final : private RecordSink {
+ public:
+  RankCalls(std::shared_ptr<const Definitions> definitions, int rank);
+  ~RankCalls() override;
+
+  /// False: there are no more, or error() says why not.
+  bool next(Item& item);
+  /// Names the file, the rank and the record.
+  [[nodiscard]] const std::string& error() const { return error_; }
+
+  /// What is left out of what was read so far, a line for each kind.
+  [[nodiscard]] const std::set<std::string>& notes() const { return notes_; }
+  /// Functions that move data or wait, and that nothing stands for.
+  [[nodiscard]] const std::set<std::string>& unknown() const { return unknown_; }
+  /// Threads that call MPI.
+  [[nodiscard]] std::size_t threads() const;
+
+ private:
+  struct Call;
+  struct Source;
+  struct OneThread;
+  struct Open {
+    std::uint64_t item = 0;  // counted from the first one of the rank
+    std::uint64_t request = 0;
+    bool sends = false;
+  };
+
+  void open_source();
+  bool read_more();
+  void at_end();
+  bool take(const Record& record) override;
+  [[nodiscard]] std::uint32_t region_of(std::uint32_t context) const override;
+  void add(const Record& record);
+  void enter(OneThread& thread, const Record& record);
+  void leave(OneThread& thread, const Record& record);
+  void end_call(std::uint32_t number, OneThread& thread, std::uint64_t end);
+  void messages_at_once(const Call& call, std::vector<Item>& items);
+  void one_of_call(const Record& record, std::vector<Item>& items, std::vector<std::uint64_t>& ended);
+  void end_of_receive(const Record& record, std::vector<Item>& items, std::vector<std::uint64_t>& ended);
+  void end_of_request(const Record& record, std::vector<std::uint64_t>& ended);
+  void cancelled(const Record& record, std::vector<Item>& items);
+  std::optional<Open> closed(std::uint64_t id);
+  Item& held_by(const Open& open, std::vector<Item>& items);
+  void hold(const Record& record, std::vector<Item>& items, Item item);
+  [[nodiscard]] Item message_of(const Record& record, bool sends);
+  bool collective_of(const Record& record, Item& item);
+  const Communicator* communicator_of(const Record& record);
+  int rank_in(const Communicator& communicator, std::uint32_t rank, const Record& record);
+  [[nodiscard]] std::uint64_t nanoseconds(std::uint64_t ticks) const;
+  void fail(const Record& record, std::string_view what);
+
+  std::shared_ptr<const Definitions> definitions_;
+  int rank_;
+  std::unique_ptr<Source> source_;  // null: all is read
+  std::unordered_map<std::uint64_t, std::uint32_t> threads_by_location_;
+  std::vector<OneThread> threads_;
+  std::deque<Item> items_;
+  std::uint64_t first_ = 0;                       // the number of the first one of them
+  std::unordered_map<std::uint64_t, Open> open_;  // by the archive's number of a request
+  std::unordered_map<std::uint32_t, const Communicator*> communicators_;  // of this rank, that were used
+  std::uint64_t requests_ = 0;
+  std::uint64_t records_ = 0;
+  std::set<std::string> notes_;
+  std::set<std::string> unknown_;
+  std::string error_;
+};
+
+}  // namespace offramp::otf2

@@ -1,0 +1,52 @@
+// What the events of an archive refer to: functions, ranks with their threads, communicators.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "lib/programs/import/mpi_functions.hpp"
+#include "offramp/kernel/result.hpp"
+
+namespace offramp::otf2 {
+
+struct Region {
+  std::string name;
+  bool is_mpi = false;
+  trace::Function function;  // of one that is
+};
+
+struct Communicator {
+  std::vector<int> members;  // ranks of the program
+  bool is_world = false;
+  bool is_self = false;  // each rank's own
+  /// Events name ranks of the program, and not of the communicator.
+  bool has_global_ranks = false;
+  std::string name;
+
+  [[nodiscard]] std::size_t size(std::size_t ranks) const {
+    return is_self ? 1 : is_world ? ranks : members.size();
+  }
+};
+
+struct Thread {
+  std::uint64_t location = 0;
+  std::uint64_t events = 0;
+};
+
+struct Definitions {
+  std::string anchor;
+  std::uint64_t ticks = 1;  // of the clock, in a second
+  std::unordered_map<std::uint32_t, Region> regions;
+  std::unordered_map<std::uint32_t, std::uint32_t> regions_of_contexts;  // of calls, that sampling tells
+  std::unordered_map<std::uint32_t, Communicator> communicators;
+  std::vector<std::vector<Thread>> ranks;  // the thread that stands for the rank first
+  std::uint64_t left_out = 0;              // threads of processes that are several ranks
+};
+
+/// An error names the file.
+Result<std::shared_ptr<const Definitions>> read_definitions(const std::string& anchor);
+
+}  // namespace offramp::otf2

@@ -1,0 +1,251 @@
+// An archive as a program: its calls are read once when it is opened, for the sizes of its collectives and
+// for what is to be said of it, and once more by each reader of a rank.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "lib/base/text_format.hpp"
+#include "lib/programs/import/made_events.hpp"
+#include "lib/programs/import/otf2_archive.hpp"
+#include "lib/programs/import/otf2_collectives.hpp"
+#include "lib/programs/import/otf2_library.hpp"
+
+namespace offramp::otf2 {
+namespace {
+
+using recording::Event;
+using recording::EventKind;
+using trace::Call;
+using trace::FunctionKind;
+
+/// What all readers of an archive share.
+struct Archive {
+  std::shared_ptr<const Definitions> definitions;
+  Collectives collectives;
+  std::vector<bool> has_threads;  // by rank
+};
+
+class Events final : public trace::MadeEvents {
+ public:
+  Events(std::shared_ptr<const Archive> archive, int rank)
+      : archive_(std::move(archive)),
+        rank_(rank),
+        calls_(archive_->definitions, rank),
+        collectives_(archive_->collectives, rank) {}
+
+  [[nodiscard]] bool has_threads() const final {
+    return archive_->has_threads[static_cast<std::size_t>(rank_)];
+  }
+
+ private:
+  bool more() final {
+    Item item;
+    if (!calls_.next(item)) return calls_.error().empty() ? false : fail(calls_.error());
+    turn(item.thread);
+    compute(item.computed);
+    switch (item.kind) {
+      case Item::Kind::kNative:
+        native(call_of(item.region));
+        break;
+      case Item::Kind::kSend:
+      case Item::Kind::kReceive:
+        one_message(item);
+        break;
+      case Item::Kind::kCollective:
+        one_collective(item);
+        break;
+      case Item::Kind::kWait:
+        one_wait(item);
+        break;
+      case Item::Kind::kFree:
+        free(item);
+        break;
+    }
+    return true;
+  }
+
+  static Call call_of(const Region* region) {
+    return region != nullptr ? region->function.call : Call::kOther;
+  }
+
+  void one_message(const Item& item) {
+    const std::uint32_t communicator = number_of(item.communicator);
+    const bool sends = item.kind == Item::Kind::kSend;
+    const FunctionKind kind = item.region != nullptr ? item.region->function.kind : FunctionKind::kOther;
+    const bool is_named = kind == (sends ? FunctionKind::kSend : FunctionKind::kReceive);
+    Call call = sends           ? (item.blocking ? Call::kSend : Call::kIsend)
+                : item.blocking ? Call::kRecv
+                                : Call::kIrecv;
+    if (is_named) call = item.region->function.call;
+    if (kind == FunctionKind::kSendrecv || kind == FunctionKind::kSendrecvReplace) call = Call::kSendrecv;
+    std::uint8_t flags = 0;
+    if (is_named) flags = item.region->function.flags & (recording::kSynchronous | recording::kBuffered);
+    if (item.blocking && call != Call::kIbsend) flags |= recording::kBlocking;
+    if (item.continues) flags |= recording::kContinues;
+    const std::uint64_t number = message(sends ? EventKind::kSend : EventKind::kReceive, call, item.peer,
+                                         item.tag, item.bytes, flags, ElementType::kByte, communicator);
+    // Nothing waits for a buffered send.
+    if ((flags & (recording::kBlocking | recording::kBuffered)) == 0) numbers_[item.request] = number;
+  }
+
+  void one_collective(const Item& item) {
+    const std::uint32_t communicator = number_of(item.communicator);
+    const CollectiveCall call = collectives_.next(item);
+    Event event;
+    switch (call.operation) {
+      case OperationKind::kGatherv:
+        event = gatherv(call.bytes, call.received, call.root, !call.received.empty());
+        break;
+      case OperationKind::kScatterv:
+        event = scatterv(call.sent, call.bytes, call.root, !call.sent.empty());
+        break;
+      case OperationKind::kAllgatherv:
+        event = allgatherv(call.bytes, call.received);
+        break;
+      case OperationKind::kAlltoallv:
+        event = alltoallv(call.sent, call.received);
+        break;
+      case OperationKind::kReduceScatterv:
+        event = reduction_of(call.sent);
+        break;
+      default:
+        event = trace::collective_of_bytes(call.operation, call.bytes);
+        event.peer = has_root(call.operation) ? call.root : 0;
+        break;
+    }
+    event.communicator = communicator;
+    if (item.continues) event.flags |= recording::kContinues;
+    const std::uint64_t number = collective(event, item.blocking);
+    if (!item.blocking) numbers_[item.request] = number;
+  }
+
+  Event reduction_of(const std::vector<std::uint64_t>& bytes) {
+    const bool floats =
+        std::ranges::all_of(bytes, [](std::uint64_t part) { return part % sizeof(float) == 0; });
+    const trace::Datatype of{floats ? sizeof(float) : 1, floats ? ElementType::kFloat32 : ElementType::kByte};
+    std::vector<std::uint64_t> elements = bytes;
+    for (std::uint64_t& part : elements) part /= of.bytes;
+    // The parts are not above what one rank sends, which is bounded.
+    Event event = reduce_scatter(elements, of).value_or(Event());
+    event.function = floats ? ReduceFunction::kSum : ReduceFunction::kBitOr;
+    return event;
+  }
+
+  void one_wait(const Item& item) {
+    std::vector<std::uint64_t> requests;
+    for (const std::uint64_t request : item.requests) {
+      if (const auto number = numbers_.extract(request)) requests.push_back(number.mapped());
+    }
+    const FunctionKind kind = item.region != nullptr ? item.region->function.kind : FunctionKind::kOther;
+    const auto flags = static_cast<std::uint8_t>(item.continues ? recording::kContinues : 0);
+    if (requests.empty()) return native(call_of(item.region));
+    if (requests.size() == 1 && flags == 0 && (kind == FunctionKind::kWait || item.region == nullptr))
+      return wait_for(requests.front());
+    const Call call = call_of(item.region);
+    wait_for(requests, call != Call::kOther ? call : Call::kWaitall, flags);
+  }
+
+  void free(const Item& item) {
+    for (const std::uint64_t request : item.requests) {
+      const auto number = numbers_.extract(request);
+      if (!number) continue;
+      Event event;
+      event.kind = EventKind::kFree;
+      event.call = static_cast<std::uint16_t>(Call::kOther);
+      event.extra = begun() - number.mapped();
+      add(event);
+    }
+  }
+
+  /// All members make it where they first use it, under the archive's own number.
+  std::uint32_t number_of(std::uint32_t reference) {
+    const Communicator& communicator = archive_->definitions->communicators.at(reference);
+    if (communicator.is_world) return recording::kWorld;
+    if (communicator.is_self) return recording::kSelf;
+    const auto next = static_cast<std::uint32_t>(recording::kFirstMade + made_.size());
+    const auto [known, is_new] = made_.try_emplace(reference, next);
+    if (is_new) {
+      const std::vector<std::uint64_t> members(communicator.members.begin(), communicator.members.end());
+      make_communicator(members, reference);
+    }
+    return known->second;
+  }
+
+  std::shared_ptr<const Archive> archive_;
+  int rank_;
+  RankCalls calls_;
+  Collectives::OfRank collectives_;
+  std::unordered_map<std::uint64_t, std::uint64_t> numbers_;  // of requests, by the item's number
+  std::unordered_map<std::uint32_t, std::uint32_t> made_;     // communicators, by reference
+};
+
+/// What a first look at all ranks finds.
+struct Seen {
+  std::set<std::string> notes;
+  std::set<std::string> unknown;
+  std::vector<std::size_t> cut;  // ranks with MPI_Init and without MPI_Finalize
+};
+
+/// Fills in what is known of all ranks. Empty, or what is wrong.
+std::string look_through(Archive& archive, Seen& seen) {
+  const auto ranks = static_cast<int>(archive.definitions->ranks.size());
+  for (int rank = 0; rank < ranks; ++rank) {
+    RankCalls calls(archive.definitions, rank);
+    bool begins = false;
+    bool ends = false;
+    for (Item item; calls.next(item);) {
+      begins = begins || (item.region != nullptr && item.region->function.call == Call::kInit);
+      ends = ends || (item.region != nullptr && item.region->function.call == Call::kFinalize);
+      if (item.kind != Item::Kind::kCollective) continue;
+      if (std::string problem = archive.collectives.add(rank, item); !problem.empty()) return problem;
+    }
+    if (!calls.error().empty()) return calls.error();
+    archive.has_threads.push_back(calls.threads() > 1);
+    if (begins && !ends) seen.cut.push_back(static_cast<std::size_t>(rank));
+    seen.notes.insert(calls.notes().begin(), calls.notes().end());
+    seen.unknown.insert(calls.unknown().begin(), calls.unknown().end());
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<trace::Program> open_archive(const std::string& anchor) {
+  using Failure = Result<trace::Program>;
+  allow_many_files();
+  Result<std::shared_ptr<const Definitions>> definitions = read_definitions(anchor);
+  if (!definitions) return Failure::failure(definitions.error());
+  const auto archive = std::make_shared<Archive>(Archive{*definitions, Collectives(*definitions), {}});
+  Seen seen;
+  if (std::string problem = look_through(*archive, seen); !problem.empty()) return Failure::failure(problem);
+  trace::Program program;
+  program.has_arrival = false;
+  program.description.ranks = static_cast<int>(archive->definitions->ranks.size());
+  program.description.facts = {{"program", anchor}};
+  program.notes = {"computing is the time between calls of MPI",
+                   "receives name the source and the tag that they took, and have the room of what came"};
+  if (archive->collectives.has_reductions())
+    program.notes.emplace_back(
+        "reductions do not say their types and functions: they add 32-bit floats, or combine bytes");
+  if (archive->collectives.has_pairs())
+    program.notes.emplace_back(
+        "alltoalls whose blocks differ say how much each rank sends and receives: it is spread in "
+        "proportion");
+  if (std::ranges::count(archive->has_threads, true) > 0)
+    program.notes.emplace_back("calls of several threads stand in the order in which they ended");
+  if (archive->definitions->left_out > 0)
+    program.notes.push_back(fmt::format("{} threads of processes that are several ranks are left out",
+                                        archive->definitions->left_out));
+  program.missing = trace::missing_text(seen.cut, "MPI_Finalize", {});
+  program.notes.insert(program.notes.end(), seen.notes.begin(), seen.notes.end());
+  if (!seen.unknown.empty())
+    program.notes.push_back(fmt::format("calls that are not carried and take no time: {}",
+                                        printable(fmt::format("{}", fmt::join(seen.unknown, ", ")), 1000)));
+  const std::shared_ptr<const Archive> shared = archive;
+  program.read = [shared](int rank) { return std::make_unique<Events>(shared, rank); };
+  return program;
+}
+
+}  // namespace offramp::otf2

@@ -1,0 +1,216 @@
+// The one place that knows OTF2's callbacks, their arguments and its numbers of collectives.
+#include "lib/programs/import/otf2_records.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+
+namespace offramp::otf2 {
+namespace {
+
+struct Collective {
+  OTF2_CollectiveOp operation;
+  OperationKind kind;
+};
+/// Where a kind has several, the first is the one that is written.
+constexpr Collective kCollectives[] = {
+    {OTF2_COLLECTIVE_OP_BARRIER, OperationKind::kBarrier},
+    {OTF2_COLLECTIVE_OP_BCAST, OperationKind::kBcast},
+    {OTF2_COLLECTIVE_OP_GATHER, OperationKind::kGather},
+    {OTF2_COLLECTIVE_OP_GATHERV, OperationKind::kGatherv},
+    {OTF2_COLLECTIVE_OP_SCATTER, OperationKind::kScatter},
+    {OTF2_COLLECTIVE_OP_SCATTERV, OperationKind::kScatterv},
+    {OTF2_COLLECTIVE_OP_ALLGATHER, OperationKind::kAllgather},
+    {OTF2_COLLECTIVE_OP_ALLGATHERV, OperationKind::kAllgatherv},
+    {OTF2_COLLECTIVE_OP_ALLTOALL, OperationKind::kAlltoall},
+    {OTF2_COLLECTIVE_OP_ALLTOALLV, OperationKind::kAlltoallv},
+    {OTF2_COLLECTIVE_OP_ALLTOALLW, OperationKind::kAlltoallv},
+    {OTF2_COLLECTIVE_OP_ALLREDUCE, OperationKind::kAllreduce},
+    {OTF2_COLLECTIVE_OP_REDUCE, OperationKind::kReduce},
+    {OTF2_COLLECTIVE_OP_REDUCE_SCATTER, OperationKind::kReduceScatterv},
+    {OTF2_COLLECTIVE_OP_REDUCE_SCATTER_BLOCK, OperationKind::kReduceScatter},
+    {OTF2_COLLECTIVE_OP_SCAN, OperationKind::kScan},
+    {OTF2_COLLECTIVE_OP_EXSCAN, OperationKind::kExscan},
+};
+
+OTF2_CallbackCode give(void* user, OTF2_LocationRef location, OTF2_TimeStamp time, Record record) {
+  record.location = location;
+  record.time = time;
+  return static_cast<RecordSink*>(user)->take(record) ? OTF2_CALLBACK_SUCCESS : OTF2_CALLBACK_INTERRUPT;
+}
+
+std::uint32_t region_of(void* user, std::uint32_t context) {
+  return static_cast<RecordSink*>(user)->region_of(context);
+}
+
+/// One function for each kind of record.
+void set(OTF2_GlobalEvtReaderCallbacks* calls) {
+  using Place = OTF2_LocationRef;
+  using Time = OTF2_TimeStamp;
+  using List = OTF2_AttributeList;
+  using U32 = std::uint32_t;
+  using U64 = std::uint64_t;
+  OTF2_GlobalEvtReaderCallbacks_SetEnterCallback(calls, [](Place l, Time t, void* u, List*, U32 region) {
+    return give(u, l, t, {.what = What::kEnter, .reference = region});
+  });
+  OTF2_GlobalEvtReaderCallbacks_SetLeaveCallback(calls, [](Place l, Time t, void* u, List*, U32 region) {
+    return give(u, l, t, {.what = What::kLeave, .reference = region});
+  });
+  OTF2_GlobalEvtReaderCallbacks_SetCallingContextEnterCallback(
+      calls, [](Place l, Time t, void* u, List*, U32 context, U32) {
+        return give(u, l, t, {.what = What::kEnter, .reference = region_of(u, context)});
+      });
+  OTF2_GlobalEvtReaderCallbacks_SetCallingContextLeaveCallback(
+      calls, [](Place l, Time t, void* u, List*, U32 context) {
+        return give(u, l, t, {.what = What::kLeave, .reference = region_of(u, context)});
+      });
+  OTF2_GlobalEvtReaderCallbacks_SetMpiSendCallback(calls, [](Place l, Time t, void* u, List*, U32 peer,
+                                                             U32 communicator, U32 tag, U64 bytes) {
+    return give(u, l, t,
+                {.what = What::kSend, .reference = communicator, .peer = peer, .tag = tag, .bytes = bytes});
+  });
+  OTF2_GlobalEvtReaderCallbacks_SetMpiIsendCallback(
+      calls,
+      [](Place l, Time t, void* u, List*, U32 peer, U32 communicator, U32 tag, U64 bytes, U64 request) {
+        return give(u, l, t,
+                    {.what = What::kSendBegun,
+                     .reference = communicator,
+                     .peer = peer,
+                     .tag = tag,
+                     .bytes = bytes,
+                     .request = request});
+      });
+  OTF2_GlobalEvtReaderCallbacks_SetMpiIsendCompleteCallback(
+      calls, [](Place l, Time t, void* u, List*, U64 request) {
+        return give(u, l, t, {.what = What::kSendDone, .request = request});
+      });
+  OTF2_GlobalEvtReaderCallbacks_SetMpiRecvCallback(
+      calls, [](Place l, Time t, void* u, List*, U32 peer, U32 communicator, U32 tag, U64 bytes) {
+        return give(
+            u, l, t,
+            {.what = What::kReceive, .reference = communicator, .peer = peer, .tag = tag, .bytes = bytes});
+      });
+  OTF2_GlobalEvtReaderCallbacks_SetMpiIrecvRequestCallback(
+      calls, [](Place l, Time t, void* u, List*, U64 request) {
+        return give(u, l, t, {.what = What::kReceiveBegun, .request = request});
+      });
+  OTF2_GlobalEvtReaderCallbacks_SetMpiIrecvCallback(
+      calls,
+      [](Place l, Time t, void* u, List*, U32 peer, U32 communicator, U32 tag, U64 bytes, U64 request) {
+        return give(u, l, t,
+                    {.what = What::kReceiveDone,
+                     .reference = communicator,
+                     .peer = peer,
+                     .tag = tag,
+                     .bytes = bytes,
+                     .request = request});
+      });
+  OTF2_GlobalEvtReaderCallbacks_SetMpiRequestTestCallback(
+      calls, [](Place l, Time t, void* u, List*, U64 request) {
+        return give(u, l, t, {.what = What::kTested, .request = request});
+      });
+  OTF2_GlobalEvtReaderCallbacks_SetMpiRequestCancelledCallback(
+      calls, [](Place l, Time t, void* u, List*, U64 request) {
+        return give(u, l, t, {.what = What::kCancelled, .request = request});
+      });
+  OTF2_GlobalEvtReaderCallbacks_SetMpiCollectiveBeginCallback(
+      calls, [](Place l, Time t, void* u, List*) { return give(u, l, t, {.what = What::kCollectiveBegun}); });
+  OTF2_GlobalEvtReaderCallbacks_SetMpiCollectiveEndCallback(
+      calls, [](Place l, Time t, void* u, List*, OTF2_CollectiveOp operation, U32 communicator, U32 root,
+                U64 sent, U64 received) {
+        return give(u, l, t,
+                    {.what = What::kCollective,
+                     .reference = communicator,
+                     .peer = root,
+                     .operation = operation,
+                     .bytes = sent,
+                     .received = received});
+      });
+  OTF2_GlobalEvtReaderCallbacks_SetNonBlockingCollectiveRequestCallback(
+      calls, [](Place l, Time t, void* u, List*, U64 request) {
+        return give(u, l, t, {.what = What::kCollectiveRequest, .request = request});
+      });
+  OTF2_GlobalEvtReaderCallbacks_SetNonBlockingCollectiveCompleteCallback(
+      calls, [](Place l, Time t, void* u, List*, OTF2_CollectiveOp operation, U32 communicator, U32 root,
+                U64 sent, U64 received, U64 request) {
+        return give(u, l, t,
+                    {.what = What::kCollectiveDone,
+                     .reference = communicator,
+                     .peer = root,
+                     .operation = operation,
+                     .bytes = sent,
+                     .received = received,
+                     .request = request});
+      });
+  OTF2_GlobalEvtReaderCallbacks_SetBufferFlushCallback(calls, [](Place l, Time t, void* u, List*, Time stop) {
+    return give(u, l, t, {.what = What::kFlush, .bytes = stop});
+  });
+  OTF2_GlobalEvtReaderCallbacks_SetMeasurementOnOffCallback(
+      calls, [](Place l, Time t, void* u, List*, OTF2_MeasurementMode mode) {
+        return give(u, l, t, {.what = What::kSwitched, .operation = mode});
+      });
+}
+
+struct DeleteCallbacks {
+  void operator()(OTF2_GlobalEvtReaderCallbacks* calls) const { OTF2_GlobalEvtReaderCallbacks_Delete(calls); }
+};
+
+}  // namespace
+
+std::string_view name_of(What what) {
+  switch (what) {
+    case What::kEnter:
+      return "Enter";
+    case What::kLeave:
+      return "Leave";
+    case What::kSend:
+      return "MpiSend";
+    case What::kSendBegun:
+      return "MpiIsend";
+    case What::kSendDone:
+      return "MpiIsendComplete";
+    case What::kReceive:
+      return "MpiRecv";
+    case What::kReceiveBegun:
+      return "MpiIrecvRequest";
+    case What::kReceiveDone:
+      return "MpiIrecv";
+    case What::kTested:
+      return "MpiRequestTest";
+    case What::kCancelled:
+      return "MpiRequestCancelled";
+    case What::kCollectiveBegun:
+      return "MpiCollectiveBegin";
+    case What::kCollective:
+      return "MpiCollectiveEnd";
+    case What::kCollectiveRequest:
+      return "NonBlockingCollectiveRequest";
+    case What::kCollectiveDone:
+      return "NonBlockingCollectiveComplete";
+    case What::kFlush:
+      return "BufferFlush";
+    case What::kSwitched:
+      return "MeasurementOnOff";
+  }
+  return "record";
+}
+
+OTF2_ErrorCode give_records(OTF2_Reader* reader, OTF2_GlobalEvtReader* events, RecordSink& sink) {
+  const std::unique_ptr<OTF2_GlobalEvtReaderCallbacks, DeleteCallbacks> calls(
+      OTF2_GlobalEvtReaderCallbacks_New());
+  set(calls.get());
+  return OTF2_Reader_RegisterGlobalEvtCallbacks(reader, events, calls.get(), &sink);
+}
+
+std::optional<OperationKind> kind_of(OTF2_CollectiveOp operation) {
+  const auto* const found = std::ranges::find(kCollectives, operation, &Collective::operation);
+  return found != std::end(kCollectives) ? std::optional(found->kind) : std::nullopt;
+}
+
+OTF2_CollectiveOp operation_of(OperationKind kind) {
+  const auto* const found = std::ranges::find(kCollectives, kind, &Collective::kind);
+  if (found == std::end(kCollectives)) return OTF2_COLLECTIVE_OP_BARRIER;
+  return found->operation;
+}
+
+}  // namespace offramp::otf2

@@ -1,0 +1,110 @@
+#include "lib/programs/import/pattern_rounds.hpp"
+
+#include <array>
+#include <cmath>
+
+namespace offramp {
+
+using recording::Event;
+using recording::EventKind;
+
+namespace {
+
+enum Call : std::uint16_t {
+  kSend,
+  kRecv,
+  kIsend,
+  kIrecv,
+  kWaitall,
+  kMakes,
+  kIallreduce,
+  kAllreduce,
+  kAlltoall,
+  kAlltoallv,
+};
+constexpr std::array<std::string_view, 10> kCalls = {
+    "MPI_Send",       "MPI_Recv",       "MPI_Isend",     "MPI_Irecv",    "MPI_Waitall",
+    "MPI_Comm_split", "MPI_Iallreduce", "MPI_Allreduce", "MPI_Alltoall", "MPI_Alltoallv"};
+
+}  // namespace
+
+Event pattern_message(EventKind kind, int peer, std::uint64_t bytes, bool blocking, int tag) {
+  Event event;
+  event.kind = kind;
+  event.flags = blocking ? recording::kBlocking : 0;
+  event.call = kind == EventKind::kSend ? (blocking ? kSend : kIsend) : (blocking ? kRecv : kIrecv);
+  event.peer = peer;
+  event.tag = tag;
+  event.bytes = bytes;
+  return event;
+}
+
+int side_of_grid(int ranks, int dimensions) {
+  int side = static_cast<int>(std::lround(std::floor(std::pow(ranks, 1.0 / dimensions) + 1e-9)));
+  while (ranks % side != 0) --side;
+  return side;
+}
+
+bool PatternRounds::next(Event& given) {
+  if (made_ < communicators_.size()) {
+    given = communicators_[made_++];
+    return true;
+  }
+  if (at_ == count()) {
+    at_ = 0;
+    ++round_;
+  }
+  if (round_ == pattern_.rounds || count() == 0) return false;
+  given = event(at_++, round_);
+  return true;
+}
+
+std::string_view PatternRounds::call(std::uint16_t number) const {
+  return number < kCalls.size() ? kCalls[number] : std::string_view();
+}
+
+Event PatternRounds::wait_for(std::size_t requests) {
+  std::vector<std::uint64_t> distances(requests);
+  for (std::size_t i = 0; i < requests; ++i) distances[i] = requests - i;
+  Event event;
+  event.kind = EventKind::kWait;
+  event.call = kWaitall;
+  event.list = keep(std::move(distances));
+  return event;
+}
+
+std::uint32_t PatternRounds::communicator(std::vector<std::uint64_t> members, std::uint64_t id) {
+  Event event;
+  event.kind = EventKind::kCommunicator;
+  event.call = kMakes;
+  event.list = keep(std::move(members));
+  event.extra = id;
+  communicators_.push_back(event);
+  return static_cast<std::uint32_t>(recording::kFirstMade + communicators_.size() - 1);
+}
+
+std::uint32_t PatternRounds::keep(std::vector<std::uint64_t> values) {
+  lists_.push_back(std::move(values));
+  return static_cast<std::uint32_t>(lists_.size());
+}
+
+Event PatternRounds::collective(OperationKind operation, bool blocking, std::uint32_t on) const {
+  Event event;
+  event.kind = EventKind::kCollective;
+  event.flags = blocking ? recording::kBlocking : 0;
+  event.operation = operation;
+  event.communicator = on;
+  event.bytes = bytes();
+  event.call = operation == OperationKind::kAlltoallv  ? kAlltoallv
+               : operation == OperationKind::kAlltoall ? kAlltoall
+               : blocking                              ? kAllreduce
+                                                       : kIallreduce;
+  if (!reduces(operation)) return event;
+  const bool floats = bytes() % sizeof(float) == 0;
+  event.element = floats ? ElementType::kFloat32 : ElementType::kByte;
+  event.function = floats ? ReduceFunction::kSum : ReduceFunction::kBitOr;
+  event.extra = floats ? bytes() / sizeof(float) : bytes();
+  return event;
+}
+
+}  // namespace offramp

@@ -1,0 +1,118 @@
+// What patterns are written with: the events of a round, which are made as they are read or written down
+// once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/programs/import/pattern.hpp"
+#include "lib/programs/recording/unrecorded_reader.hpp"
+
+namespace offramp {
+
+recording::Event pattern_message(recording::EventKind kind, int peer, std::uint64_t bytes, bool blocking,
+                                 int tag = 0);
+
+/// The first side of a grid of so many dimensions, whose sides are as equal as they can be.
+int side_of_grid(int ranks, int dimensions);
+
+/// Fibonacci hashing: neighbouring numbers have nothing in common.
+constexpr std::uint64_t drawn_for(std::uint64_t number) {
+  return number * 0x9E3779B97F4A7C15U;
+}
+
+/// One rank's events, the same number of them each round.
+class PatternRounds : public recording::UnrecordedReader {
+ public:
+  PatternRounds(const Pattern& pattern, int rank) : pattern_(pattern), rank_(rank) {}
+
+  bool next(recording::Event& given) final;
+  [[nodiscard]] std::uint64_t computed() const final { return 0; }
+  [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const final {
+    return number == 0 || number > lists_.size() ? std::span<const std::uint64_t>() : lists_[number - 1];
+  }
+  [[nodiscard]] std::string_view call(std::uint16_t number) const final;
+  [[nodiscard]] const std::string& error() const final { return error_; }
+
+ protected:
+  /// How many events a round has.
+  [[nodiscard]] virtual std::size_t count() const = 0;
+  [[nodiscard]] virtual recording::Event event(std::size_t number, int round) = 0;
+
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int ranks() const { return pattern_.ranks; }
+  [[nodiscard]] std::uint64_t bytes() const { return pattern_.bytes; }
+  [[nodiscard]] std::uint64_t parameter() const { return pattern_.parameter; }
+  /// So many ranks further round.
+  [[nodiscard]] int around(std::int64_t distance) const {
+    const std::int64_t to = (rank_ + distance) % ranks();
+    return static_cast<int>(to < 0 ? to + ranks() : to);
+  }
+  /// A wait for so many requests, the newest ones.
+  recording::Event wait_for(std::size_t requests);
+  /// Makes a communicator before the first round; its number. id: see recording::Event::extra.
+  std::uint32_t communicator(std::vector<std::uint64_t> members, std::uint64_t id);
+  /// Its number for events. The values may be changed for each round.
+  std::uint32_t keep(std::vector<std::uint64_t> values);
+  std::vector<std::uint64_t>& kept(std::uint32_t number) { return lists_[number - 1]; }
+  /// It adds 32-bit floats where it reduces, or combines bytes that those do not fit.
+  [[nodiscard]] recording::Event collective(OperationKind operation, bool blocking,
+                                            std::uint32_t on = recording::kWorld) const;
+
+ private:
+  Pattern pattern_;
+  int rank_;
+  int round_ = 0;
+  std::size_t at_ = 0;
+  std::vector<recording::Event> communicators_;  // that are made first
+  std::size_t made_ = 0;
+  std::vector<std::vector<std::uint64_t>> lists_;
+  std::string error_;
+};
+
+/// What stays the same is written down once.
+class PatternScript : public PatternRounds {
+ public:
+  using PatternRounds::PatternRounds;
+
+ protected:
+  void send(int peer) { add(pattern_message(recording::EventKind::kSend, peer, bytes(), true)); }
+  void receive(int peer) { add(pattern_message(recording::EventKind::kReceive, peer, bytes(), true)); }
+  void begin_send(int peer, int tag = 0) {
+    add(pattern_message(recording::EventKind::kSend, peer, bytes(), false, tag));
+  }
+  void begin_receive(int peer, int tag = 0) {
+    add(pattern_message(recording::EventKind::kReceive, peer, bytes(), false, tag));
+  }
+  void add(const recording::Event& event) {
+    if (begins_request(event)) ++begun_;
+    events_.push_back(event);
+  }
+  /// For all that was begun since the last wait.
+  void wait() {
+    if (begun_ > 0) events_.push_back(wait_for(begun_));
+    begun_ = 0;
+  }
+  /// A message to one rank while one comes from another, and a wait for both.
+  void exchange(int to, int from) {
+    begin_receive(from);
+    begin_send(to);
+    wait();
+  }
+
+ private:
+  [[nodiscard]] std::size_t count() const final { return events_.size(); }
+  [[nodiscard]] recording::Event event(std::size_t number, int round) final {
+    if (number == 0 && round == 0) events_.shrink_to_fit();  // large worlds have many of them
+    return events_[number];
+  }
+
+  std::vector<recording::Event> events_;
+  std::size_t begun_ = 0;
+};
+
+}  // namespace offramp

@@ -1,0 +1,360 @@
+#include "lib/programs/import/phase.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "lib/base/text_format.hpp"
+#include "offramp/model/message.hpp"
+
+namespace offramp::trace {
+namespace {
+
+using recording::Event;
+using recording::EventKind;
+using recording::Reader;
+
+/// Whether a rank is in a phase of the name, event by event.
+class Within {
+ public:
+  explicit Within(std::string name) : name_(std::move(name)) {}
+
+  void see(const Reader& reader, const Event& event) {
+    const std::int64_t level = event.tag;
+    std::erase_if(open_, [&](const std::pair<std::int64_t, bool>& one) {
+      return level == 0 || one.first == (level > 0 ? level : -level);
+    });
+    if (level > 0) open_.emplace_back(level, phase_name(reader, event) == name_);
+  }
+  explicit operator bool() const {
+    return std::any_of(open_.begin(), open_.end(), [](const auto& one) { return one.second; });
+  }
+
+ private:
+  std::string name_;
+  std::vector<std::pair<std::int64_t, bool>> open_;  // level, and whether it has the name
+};
+
+/// A communicator by what its members agree on: their numbers, Event::extra, and how many there were of both.
+using Identity = std::tuple<std::vector<std::uint64_t>, std::uint64_t, std::uint32_t>;
+
+/// What all ranks have to know of each other's communicators.
+struct PartCommunicators {
+  std::vector<std::vector<std::uint32_t>> of_ranks;  // a number for each one that the rank makes
+  std::vector<bool> is_used;                         // by number: in the phase, by any rank
+
+  [[nodiscard]] bool is_kept(int rank, std::size_t made) const {
+    return is_used[of_ranks[static_cast<std::size_t>(rank)][made]];
+  }
+};
+
+// --- what belongs together ---
+
+/// Looks through all ranks, and finds what the phase needs, and what it cannot do without.
+class Survey {
+ public:
+  Survey(const Program& program, std::string phase)
+      : program_(program), phase_(std::move(phase)), words_(fmt::format("phase \"{}\"", printable(phase_))) {}
+
+  /// Empty, or what stands against it.
+  std::string run() {
+    for (int rank = 0; rank < program_.description.ranks; ++rank) {
+      if (std::string problem = look_at(rank); !problem.empty()) return problem;
+    }
+    if (!found_) {
+      std::string others = names_.empty()
+                               ? "it has none: MPI_Pcontrol(1, \"NAME\") in a program begins one"
+                               : "there are: " + printable(fmt::format("{}", fmt::join(names_, ", ")));
+      return fmt::format("it has no {}; {}", words_, others);
+    }
+    std::string problem = alone_in_collective();
+    return problem.empty() ? message_across() : problem;
+  }
+  std::shared_ptr<const PartCommunicators> take() {
+    return std::make_shared<const PartCommunicators>(std::move(communicators_));
+  }
+
+ private:
+  /// A communicator of the rank that is looked at.
+  struct Own {
+    std::uint32_t number = kWorld;
+    std::int64_t rank = 0;  // its own rank in it
+  };
+  // Numbers of communicators; those that ranks make have the next ones.
+  static constexpr std::uint32_t kWorld = 0;
+  static constexpr std::uint32_t kSelf = 1;
+
+  std::string look_at(int rank) {
+    const std::unique_ptr<Reader> reader = program_.read(rank);
+    Within within(phase_);
+    std::vector<Own> own = {{kWorld, rank}, {kSelf, 0}};
+    std::vector<std::uint64_t> borders = {0};  // requests begun where a phase begins or ends, in turn
+    std::map<std::pair<std::vector<std::uint64_t>, std::uint64_t>, std::uint32_t> alike;
+    std::vector<std::uint32_t>& made = communicators_.of_ranks.emplace_back();
+    std::uint64_t begun = 0;
+    std::optional<std::uint32_t> thread;
+    for (Event event; reader->next(event);) {
+      if (thread.value_or(reader->thread()) != reader->thread())
+        return fmt::format("rank {}: several of its threads call MPI, and a phase is of one", rank);
+      thread = reader->thread();
+      if (event.kind == EventKind::kPhase) {
+        const bool was = static_cast<bool>(within);
+        within.see(*reader, event);
+        if (static_cast<bool>(within) != was) borders.push_back(begun);
+        if (event.tag > 0) names_.insert(phase_name(*reader, event));
+        found_ = found_ || within;
+        continue;
+      }
+      if (event.communicator >= own.size())
+        return fmt::format("rank {}: there is no communicator {}", rank, event.communicator);
+      if (event.kind == EventKind::kCommunicator) {
+        const auto list = reader->list(event.list);
+        std::vector<std::uint64_t> members(list.begin(), list.end());
+        const auto place = std::find(list.begin(), list.end(), static_cast<std::uint64_t>(rank));
+        const std::uint32_t before = alike[{members, event.extra}]++;
+        made.push_back(number_of({std::move(members), event.extra, before}));
+        own.push_back({made.back(), place - list.begin()});
+      } else if (within) {
+        communicators_.is_used[own[event.communicator].number] = true;
+        count(*reader, event, rank, own[event.communicator]);
+      }
+      if (refers(event)) {
+        const auto list = event.extra != 0 ? std::span(&event.extra, 1) : reader->list(event.list);
+        for (const std::uint64_t distance : list) {
+          if (is_across(borders, begun, distance))
+            return fmt::format(
+                "rank {}: its {} {} {} belongs to a request that was begun {}; a phase has to begin and end "
+                "what it waits for",
+                rank, reader->call(event.call), within ? "in" : "outside of", words_,
+                within ? "before" : "in it");
+        }
+      }
+      begun += recording::begins_request(event) ? 1 : 0;
+    }
+    return reader->error();
+  }
+  static bool refers(const Event& event) {
+    return event.kind == EventKind::kWait || event.kind == EventKind::kCancel ||
+           event.kind == EventKind::kFree;
+  }
+  /// Whether a request so far back was begun in a phase that is over, or before the one that is open.
+  static bool is_across(const std::vector<std::uint64_t>& borders, std::uint64_t begun,
+                        std::uint64_t distance) {
+    if (distance == 0 || distance > begun) return false;  // what is wrong anyway
+    const auto now = static_cast<std::size_t>(borders.size() - 1);
+    const auto then = static_cast<std::size_t>(
+        std::upper_bound(borders.begin(), borders.end(), begun - distance) - borders.begin() - 1);
+    const bool both_outside = now % 2 == 0 && then % 2 == 0;
+    return now != then && !both_outside;
+  }
+  std::uint32_t number_of(Identity identity) {
+    const auto [place, is_new] =
+        numbers_.try_emplace(std::move(identity), static_cast<std::uint32_t>(communicators_.is_used.size()));
+    if (is_new) {
+      communicators_.is_used.push_back(false);
+      identities_.push_back(&place->first);
+    }
+    return place->second;
+  }
+
+  void count(Reader& reader, const Event& event, int rank, const Own& own) {
+    switch (event.kind) {
+      case EventKind::kCollective:
+      case EventKind::kMeet:
+        if (own.number != kSelf) ++collectives_[own.number][rank];
+        break;
+      case EventKind::kSend:
+        if (event.peer >= 0) ++messages_[{own.number, own.rank, event.peer, event.tag}];
+        break;
+      case EventKind::kReceive:
+      case EventKind::kClaim: {
+        std::int64_t source = event.peer;
+        std::int64_t tag = event.tag;
+        if (source == kAnySource || tag == kAnyTag) {
+          const auto match = reader.match();
+          are_known_ = are_known_ && (match.has_value() || program_.has_arrival);
+          source = match ? match->source : -1;  // it took nothing
+          tag = match ? match->tag : 0;
+        }
+        if (source >= 0) --messages_[{own.number, source, own.rank, tag}];
+        break;
+      }
+      case EventKind::kCancel:
+        are_known_ = false;
+        break;
+      default:
+        break;
+    }
+  }
+  [[nodiscard]] std::uint64_t world_rank(std::uint32_t communicator, std::int64_t rank) const {
+    if (communicator <= kSelf) return static_cast<std::uint64_t>(rank);
+    const std::vector<std::uint64_t>& members = std::get<0>(*identities_[communicator - kSelf - 1]);
+    const auto place = static_cast<std::size_t>(rank);
+    return place < members.size() ? members[place] : place;
+  }
+  [[nodiscard]] std::string alone_in_collective() const {
+    for (const auto& [communicator, calls] : collectives_) {
+      const std::size_t members = communicator == kWorld
+                                      ? static_cast<std::size_t>(program_.description.ranks)
+                                      : std::get<0>(*identities_[communicator - kSelf - 1]).size();
+      const auto [least, most] = std::minmax_element(
+          calls.begin(), calls.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+      if (calls.size() == members && least->second == most->second) continue;
+      int rank = least->first;
+      for (std::size_t place = 0; calls.size() < members && place < members; ++place) {
+        const auto member = static_cast<int>(world_rank(communicator, static_cast<std::int64_t>(place)));
+        if (!calls.contains(member)) rank = member;
+      }
+      return fmt::format(
+          "rank {} takes part in {} collective calls in {} that rank {} does outside of it; a phase has to "
+          "begin and end behind the same calls at all ranks",
+          most->first, most->second - (calls.contains(rank) ? calls.at(rank) : 0), words_, rank);
+    }
+    return {};
+  }
+  [[nodiscard]] std::string message_across() const {
+    if (!are_known_) return {};
+    for (const auto& [message, more] : messages_) {
+      if (more == 0) continue;
+      const auto& [communicator, source, receiver, tag] = message;
+      return fmt::format(
+          "rank {} {} a message (tag {}) in {} that rank {} {} outside of it; what is sent in a phase has to "
+          "be received in it",
+          world_rank(communicator, more > 0 ? source : receiver), more > 0 ? "sends" : "receives", tag,
+          words_, world_rank(communicator, more > 0 ? receiver : source), more > 0 ? "receives" : "sends");
+    }
+    return {};
+  }
+
+  const Program& program_;
+  std::string phase_;
+  std::string words_;
+  bool found_ = false;
+  std::set<std::string> names_;
+  PartCommunicators communicators_{{}, {true, true}};
+  std::map<Identity, std::uint32_t> numbers_;
+  std::vector<const Identity*> identities_;                            // by number, behind world and self
+  std::map<std::uint32_t, std::map<int, std::uint64_t>> collectives_;  // by communicator and rank
+  // By communicator, its ranks that send and receive, and tag: how many more are sent than received.
+  std::map<std::tuple<std::uint32_t, std::int64_t, std::int64_t, std::int64_t>, std::int64_t> messages_;
+  bool are_known_ = true;  // what receives from any source take
+};
+
+// --- the part ---
+
+class PhaseReader final : public Reader {
+ public:
+  PhaseReader(std::unique_ptr<Reader> inner, int rank, const std::string& phase,
+              std::shared_ptr<const PartCommunicators> communicators)
+      : inner_(std::move(inner)), rank_(rank), within_(phase), communicators_(std::move(communicators)) {}
+
+  bool next(Event& event) override {
+    while (inner_->next(event)) {
+      is_before_ = false;
+      begun_ += recording::begins_request(event) ? 1 : 0;
+      if (event.kind == EventKind::kPhase) {
+        if (is_kept_phase(event)) return true;
+      } else if (event.kind == EventKind::kCommunicator) {
+        if (is_kept_communicator(event)) return true;
+      } else if (within_) {
+        event.communicator = numbers_[event.communicator];
+        return true;
+      }
+    }
+    return false;
+  }
+  [[nodiscard]] std::uint64_t computed() const override { return is_before_ ? 0 : inner_->computed(); }
+  [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const override {
+    return inner_->list(number);
+  }
+  [[nodiscard]] std::optional<recording::Match> match() override { return inner_->match(); }
+  [[nodiscard]] std::span<const std::uint32_t> choice() const override { return inner_->choice(); }
+  void learned(std::uint64_t number) override { inner_->learned(number + skipped_); }
+  [[nodiscard]] std::uint64_t polls() const override { return is_before_ ? 0 : inner_->polls(); }
+  [[nodiscard]] recording::Gaps gaps() const override {
+    return is_before_ ? recording::Gaps() : inner_->gaps();
+  }
+  [[nodiscard]] bool has_threads() const override { return inner_->has_threads(); }
+  [[nodiscard]] std::uint32_t thread() const override { return inner_->thread(); }
+  [[nodiscard]] std::string_view call(std::uint16_t number) const override { return inner_->call(number); }
+  [[nodiscard]] std::string_view site(std::uint32_t number) const override { return inner_->site(number); }
+  [[nodiscard]] bool cut() const override { return inner_->cut(); }
+  [[nodiscard]] const std::string& error() const override { return inner_->error(); }
+
+ private:
+  bool is_kept_phase(Event& event) {
+    const bool was = static_cast<bool>(within_);
+    within_.see(*inner_, event);
+    if (!was && within_) {
+      is_before_ = true;
+      skipped_ += begun_ - left_;
+    } else if (was && !within_) {
+      left_ = begun_;
+      if (event.tag > 0) {  // another phase begins; this one ends
+        event.tag = -event.tag;
+        event.list = 0;
+      }
+    }
+    return was || within_;
+  }
+  bool is_kept_communicator(Event& event) {
+    const bool is_kept = within_ || communicators_->is_kept(rank_, made_);
+    ++made_;
+    if ((event.flags & recording::kPersistent) != 0) {
+      const std::uint32_t parent =
+          event.communicator < numbers_.size() ? numbers_[event.communicator] : recording::kWorld;
+      const bool has_parent = parent != recording::kWorld || event.communicator == recording::kWorld;
+      if (!has_parent) event.flags &= static_cast<std::uint8_t>(~recording::kPersistent);
+      event.communicator = parent;
+    }
+    numbers_.push_back(is_kept ? kept_++ : 0);
+    if (within_) return true;
+    is_before_ = true;
+    event.flags &= static_cast<std::uint8_t>(~recording::kContinues);
+    return is_kept;
+  }
+
+  std::unique_ptr<Reader> inner_;
+  int rank_;
+  Within within_;
+  std::shared_ptr<const PartCommunicators> communicators_;
+  bool is_before_ = false;  // the event is kept, not the time before it
+  std::uint64_t begun_ = 0;
+  std::uint64_t left_ = 0;     // requests begun when the last phase ended
+  std::uint64_t skipped_ = 0;  // requests begun outside, up to the phase that is open
+  std::size_t made_ = 0;
+  std::uint32_t kept_ = recording::kFirstMade;
+  std::vector<std::uint32_t> numbers_ = {recording::kWorld,
+                                         recording::kSelf};  // here, by those of the program
+};
+
+}  // namespace
+
+std::string phase_name(const Reader& reader, const Event& event) {
+  std::string name;
+  for (const std::uint64_t letter : reader.list(event.list)) name += static_cast<char>(letter);
+  return name.empty() ? fmt::format("level {}", event.tag) : name;
+}
+
+Result<Program> part_of(const Program& program, const std::string& phase) {
+  using Failure = Result<Program>;
+  if (program.graph)
+    return Failure::failure("its operations depend on each other as in a graph, without phases");
+  Survey survey(program, phase);
+  if (std::string problem = survey.run(); !problem.empty()) return Failure::failure(std::move(problem));
+  Program part = program;
+  part.recording = nullptr;
+  std::erase_if(part.description.facts, [](const auto& fact) { return fact.first == "events"; });
+  part.description.facts.emplace_back("phase", phase);
+  part.read = [read = program.read, phase, communicators = survey.take()](int rank) {
+    return std::make_unique<PhaseReader>(read(rank), rank, phase, communicators);
+  };
+  return part;
+}
+
+}  // namespace offramp::trace

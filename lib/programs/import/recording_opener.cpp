@@ -1,0 +1,63 @@
+// Offramp's own recordings: one file, or the parts that a run left which did not come to its end.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/base/format.hpp"
+#include "lib/base/text_format.hpp"
+#include "lib/programs/import/openers.hpp"
+#include "lib/programs/recording/format.hpp"
+
+namespace offramp::trace {
+namespace {
+
+using recording::Recording;
+
+std::string gaps_of(const Recording& recording) {
+  std::vector<std::string> parts;
+  if (!recording.breaks_off().empty()) parts.push_back(recording.breaks_off());
+  std::vector<std::size_t> empty;
+  std::vector<std::size_t> cut;
+  for (int rank = 0; rank < recording.description().ranks; ++rank) {
+    const auto number = static_cast<std::size_t>(rank);
+    if (recording.bytes(rank) == 0) {
+      empty.push_back(number);
+    } else if (recording.read(rank)->cut()) {
+      cut.push_back(number);
+    }
+  }
+  if (std::string gaps = missing_text(cut, "the end of the program", empty); !gaps.empty())
+    parts.push_back(std::move(gaps));
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+Result<std::optional<Program>> open_recording(const Candidate& candidate) {
+  using Opened = Result<std::optional<Program>>;
+  if (candidate.is_file() && !candidate.begin.starts_with(recording::kFileMagic))
+    return std::optional<Program>();
+  Result<Recording> opened = Recording::open(candidate.name);
+  if (!opened) {
+    // Without a file there may be parts of one; else the name may mean something else.
+    if (!candidate.is_file() && opened.error() == candidate.problem) return std::optional<Program>();
+    return Opened::failure(opened.error());
+  }
+  const auto recording = std::make_shared<const Recording>(std::move(*opened));
+  Program program;
+  program.description = recording->description();
+  program.read = [recording](int rank) { return recording->read(rank); };
+  program.missing = gaps_of(*recording);
+  if (recording->beyond() > 0)
+    program.notes.push_back(fmt::format("{} behind the end of {} are none of the recording, and are not read",
+                                        counted(recording->beyond(), "byte"), in_quotes(candidate.name)));
+  program.recording = recording;
+  program.has_arrival = std::ranges::none_of(program.description.facts,
+                                             [](const auto& fact) { return fact.first == kArrivalFact; });
+  return std::optional(std::move(program));
+}
+
+}  // namespace
+
+const Opener kRecordings = {
+    .kind = "recording", .origin = "offramp record, offramp run --record", .open = open_recording};
+
+}  // namespace offramp::trace

@@ -1,0 +1,213 @@
+// Two things: where the lines of each rank are (one file for all ranks, or a list with a file for each),
+// and SmpiRank, which reads a rank's lines as events. In a shared file every rank has a reader of its own
+// from its first line to its last, which skips the others' lines: no rank's events are kept in memory. What
+// the format leaves out (names of requests of collectives, tags of sendrecv, sizes of some collectives) is
+// completed as SMPI's own replay does, and what cannot be is in the notes of program_of().
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "lib/base/text_format.hpp"
+#include "lib/programs/import/lines.hpp"
+#include "lib/programs/import/made_events.hpp"
+#include "lib/programs/import/openers.hpp"
+#include "lib/programs/import/smpi_rank.hpp"
+
+namespace offramp::trace {
+namespace {
+
+/// Of the next line that is neither empty nor a comment: its rank, if it is one of a trace.
+std::optional<int> next_rank(Lines& lines) {
+  std::vector<std::string_view> words;
+  for (std::string_view line; lines.next(line);) {
+    split(line, words);
+    if (words.empty() || words[0].starts_with('#')) continue;
+    const auto rank = smpi_rank_in(words[0]);
+    if (rank && words.size() > 1 && is_smpi_action(words[1])) return rank;
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// Where the lines of each rank are in a file: all its lines are looked at, for their ranks and actions.
+/// Returns what is wrong, or nothing.
+std::string find_parts(const std::shared_ptr<const recording::Source>& source, std::vector<SmpiPart>& parts) {
+  constexpr std::size_t kLookedAtOfLine = 64;
+  Lines lines(source);
+  std::vector<std::string_view> words;
+  for (std::string_view line; lines.next(line);) {
+    split(line.substr(0, kLookedAtOfLine), words);
+    if (words.empty() || words[0].starts_with('#')) continue;
+    const std::optional<int> rank = smpi_rank_in(words[0]);
+    if (!rank) return lines.at("it begins with no rank below 2^20");
+    if (words.size() < 2) return lines.at("it has a rank, and no action");
+    const auto index = static_cast<std::size_t>(*rank);
+    if (index >= parts.size()) parts.resize(index + 1);
+    SmpiPart& part = parts[index];
+    if (part.source == nullptr) part = {source, lines.offset(), lines.number() - 1, 0};
+    part.last = lines.offset();
+    note_boundary(words[1], part);
+  }
+  return lines.error();
+}
+
+/// One file with the lines of all ranks. Each rank reads from its first line to its last one.
+Result<std::vector<SmpiPart>> parts_of_shared(const std::shared_ptr<const recording::Source>& source) {
+  std::vector<SmpiPart> parts;
+  if (std::string problem = find_parts(source, parts); !problem.empty())
+    return Result<std::vector<SmpiPart>>::failure(std::move(problem));
+  // A few bytes must not become a million ranks.
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    if (parts[rank].source == nullptr)
+      return Result<std::vector<SmpiPart>>::failure(
+          fmt::format("cannot read {}: it has lines of rank {}, and none of rank {}",
+                      printable(source->name()), parts.size() - 1, rank));
+  }
+  return parts;
+}
+
+bool is_regular_file(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/// A name in a list: relative to this process's folder, as for SMPI, to that of the list, or to the one
+/// above, from where SimGrid replays its own examples.
+std::string found_file(const std::string& list, const std::string& name) {
+  if (is_regular_file(name) || name.starts_with('/')) return name;
+  const std::size_t slash = list.rfind('/');
+  const std::string folder = slash == std::string::npos ? "" : list.substr(0, slash + 1);
+  for (const char* const from : {"", "../"}) {
+    std::string file = folder;
+    file.append(from).append(name);
+    if (is_regular_file(file)) return file;
+  }
+  return folder + name;
+}
+
+std::string trimmed(std::string_view line) {
+  const std::size_t begin = line.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  return std::string(line.substr(begin, line.find_last_not_of(" \t") + 1 - begin));
+}
+
+/// One file for each rank. Tracers list them in the order in which they made them: their lines say whose they
+/// are.
+Result<std::vector<SmpiPart>> parts_of_list(
+    const std::vector<std::shared_ptr<const recording::Source>>& files) {
+  using Failure = Result<std::vector<SmpiPart>>;
+  std::vector<SmpiPart> parts(files.size());
+  for (const auto& file : files) {
+    Lines lines(file);
+    const std::optional<int> rank = next_rank(lines);
+    if (!rank && lines.number() > 0)
+      return Failure::failure(lines.at("this is no line RANK ACTION of a trace"));
+    if (!rank) continue;  // an empty file
+    if (static_cast<std::size_t>(*rank) >= parts.size())
+      return Failure::failure(
+          lines.at(fmt::format("rank {}, and the list has {} files", *rank, files.size())));
+    std::vector<SmpiPart> found;
+    if (std::string problem = find_parts(file, found); !problem.empty())
+      return Failure::failure(std::move(problem));
+    for (std::size_t other = 0; other < found.size(); ++other) {
+      if (found[other].source != nullptr && other != static_cast<std::size_t>(*rank))
+        return Failure::failure(fmt::format("{}:{}: a line of rank {} in the file of rank {}", file->name(),
+                                            found[other].lines_before + 1, other, *rank));
+    }
+    SmpiPart& part = parts[static_cast<std::size_t>(*rank)];
+    if (part.source != nullptr)
+      return Failure::failure(lines.at(fmt::format("{} is of rank {}, too", part.source->name(), *rank)));
+    part = std::move(found.back());
+  }
+  return parts;
+}
+
+std::string missing_of(const std::vector<SmpiPart>& parts) {
+  std::vector<std::size_t> cut;
+  std::vector<std::size_t> absent;
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    if (parts[rank].source == nullptr) absent.push_back(rank);
+    if (parts[rank].begins && !parts[rank].ends) cut.push_back(rank);
+  }
+  return missing_text(cut, "finalize", absent);
+}
+
+Result<std::optional<Program>> program_of(const std::string& name, std::vector<SmpiPart> parts) {
+  Program trace;
+  trace.has_arrival = false;
+  trace.description.facts = {{"program", name}};
+  trace.description.ranks = static_cast<int>(parts.size());
+  trace.missing = missing_of(parts);
+  trace.notes = {"computing is in flops: one takes 1 ns (--compute FACTOR takes another speed)",
+                 "reductions do not name their function: they are sums",
+                 "MPI_Reduce_scatter_block is written without its sizes: they are 0",
+                 "all collectives are on the communicator of all ranks",
+                 "types that the program made are written without their size: they count as the default type",
+                 "a test does not say whether it found something: it takes no time"};
+  const auto shared = std::make_shared<const std::vector<SmpiPart>>(std::move(parts));
+  trace.read = [shared](int rank) {
+    return read_smpi((*shared)[static_cast<std::size_t>(rank)], rank, static_cast<int>(shared->size()));
+  };
+  return std::optional(std::move(trace));
+}
+
+/// Each line has one word, which looks like the path of a file.
+bool is_list_of_paths(std::string_view text) {
+  constexpr std::string_view kOfPaths =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+~@%=\r";
+  const bool is_all = text.size() < kLookedAt;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos && !is_all) return true;  // cut within a line
+    const std::string name = trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end, text.size() - 1) + 1);
+    if (name.find_first_not_of(kOfPaths) != std::string::npos) return false;
+    if (!name.empty() && name.find_first_of("/.") == std::string::npos) return false;
+  }
+  return true;
+}
+
+Result<std::optional<Program>> open_smpi(const Candidate& candidate) {
+  using Made = Result<std::optional<Program>>;
+  if (!candidate.is_text()) return std::optional<Program>();
+  const std::string& path = candidate.name;
+  Result<recording::Source> opened = recording::Source::look(path);
+  if (!opened) return Made::failure(opened.error());
+  const auto source = std::make_shared<const recording::Source>(std::move(*opened));
+  Lines first(source);
+  if (next_rank(first)) {
+    Result<std::vector<SmpiPart>> parts = parts_of_shared(source);
+    return parts ? program_of(path, std::move(*parts)) : Made::failure(parts.error());
+  }
+  std::vector<std::shared_ptr<const recording::Source>> files;
+  Lines list(source);
+  for (std::string_view line; list.next(line);) {
+    const std::string name = trimmed(line);
+    if (name.empty()) continue;
+    constexpr std::size_t kLongestName = 4096;
+    const std::string file = name.size() > kLongestName ? "" : found_file(path, name);
+    Result<recording::Source> listed = file.empty()
+                                           ? Result<recording::Source>::failure("its name is too long")
+                                           : recording::Source::look(file);
+    if (!listed && files.empty() && !is_list_of_paths(candidate.begin)) return std::optional<Program>();
+    if (!listed && files.empty())
+      return Made::failure(list.at(fmt::format(
+          "{}; if this is a list of SMPI's traces, it names a file on each line", listed.error())));
+    if (!listed) return Made::failure(list.at(listed.error()));
+    files.push_back(std::make_shared<const recording::Source>(std::move(*listed)));
+    Lines lines(files.back());
+    if (files.size() == 1 && !next_rank(lines)) return std::optional<Program>();
+    if (files.size() > std::size_t{kMostRanks})
+      return Made::failure(list.at("there are more than 2^20 files"));
+  }
+  if (files.empty()) return std::optional<Program>();
+  Result<std::vector<SmpiPart>> parts =
+      files.size() == 1 ? parts_of_shared(files.front()) : parts_of_list(files);
+  return parts ? program_of(path, std::move(*parts)) : Made::failure(parts.error());
+}
+
+}  // namespace
+
+const Opener kSmpiTraces = {.kind = "SMPI trace", .origin = "smpirun -trace-ti", .open = open_smpi};
+
+}  // namespace offramp::trace

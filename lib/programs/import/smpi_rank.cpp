@@ -1,0 +1,567 @@
+#include "lib/programs/import/smpi_rank.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <deque>
+#include <map>
+#include <tuple>
+
+#include "lib/base/text_format.hpp"
+#include "lib/programs/import/lines.hpp"
+#include "lib/programs/import/made_events.hpp"
+#include "lib/programs/import/smpi_types.hpp"
+#include "offramp/model/message.hpp"
+
+namespace offramp::trace {
+namespace {
+
+using recording::Event;
+using recording::EventKind;
+
+constexpr double kExact = 9007199254740992.0;  // 2^53: SMPI reads every number as a double
+// MPI_PROC_NULL in SMPI's smpi.h. All other negative ranks count as MPI_ANY_SOURCE: for that, SMPI's tracer
+// writes MPI_UNDEFINED (-333).
+constexpr int kNoRank = -666;
+/// Room for any message: a receive with a negative count asks for the size first.
+constexpr std::uint64_t kAnyRoom = std::uint64_t{1} << 44U;
+
+enum class Action : std::uint8_t {
+  kInit,
+  kFinalize,
+  kNothing,
+  kIgnored,
+  kSend,
+  kSsend,
+  kBsend,
+  kIsend,
+  kIssend,
+  kIbsend,
+  kRecv,
+  kIrecv,
+  kSendrecv,
+  kWait,
+  kWaitall,
+  kWaitany,
+  kTest,
+  kCompute,
+  kSleep,
+  kBarrier,
+  kBcast,
+  kReduce,
+  kAllreduce,
+  kScan,
+  kExscan,
+  kAlltoall,
+  kAllgather,
+  kGather,
+  kScatter,
+  kGatherv,
+  kScatterv,
+  kAllgatherv,
+  kReduceScatter,
+  kAlltoallv,
+};
+
+struct Name {
+  std::string_view name;  // in lower case
+  Action action;
+};
+/// The actions that SMPI's replayer knows, and those that its tracer writes and its replayer refuses.
+constexpr Name kActions[] = {
+    {"init", Action::kInit},
+    {"finalize", Action::kFinalize},
+    {"comm_size", Action::kIgnored},
+    {"comm_split", Action::kIgnored},
+    {"comm_dup", Action::kIgnored},
+    {"location", Action::kNothing},
+    {"send", Action::kSend},
+    {"start", Action::kIsend},
+    {"ssend", Action::kSsend},
+    {"bsend", Action::kBsend},
+    {"rsend", Action::kSend},
+    {"isend", Action::kIsend},
+    {"issend", Action::kIssend},
+    {"ibsend", Action::kIbsend},
+    {"irsend", Action::kIsend},
+    {"recv", Action::kRecv},
+    {"irecv", Action::kIrecv},
+    {"sendrecv", Action::kSendrecv},
+    {"wait", Action::kWait},
+    {"waitall", Action::kWaitall},
+    {"waitany", Action::kWaitany},
+    {"test", Action::kTest},
+    {"testany", Action::kIgnored},
+    {"testall", Action::kIgnored},
+    {"testsome", Action::kIgnored},
+    {"compute", Action::kCompute},
+    {"sleep", Action::kSleep},
+    {"barrier", Action::kBarrier},
+    {"bcast", Action::kBcast},
+    {"reduce", Action::kReduce},
+    {"allreduce", Action::kAllreduce},
+    {"scan", Action::kScan},
+    {"exscan", Action::kExscan},
+    {"alltoall", Action::kAlltoall},
+    {"allgather", Action::kAllgather},
+    {"gather", Action::kGather},
+    {"scatter", Action::kScatter},
+    {"gatherv", Action::kGatherv},
+    {"scatterv", Action::kScatterv},
+    {"allgatherv", Action::kAllgatherv},
+    {"reducescatter", Action::kReduceScatter},
+    {"alltoallv", Action::kAlltoallv},
+};
+
+/// nonblocking: "ibcast" is "bcast", without its request's name.
+std::optional<Action> action_of(std::string_view word, bool& nonblocking) {
+  constexpr std::size_t kLongest = 16;
+  if (word.size() > kLongest) return std::nullopt;
+  std::string name(word);
+  for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const auto find = [](std::string_view wanted) -> std::optional<Action> {
+    for (const Name& one : kActions) {
+      if (one.name == wanted) return one.action;
+    }
+    return std::nullopt;
+  };
+  nonblocking = false;
+  if (const auto found = find(name)) return found;
+  if (!name.starts_with('i')) return std::nullopt;
+  const auto found = find(std::string_view(name).substr(1));
+  nonblocking = found && *found >= Action::kBarrier;
+  return nonblocking ? found : std::nullopt;
+}
+
+class SmpiRank final : public MadeEvents {
+ public:
+  SmpiRank(const SmpiPart& part, int rank, int ranks)
+      : lines_(part.source, part.first, part.lines_before),
+        last_(part.last),
+        rank_(rank),
+        ranks_(static_cast<std::size_t>(ranks)) {}
+
+ private:
+  using Key = std::tuple<int, int, int>;  // source, destination, tag
+
+  bool more() final {
+    std::string_view line;
+    while (lines_.next(line) && lines_.offset() <= last_) {
+      split(line, words_);
+      if (words_.size() < 2 || words_[0].starts_with('#') || smpi_rank_in(words_[0]) != rank_) continue;
+      bool nonblocking = false;
+      const std::optional<Action> action = action_of(words_[1], nonblocking);
+      if (!action) return refuse(fmt::format("there is no action {}", printable(words_[1], 40)));
+      read_ = 2;
+      bad_.clear();
+      const std::uint64_t before = made();
+      act(*action, nonblocking);
+      if (bad_.empty() && reads_arguments(*action) && left() > 0)
+        bad(fmt::format("{} and what follows is more than it has arguments", words_[read_].substr(0, 40)));
+      if (!bad_.empty()) return refuse(fmt::format("{}: {}", words_[1], bad_));
+      if (made() != before) return true;
+    }
+    return lines_.error().empty() ? false : fail(lines_.error());
+  }
+
+  bool refuse(std::string_view what) { return fail(lines_.at(what)); }
+  void bad(std::string what) {
+    if (bad_.empty()) bad_ = std::move(what);
+  }
+
+  // --- arguments ---
+
+  [[nodiscard]] std::size_t left() const { return words_.size() - read_; }
+  double number() {
+    if (left() == 0) {
+      bad("there are too few arguments");
+      return 0;
+    }
+    const std::string_view word = words_[read_++];
+    double value = 0;
+    const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (problem != std::errc() || end != word.data() + word.size() || !(std::abs(value) <= kExact)) {
+      bad(fmt::format("{} is no number up to 2^53", word.substr(0, 40)));
+      return 0;
+    }
+    return value;
+  }
+  std::int64_t whole() {
+    const double value = number();
+    if (value != std::trunc(value))
+      bad(fmt::format("{} is no whole number", words_[read_ - 1].substr(0, 40)));
+    return static_cast<std::int64_t>(value);
+  }
+  std::uint64_t count() {
+    const std::int64_t value = whole();
+    if (value < 0) bad(fmt::format("{} is less than 0", value));
+    return value < 0 ? 0 : static_cast<std::uint64_t>(value);
+  }
+  int small() {
+    const std::int64_t value = whole();
+    if (value < INT32_MIN || value > INT32_MAX) bad(fmt::format("{} is beyond 32 bits", value));
+    return static_cast<int>(value);
+  }
+  Datatype type() {
+    if (left() == 0) return default_;
+    return type_of(count());
+  }
+  [[nodiscard]] Datatype type_of(std::uint64_t id) const {
+    return id < smpi_types().size() ? smpi_types()[id] : default_;
+  }
+  std::uint64_t bytes(std::uint64_t elements, const Datatype& type) {
+    std::uint64_t all = 0;
+    if (__builtin_mul_overflow(elements, type.bytes, &all)) bad("it is beyond 64 bits");
+    return all;
+  }
+  /// One for each rank, as they are: the type comes last.
+  void counts(std::vector<std::uint64_t>& values) {
+    values.clear();
+    for (std::size_t i = 0; i < ranks_ && bad_.empty(); ++i) values.push_back(count());
+  }
+  void in_bytes(std::vector<std::uint64_t>& values, const Datatype& type) {
+    for (std::uint64_t& value : values) value = bytes(value, type);
+  }
+  /// A time, or flops, which take as many nanoseconds.
+  void work(double value) {
+    if (value < 0) bad(fmt::format("{} is less than 0", value));
+    if (bad_.empty()) compute(static_cast<std::uint64_t>(value));
+  }
+  static bool reads_arguments(Action action) {
+    return action >= Action::kSend && action != Action::kTest && action != Action::kWaitall &&
+           action != Action::kWaitany;
+  }
+
+  // --- messages ---
+
+  void send(Call call, std::uint8_t flags) {
+    const int peer = small();
+    const int tag = small();
+    const std::uint64_t elements = count();
+    const Datatype of = type();
+    if (peer == kNoRank) return native(call);
+    if (peer < 0 || tag < 0) bad("a send names its destination and its tag");
+    if (!bad_.empty()) return;
+    const std::uint64_t size = bytes(elements, of);
+    const std::uint64_t request = message(EventKind::kSend, call, peer, tag, size, flags, of.element);
+    if ((flags & (recording::kBlocking | recording::kBuffered)) == 0)
+      pending_[{rank_, peer, tag}].push_back(request);
+  }
+
+  void receive(Call call, bool blocking) {
+    int peer = small();
+    int tag = small();
+    const std::int64_t elements = whole();
+    const Datatype of = type();
+    if (peer == kNoRank) return native(call);
+    if (!bad_.empty()) return;
+    peer = peer < 0 ? kAnySource : peer;
+    tag = tag < 0 ? kAnyTag : tag;
+    if (elements < 0) (void)message(EventKind::kProbe, Call::kProbe, peer, tag, 0, recording::kBlocking);
+    const std::uint64_t room = elements < 0 ? kAnyRoom : bytes(static_cast<std::uint64_t>(elements), of);
+    const std::uint64_t request =
+        message(EventKind::kReceive, call, peer, tag, room, blocking ? recording::kBlocking : 0, of.element);
+    if (!blocking) pending_[{peer, rank_, tag}].push_back(request);
+  }
+
+  /// SMPI drops the tags.
+  void send_and_receive() {
+    const std::uint64_t sent = count();
+    const int to = small();
+    const std::uint64_t received = count();
+    const int from = small();
+    const Datatype send_type = type();
+    const Datatype receive_type = left() > 0 ? type() : send_type;
+    if (to < kNoRank || (to < 0 && to != kNoRank)) bad("it names its destination");
+    if (!bad_.empty()) return;
+    std::vector<std::uint64_t> both;
+    if (from != kNoRank)
+      both.push_back(message(EventKind::kReceive, Call::kSendrecv, from < 0 ? kAnySource : from, 0,
+                             bytes(received, receive_type), 0, receive_type.element));
+    if (to != kNoRank)
+      both.push_back(message(EventKind::kSend, Call::kSendrecv, to, 0, bytes(sent, send_type),
+                             both.empty() ? 0 : recording::kContinues, send_type.element));
+    if (both.empty()) return native(Call::kSendrecv);
+    wait_for(both, Call::kSendrecv, recording::kContinues);
+  }
+
+  /// The oldest of those with this name. A receive with wildcards may be named by what it took.
+  std::optional<std::uint64_t> take(int source, int destination, int tag) {
+    for (const auto& [from, by] : std::initializer_list<std::pair<int, int>>{
+             {source, tag}, {kAnySource, tag}, {source, kAnyTag}, {kAnySource, kAnyTag}}) {
+      const auto found = pending_.find({from, destination, by});
+      if (found == pending_.end()) continue;
+      const std::uint64_t request = found->second.front();
+      found->second.pop_front();
+      if (found->second.empty()) pending_.erase(found);
+      return request;
+    }
+    return std::nullopt;
+  }
+
+  std::vector<std::uint64_t> all_pending() {
+    std::vector<std::uint64_t> all = std::move(collectives_);
+    collectives_.clear();
+    for (const auto& [key, requests] : pending_) all.insert(all.end(), requests.begin(), requests.end());
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+
+  void wait() {
+    if (left() == 0) return wait_for_all();
+    int source = small();
+    const int destination = small();
+    int tag = small();
+    if (!bad_.empty()) return;
+    source = source < 0 ? kAnySource : source;
+    tag = tag < 0 ? kAnyTag : tag;
+    if (const auto request = take(source, destination, tag)) return wait_for(*request);
+    // Requests of collectives have no name: one of them is meant, or one that a test has ended.
+    if (!collectives_.empty()) return wait_for_all();
+    native(Call::kWait);
+  }
+
+  void wait_for_all() {
+    wait_for(all_pending());
+    pending_.clear();
+  }
+
+  void wait_for_any() {
+    const std::vector<std::uint64_t> all = all_pending();
+    if (all.empty()) return native(Call::kWaitany);
+    wait_for(all, Call::kWaitany, recording::kAny);
+  }
+
+  // --- collectives ---
+
+  void put(Event event, OperationKind operation, ElementType element, bool nonblocking) {
+    event.operation = operation;
+    put(event, element, nonblocking);
+  }
+  void put(Event event, ElementType element, bool nonblocking) {
+    if (!bad_.empty()) return;
+    event.element = element;
+    const std::uint64_t request = collective(event, !nonblocking);
+    if (nonblocking) collectives_.push_back(request);
+  }
+  int root() {
+    const int value = left() > 0 ? small() : 0;
+    if (value < 0 || static_cast<std::size_t>(value) >= ranks_)
+      bad(fmt::format("there is no rank {}", value));
+    return value;
+  }
+
+  void reduction(OperationKind operation, bool nonblocking) {
+    Event event;
+    const std::uint64_t elements = count();
+    const double flops = number();
+    if (operation == OperationKind::kReduce) event.peer = root();
+    const Datatype of = type();
+    event.bytes = bytes(elements, of);
+    event.extra = elements;
+    event.function = ReduceFunction::kSum;
+    put(event, operation, of.element, nonblocking);
+    work(flops);
+  }
+
+  /// A receive count of 0 is left out by the tracer, and with it a column: where there are types, the number
+  /// of columns tells.
+  void blocks(OperationKind operation, bool nonblocking) {
+    const bool rooted = has_root(operation);
+    const std::size_t complete = rooted ? 5 : 4;
+    const std::uint64_t sent = count();
+    const bool lost = left() + 1 == complete - 1;
+    const std::uint64_t received = lost ? 0 : count();
+    Event event;
+    if (rooted) event.peer = root();
+    const Datatype send_type = type();
+    const Datatype receive_type = left() > 0 ? type() : send_type;
+    const bool by_receive = sent == 0 || (operation == OperationKind::kScatter && received > 0);
+    const Datatype& of = by_receive ? receive_type : send_type;
+    event.bytes = bytes(by_receive ? received : sent, of);
+    put(event, operation, of.element, nonblocking);
+  }
+
+  void gather_blocks(bool nonblocking) {
+    const std::uint64_t sent = count();
+    counts(blocks_);
+    const int to = root();
+    const Datatype send_type = type();
+    const Datatype receive_type = left() > 0 ? type() : send_type;
+    in_bytes(blocks_, receive_type);
+    put(gatherv(bytes(sent, send_type), blocks_, to, to == rank_), send_type.element, nonblocking);
+  }
+
+  void scatter_blocks(bool nonblocking) {
+    counts(blocks_);
+    const std::uint64_t received = count();
+    const int from = root();
+    const Datatype send_type = type();
+    const Datatype receive_type = left() > 0 ? type() : send_type;
+    in_bytes(blocks_, send_type);
+    put(scatterv(blocks_, bytes(received, receive_type), from, from == rank_), receive_type.element,
+        nonblocking);
+  }
+
+  void gather_blocks_everywhere(bool nonblocking) {
+    const std::uint64_t sent = count();
+    counts(blocks_);
+    if (left() >= ranks_ && left() != 2) read_ += ranks_;  // displacements
+    const Datatype send_type = type();
+    const Datatype receive_type = left() > 0 ? type() : send_type;
+    in_bytes(blocks_, receive_type);
+    put(allgatherv(bytes(sent, send_type), blocks_), send_type.element, nonblocking);
+  }
+
+  /// MPI_Reduce_scatter_block is written with zeros for sizes, its type where the work should be, and none
+  /// behind it.
+  void reduce_and_scatter(bool nonblocking) {
+    counts(blocks_);
+    const double next = number();
+    const bool is_type = left() == 0 && next >= 0 && next < static_cast<double>(smpi_types().size());
+    const Datatype of = is_type ? type_of(static_cast<std::uint64_t>(next)) : type();
+    std::optional<Event> event = reduce_scatter(blocks_, of);
+    if (!event) return bad("it is beyond 64 bits");
+    event->function = ReduceFunction::kSum;
+    put(*event, of.element, nonblocking);
+    if (!is_type) work(next);
+  }
+
+  void exchange_blocks(bool nonblocking) {
+    (void)count();  // the size of a buffer, which the blocks give
+    counts(blocks_);
+    (void)count();
+    counts(more_blocks_);
+    const Datatype send_type = type();
+    const Datatype receive_type = left() > 0 ? type() : send_type;
+    in_bytes(blocks_, send_type);
+    in_bytes(more_blocks_, receive_type);
+    put(alltoallv(blocks_, more_blocks_), send_type.element, nonblocking);
+  }
+
+  void act(Action action, bool nonblocking) {
+    switch (action) {
+      case Action::kInit:
+        default_ = smpi_types()[left() > 0 ? kSmpiDouble : kSmpiByte];
+        return native(Call::kInit);
+      case Action::kFinalize:
+        return native(Call::kFinalize);
+      case Action::kNothing:
+        return;
+      case Action::kIgnored:
+        return native(Call::kOther);
+      case Action::kSend:
+        return send(Call::kSend, recording::kBlocking);
+      case Action::kSsend:
+        return send(Call::kSsend, recording::kBlocking | recording::kSynchronous);
+      case Action::kBsend:
+        return send(Call::kBsend, recording::kBlocking | recording::kBuffered);
+      case Action::kIsend:
+        return send(Call::kIsend, 0);
+      case Action::kIssend:
+        return send(Call::kIssend, recording::kSynchronous);
+      case Action::kIbsend:
+        return send(Call::kIbsend, recording::kBuffered);
+      case Action::kRecv:
+        return receive(Call::kRecv, true);
+      case Action::kIrecv:
+        return receive(Call::kIrecv, false);
+      case Action::kSendrecv:
+        return send_and_receive();
+      case Action::kWait:
+        return wait();
+      case Action::kWaitall:
+        return wait_for_all();
+      case Action::kWaitany:
+        return wait_for_any();
+      case Action::kTest:  // whether it found something is not written: the wait that follows learns of it
+        return native(Call::kTest);
+      case Action::kCompute:
+        return work(number());
+      case Action::kSleep:
+        return work(std::min(number() * 1e9, kExact));
+      case Action::kBarrier:
+        return put({}, OperationKind::kBarrier, ElementType::kByte, nonblocking);
+      case Action::kBcast: {
+        Event event;
+        const std::uint64_t elements = count();
+        event.peer = root();
+        const Datatype of = type();
+        event.bytes = bytes(elements, of);
+        return put(event, OperationKind::kBcast, of.element, nonblocking);
+      }
+      case Action::kReduce:
+        return reduction(OperationKind::kReduce, nonblocking);
+      case Action::kAllreduce:
+        return reduction(OperationKind::kAllreduce, nonblocking);
+      case Action::kScan:
+        return reduction(OperationKind::kScan, nonblocking);
+      case Action::kExscan:
+        return reduction(OperationKind::kExscan, nonblocking);
+      case Action::kAlltoall:
+        return blocks(OperationKind::kAlltoall, nonblocking);
+      case Action::kAllgather:
+        return blocks(OperationKind::kAllgather, nonblocking);
+      case Action::kGather:
+        return blocks(OperationKind::kGather, nonblocking);
+      case Action::kScatter:
+        return blocks(OperationKind::kScatter, nonblocking);
+      case Action::kGatherv:
+        return gather_blocks(nonblocking);
+      case Action::kScatterv:
+        return scatter_blocks(nonblocking);
+      case Action::kAllgatherv:
+        return gather_blocks_everywhere(nonblocking);
+      case Action::kReduceScatter:
+        return reduce_and_scatter(nonblocking);
+      case Action::kAlltoallv:
+        return exchange_blocks(nonblocking);
+    }
+  }
+
+  Lines lines_;
+  std::uint64_t last_;
+  int rank_;
+  std::size_t ranks_;
+  Datatype default_ = smpi_types()[kSmpiByte];
+  std::vector<std::string_view> words_;
+  std::size_t read_ = 0;
+  std::string bad_;
+  std::map<Key, std::deque<std::uint64_t>> pending_;  // the oldest first
+  std::vector<std::uint64_t> collectives_;
+  std::vector<std::uint64_t> blocks_;
+  std::vector<std::uint64_t> more_blocks_;
+};
+
+/// A rank of a list that has no line.
+class NoEvents final : public MadeEvents {
+  bool more() final { return false; }
+};
+
+}  // namespace
+
+std::optional<int> smpi_rank_in(std::string_view word) {
+  const auto rank = number_in<int>(word);
+  return rank && *rank >= 0 && *rank < kMostRanks ? rank : std::nullopt;
+}
+
+bool is_smpi_action(std::string_view word) {
+  bool nonblocking = false;
+  return action_of(word, nonblocking).has_value();
+}
+
+void note_boundary(std::string_view action, SmpiPart& part) {
+  bool nonblocking = false;
+  const std::optional<Action> found = action_of(action, nonblocking);
+  part.begins = part.begins || found == Action::kInit;
+  part.ends = part.ends || found == Action::kFinalize;
+}
+
+std::unique_ptr<recording::Reader> read_smpi(const SmpiPart& part, int rank, int ranks) {
+  if (part.source == nullptr) return std::make_unique<NoEvents>();
+  return std::make_unique<SmpiRank>(part, rank, ranks);
+}
+
+}  // namespace offramp::trace

@@ -1,0 +1,20 @@
+// The datatypes of SMPI's traces, by the numbers that its tracer writes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "lib/programs/import/datatype.hpp"
+
+namespace offramp::trace {
+
+inline constexpr std::size_t kSmpiDouble = 0;
+inline constexpr std::size_t kSmpiByte = 6;
+
+/// In SMPI's order. Numbers beyond are those of derived types, which its replayer takes for the default.
+std::span<const Datatype> smpi_types();
+
+/// The number of a type of these elements, for a reduction: kSmpiByte where the format has none.
+std::size_t smpi_type_of(ElementType element, std::uint64_t bytes);
+
+}  // namespace offramp::trace

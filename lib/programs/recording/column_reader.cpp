@@ -1,0 +1,47 @@
+#include "lib/programs/recording/column_reader.hpp"
+
+#include <fmt/format.h>
+
+namespace offramp::recording {
+
+std::string ColumnReader::text(std::uint64_t offset, std::string_view what) const {
+  return fmt::format("{}: rank {}, {}, block {}, byte {}: {}", blocks_->source->name(), rank_,
+                     to_string(column_), next_ - 1, offset, what);
+}
+
+void ColumnReader::fail(std::size_t position, std::string_view what) {
+  const BlockPlace& place = blocks_->of(column_)[next_ - 1];
+  if (!failed()) *error_ = text(place.offset + kBlockHeaderBytes + position, what);
+}
+
+std::string ColumnReader::damage(const BlockPlace& place) const {
+  if (block_.size() < place.size) return "the file ends within the block";
+  if (header_.length + kBlockHeaderBytes != place.size || !checksum_fits(block_))
+    return "its checksum is wrong";
+  if (header_.rank != rank_ || header_.column != column_)
+    return fmt::format("here is a block of rank {}, {}", header_.rank, to_string(header_.column));
+  if (header_.sequence != next_ - 1) return fmt::format("here is block {} instead", header_.sequence);
+  return {};
+}
+
+bool ColumnReader::next() {
+  if (failed() || next_ == blocks_->of(column_).size()) return false;
+  const BlockPlace& place = blocks_->of(column_)[next_++];
+  block_ = blocks_->source->read(place.offset, place.size, buffer_, *error_);
+  if (failed()) return false;
+  header_ = decode_block_header(block_).value_or(BlockHeader{});
+  if (const std::string damage = this->damage(place); !damage.empty()) *error_ = text(place.offset, damage);
+  return !failed();
+}
+
+bool EntryReader::more() {
+  if (cursor_.problem() != nullptr) column_.fail(entry_, cursor_.problem());
+  while (!column_.failed() && cursor_.empty()) {
+    if (!column_.next()) return false;
+    cursor_ = Cursor(column_.payload());
+  }
+  entry_ = cursor_.position();
+  return !column_.failed();
+}
+
+}  // namespace offramp::recording

@@ -1,0 +1,57 @@
+// How the event column writes events, lists and names. A block's payload is a sequence of tokens, each begun
+// by one number: its kind in the two lowest bits, and a value.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "lib/programs/recording/bytes.hpp"
+#include "lib/programs/recording/event.hpp"
+#include "offramp/model/message.hpp"
+
+namespace offramp::recording {
+
+enum class Token : std::uint8_t {
+  kKnown,  // value: how many symbols are newer than this one
+  kCopy,   // value: events; then how far back they begin, 0: as in the last copy
+  kNew,    // value: the event's kind; then what differs from the last new one of that kind. The next symbol
+  kDefine  // value: see Definition
+};
+enum class Definition : std::uint8_t { kList, kName };
+
+constexpr std::uint64_t token(Token kind, std::uint64_t value) {
+  return value << 2U | static_cast<std::uint64_t>(kind);
+}
+
+/// What the columns beside the events count.
+constexpr bool is_wildcard(const Event& event) {
+  const bool asks =
+      event.kind == EventKind::kReceive || event.kind == EventKind::kClaim || event.kind == EventKind::kProbe;
+  return asks && (event.peer == kAnySource || event.tag == kAnyTag);
+}
+constexpr bool is_choice(const Event& event) {
+  return event.kind == EventKind::kWait && (event.flags & (kAny | kSome)) != 0;
+}
+
+/// New events against the last one of the same kind. Writer and reader have one each per block.
+class EventDeltas {
+ public:
+  void put(Payload& payload, const Event& event);
+  /// kind: below EventKind::kCount.
+  Event get(Cursor& cursor, EventKind kind);
+
+ private:
+  Event& last(EventKind kind) { return last_[static_cast<std::size_t>(kind)]; }
+  std::array<Event, static_cast<std::size_t>(EventKind::kCount)> last_{};
+};
+
+/// From there on, how many differences in a row are the same, the one to the value before it the first.
+/// begin: below the number of values. most: more are not counted.
+std::size_t run_length(std::span<const std::uint64_t> values, std::size_t begin, std::size_t most = SIZE_MAX);
+/// Without the token. Runs of equal differences take a few bytes.
+void put_list(Payload& payload, std::span<const std::uint64_t> values);
+/// Appends to values.
+void get_list(Cursor& cursor, std::vector<std::uint64_t>& values);
+
+}  // namespace offramp::recording

@@ -1,0 +1,65 @@
+// Unfolds the event column: the other side of EventWriter. Payloads are not trusted.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "lib/programs/recording/event_code.hpp"
+#include "lib/programs/recording/format.hpp"
+
+namespace offramp::recording {
+
+class EventReader {
+ public:
+  /// Begins a block. The bytes stay until the next one.
+  void begin(ByteSpan payload);
+  /// The next event of the block. Null: the block is over, or problem().
+  const Event* next();
+  /// What is wrong with the block; null: nothing so far.
+  [[nodiscard]] const char* problem() const { return cursor_.problem(); }
+  /// In the payload.
+  [[nodiscard]] std::size_t position() const { return token_; }
+
+  /// Lists of the block begun last.
+  [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const;
+  /// Event::call and Event::site count the names in the order in which the blocks used them first, the latter
+  /// from 1.
+  [[nodiscard]] std::string_view name(std::uint32_t number) const;
+
+ private:
+  struct List {
+    static constexpr std::size_t kAllRanks = SIZE_MAX;
+    std::size_t begin = 0;  // in values_; kAllRanks: it is all_ranks()
+    std::size_t count = 0;
+  };
+  void remember(std::uint16_t symbol);
+  [[nodiscard]] std::uint16_t symbol_before(std::uint64_t distance) const {
+    return history_[(position_ - distance) & (history_.size() - 1)];
+  }
+  void begin_copy(std::uint64_t count);
+  void add_event(std::uint64_t kind);
+  void define(std::uint64_t what);
+  void add_list();
+  void add_name();
+
+  Cursor cursor_;
+  std::size_t token_ = 0;  // where the last one begins
+  EventDeltas deltas_;
+  std::vector<Event> symbols_;
+  std::vector<std::uint16_t> history_;  // grows to kWindow
+  std::uint64_t position_ = 0;
+  std::uint64_t copy_left_ = 0;
+  std::uint64_t distance_ = 0;
+  std::vector<std::uint64_t> values_;
+  std::vector<List> lists_;                 // number - 1
+  std::vector<std::uint16_t> block_names_;  // of the block: number in names_
+  std::deque<std::string> names_;
+  std::unordered_map<std::string_view, std::uint16_t> numbers_;
+};
+
+}  // namespace offramp::recording

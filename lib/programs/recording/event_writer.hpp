@@ -1,0 +1,161 @@
+// Folds the events of a rank as they come: different ones become symbols, and what follows an earlier
+// sequence of symbols becomes a copy of it (LZ77). The next event of a copy is known before it comes, so that
+// to take it is to compare it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/programs/recording/event_code.hpp"
+#include "lib/programs/recording/format.hpp"
+
+namespace offramp::recording {
+
+/// Writes the event column of one block after the other.
+class EventWriter {
+ public:
+  /// An event of the block's dictionary, and what it counts for.
+  struct alignas(64) Entry {
+    Event event;
+    std::uint32_t hash = 0;
+    std::uint8_t begins = 0;  // a request
+    std::uint8_t wildcard = 0;
+    std::uint8_t choice = 0;
+  };
+
+  /// calls: names of the functions that Event::call counts.
+  explicit EventWriter(std::span<const char* const> calls);
+  /// With the names and the memory of one that is done, and no event. What is left of that is not used again.
+  EventWriter(EventWriter&& done) noexcept;
+
+  /// Takes the event that was predicted. Null: this is another one.
+  [[gnu::always_inline]] const Entry* take(const Event& event) {
+    const Entry* entry = predicted_;
+    if (!same(event, entry->event)) return nullptr;
+    history_[position_++ & kMask] = symbol_;
+    ++copied_;
+    predict();
+    return entry;
+  }
+  /// Takes any other event.
+  const Entry* add(const Event& event);
+  std::uint32_t list(std::span<const std::uint64_t> values);
+  /// For Event::site: the number of a place that was not named before, or 0: there are too many.
+  std::uint32_t site(std::string_view name);
+
+  /// The block has to end here.
+  [[nodiscard]] bool full() const;
+  /// Ends the sequence of events, so that payload() is all of the block.
+  void close();
+  /// Begins the next block.
+  void clear();
+  /// From now on every event goes to add().
+  void predict_nothing();
+  [[nodiscard]] const Payload& payload() const { return payload_; }
+
+  /// What a block consists of that ends now. Async-signal-safe, and whole even if a call above was
+  /// interrupted.
+  struct Snapshot {
+    std::size_t size = 0;  // of payload().bytes()
+    std::array<std::uint8_t, 2 * kMostVarintBytes> copy{};
+    std::size_t copy_size = 0;
+  };
+  [[nodiscard]] Snapshot snapshot() const;
+
+ private:
+  static constexpr std::size_t kMask = kWindow - 1;
+  struct List {
+    std::size_t begin = 0;  // in values_; of a run, its first value
+    std::size_t count = 0;
+    std::uint64_t hash = 0;
+    std::uint64_t step = 0;
+    bool is_run = false;  // every step-th number, and many of them: these are not kept
+  };
+  struct Open {  // what is not in the payload yet
+    std::size_t size = 0;
+    std::uint64_t copied = 0;
+    std::uint64_t distance = 0;
+  };
+
+  using Words = std::array<std::uint64_t, sizeof(Event) / 8>;
+  /// The event as memory has it, out of its fields: the caller has just set them one by one, and a wide load
+  /// would have to wait until they are stored.
+  [[gnu::always_inline]] static Words words_of(const Event& event) {
+    const auto word = [](auto low, auto high, int bits) {
+      return static_cast<std::uint64_t>(low) | static_cast<std::uint64_t>(high) << bits;
+    };
+    const std::uint64_t bytes =
+        word(word(event.kind, event.flags, 8), word(event.element, event.function, 8), 16);
+    return {word(bytes, word(event.operation, event.call, 16), 32),
+            word(event.communicator, static_cast<std::uint32_t>(event.peer), 32),
+            word(static_cast<std::uint32_t>(event.tag), event.list, 32),
+            word(event.second_list, event.site, 32),
+            event.bytes,
+            event.extra};
+  }
+  [[gnu::always_inline]] static bool same(const Event& event, const Event& known) {
+    const Words a = words_of(event);
+    Words b;
+    if constexpr (std::endian::native == std::endian::little) {
+      b = std::bit_cast<Words>(known);
+    } else {
+      b = words_of(known);
+    }
+    return ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4]) | (a[5] ^ b[5])) ==
+           0;
+  }
+  void predict() {
+    symbol_ = history_[(position_ - distance_) & kMask];
+    predicted_ = &entries_[symbol_];
+  }
+
+  void begin_change();
+  void end_change();
+  std::uint16_t intern(const Event& event);
+  void grow_entries();
+  void put_new(const Event& event);
+  void put_known(std::uint16_t symbol);
+  std::uint16_t put_name(std::string_view name);
+  void end_copy();
+  [[nodiscard]] std::size_t cost_of_known(std::uint64_t count) const;
+  void find_distance();
+  [[nodiscard]] std::uint32_t* place_of_context(std::uint64_t position);
+  [[nodiscard]] bool same_context(std::uint64_t position) const;
+  void grow_list_table();
+
+  const Entry* predicted_ = nullptr;
+  std::uint64_t position_ = 0;  // events of the block
+  std::uint64_t distance_ = 0;  // of the prediction
+  std::uint64_t copied_ = 0;    // events at the end that are a copy over distance_
+  std::uint16_t symbol_ = 0;    // predicted
+  std::unique_ptr<std::uint16_t[]> history_;
+  std::unique_ptr<Entry[]> entries_;
+  std::uint32_t symbols_ = 0;
+  std::uint32_t capacity_ = 0;
+  std::uint64_t last_distance_ = 0;      // of the last copy in the payload
+  std::vector<std::uint16_t> table_;     // hash of an event: its symbol + 1
+  std::vector<std::uint32_t> contexts_;  // hash of the last symbols: the position behind them
+  std::atomic<bool> busy_ = false;
+  Open before_;  // this call of add(), while busy_
+  Payload payload_;
+  EventDeltas deltas_;
+  std::span<const char* const> calls_;
+  std::vector<std::uint16_t> written_calls_;  // number in the block, + 1
+  std::vector<std::string> sites_;            // number - 1
+  std::vector<std::uint16_t> written_sites_;  // as written_calls_
+  std::uint16_t names_ = 0;
+  std::vector<List> lists_;  // number - 1
+  std::vector<std::uint64_t> values_;
+  std::size_t listed_ = 0;                 // values of all lists
+  std::vector<std::uint32_t> list_table_;  // hash of a list: its number
+};
+static_assert(sizeof(EventWriter::Entry) == 64);  // a cache line
+
+}  // namespace offramp::recording

@@ -1,0 +1,106 @@
+// The layout of recordings: a header, blocks, an index, an end mark. docs/recording.md describes the same for
+// readers of other languages.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lib/programs/recording/bytes.hpp"
+#include "lib/programs/recording/reader.hpp"
+
+namespace offramp::recording {
+
+// The first bytes of a recording, and of the part of one rank.
+inline constexpr std::string_view kFileMagic = "OFFRAMPR";
+inline constexpr std::string_view kPartMagic = "OFFRAMPP";
+
+/// The only version that is read. It is raised by every change after which an older reader would misread
+/// something.
+inline constexpr std::uint32_t kVersion = 5;
+
+// Limits of the format: readers refuse what is beyond.
+inline constexpr std::uint32_t kMostRanks = 1U << 22U;
+inline constexpr std::uint32_t kMostThreads = 1U << 12U;           // of a rank, one after the other
+inline constexpr std::size_t kMostSites = std::size_t{1} << 14U;   // of a rank; others are not known
+inline constexpr std::size_t kMostSymbols = 8192;                  // different events of a block
+inline constexpr std::size_t kWindow = std::size_t{64} << 10U;     // events that a copy can go back
+inline constexpr std::size_t kMostValues = std::size_t{1} << 20U;  // of one list
+inline constexpr std::size_t kMostBlockValues = 3 * kMostValues;   // of all lists of a block
+inline constexpr std::size_t kMostPayload = std::size_t{64} << 20U;
+/// Of the open block; the event that goes beyond is its last.
+inline constexpr std::size_t kPayloadTarget = std::size_t{64} << 10U;
+
+enum class Column : std::uint8_t {
+  kTimes,
+  kPolls,
+  kMatches,
+  kChoices,
+  kEvents,
+  kEnd,
+  kIndex,
+  kGaps,
+  kThreads,
+  kPartsIndex,
+  kCount
+};
+std::string_view to_string(Column column);
+inline constexpr std::size_t kColumns = static_cast<std::size_t>(Column::kCount);
+/// Those that hold something of a rank, in the order in which a file has them. The events come last: where a
+/// file is cut, there is all that stands beside those that it has.
+inline constexpr std::array kColumnsOfRank = {Column::kThreads, Column::kGaps,    Column::kTimes,
+                                              Column::kPolls,   Column::kMatches, Column::kChoices,
+                                              Column::kEvents,  Column::kEnd};
+
+struct BlockHeader {
+  Column column = Column::kTimes;
+  std::uint32_t rank = 0;
+  std::uint32_t sequence = 0;  // within rank and column
+  std::uint64_t first_event = 0;
+  std::uint32_t length = 0;  // of the payload
+  std::uint64_t checksum = 0;
+};
+inline constexpr std::size_t kBlockHeaderBytes = 40;
+using BlockHeaderImage = std::array<std::uint8_t, kBlockHeaderBytes>;
+
+/// With the checksum of header and payload, whose second part may lie elsewhere. Async-signal-safe.
+BlockHeaderImage seal(const BlockHeader& header, ByteSpan payload, ByteSpan rest = {});
+/// Only what the header alone tells: nothing, if this is none.
+std::optional<BlockHeader> decode_block_header(ByteSpan bytes);
+/// bytes: header and payload.
+bool checksum_fits(ByteSpan bytes);
+/// Of what comes in pieces, up to an empty one.
+std::uint64_t checksum_of(const std::function<ByteSpan()>& next);
+
+/// Begins the part of one rank, in memory or in a file.
+struct PartHeader {
+  std::uint32_t version = kVersion;
+  std::uint32_t rank = 0;
+  std::uint32_t ranks = 1;
+};
+inline constexpr std::size_t kPartHeaderBytes = 32;
+std::array<std::uint8_t, kPartHeaderBytes> encode(const PartHeader& header);
+Result<PartHeader> decode_part_header(ByteSpan bytes);
+
+/// Begins a recording of all ranks.
+inline constexpr std::size_t kFileStartBytes = 24;
+std::string encode(const Description& description);
+/// Bytes of the whole header, by its first kFileStartBytes.
+Result<std::size_t> file_header_bytes(ByteSpan start);
+Result<Description> decode_file_header(ByteSpan header);
+
+/// The blocks of a file, or of the parts beside it, are counted there.
+constexpr bool is_index(Column column) {
+  return column == Column::kIndex || column == Column::kPartsIndex;
+}
+
+/// The last bytes of a complete recording: where the index is.
+inline constexpr std::size_t kEndMarkBytes = 24;
+std::array<std::uint8_t, kEndMarkBytes> encode_end_mark(std::uint64_t index_offset);
+std::optional<std::uint64_t> decode_end_mark(ByteSpan bytes);
+
+}  // namespace offramp::recording

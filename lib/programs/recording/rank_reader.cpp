@@ -1,0 +1,172 @@
+// Columns beside the events are sparse: each entry says how many events, wildcards or choices it skips. So
+// RankReader counts those as it goes, and a column is looked at when its count has come.
+#include "lib/programs/recording/rank_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/programs/recording/time_code.hpp"
+
+namespace offramp::recording {
+namespace {
+
+/// More events of a rank than any run makes: one in each microsecond for 19 hours. A few bytes can claim
+/// them, because what repeats is recorded once.
+constexpr std::uint64_t kMostEvents = std::uint64_t{1} << 36U;
+
+std::int32_t add(Cursor& cursor, std::int32_t last) {
+  const auto sum =
+      static_cast<std::int64_t>(static_cast<std::uint64_t>(std::int64_t{last}) + unzigzag(cursor.number()));
+  if (sum >= INT32_MIN && sum <= INT32_MAX) return static_cast<std::int32_t>(sum);
+  cursor.fail("a rank or a tag is out of range");
+  return 0;
+}
+
+}  // namespace
+
+template <std::size_t Values>
+void SparseColumn<Values>::read() {
+  if (!entries_.more()) {
+    event_ = kNever;
+    return;
+  }
+  Cursor& cursor = entries_.cursor();
+  const std::uint64_t last = entries_.begins_block() ? entries_.block().first_event + 1 : event_;
+  const std::uint64_t event = last + cursor.number();
+  for (std::uint64_t& value : values_) value = cursor.number(most_, "a value is out of range");
+  if (event < last || (begun_ && event <= event_)) cursor.fail("its entries are not in order");
+  begun_ = true;
+  event_ = cursor.problem() == nullptr ? event : kNever;
+  if (cursor.problem() != nullptr) entries_.more();  // which says where
+}
+
+RankReader::RankReader(std::shared_ptr<const RankBlocks> blocks, std::uint32_t rank)
+    : blocks_(std::move(blocks)),
+      rank_(rank),
+      events_(*blocks_, rank, Column::kEvents, error_),
+      times_(*blocks_, rank, Column::kTimes, kMostTimeCode, error_),
+      poll_counts_(*blocks_, rank, Column::kPolls, UINT64_MAX, error_),
+      gap_times_(*blocks_, rank, Column::kGaps, kMostTimeCode, error_),
+      threads_(*blocks_, rank, Column::kThreads, kMostThreads, error_),
+      matches_(*blocks_, rank, Column::kMatches, error_),
+      choices_(*blocks_, rank, Column::kChoices, error_) {
+  read_end();
+}
+
+void RankReader::read_end() {
+  EntryReader end(*blocks_, rank_, Column::kEnd, error_);
+  if (end.more()) {
+    const std::uint64_t events = end.cursor().number();
+    const bool complete = end.cursor().number(1, "it says neither that all is there nor that it is not") == 1;
+    cut_ = !complete;
+    if (complete) end_ = events;
+    end.more();
+    if (complete && events > kMostEvents && error_.empty())
+      error_ = fmt::format("{}: rank {} claims {} events, which is more than a run makes ({})",
+                           blocks_->source->name(), rank_, events, kMostEvents);
+  }
+}
+
+const Event* RankReader::next_event() {
+  const Event* event = reader_.next();
+  while (event == nullptr) {
+    if (reader_.problem() != nullptr) events_.fail(reader_.position(), reader_.problem());
+    if (!events_.next()) return nullptr;
+    if (events_.header().first_event != count_) {
+      events_.fail(
+          0, fmt::format("it begins with event {} instead of {}", events_.header().first_event, count_));
+      return nullptr;
+    }
+    reader_.begin(events_.payload());
+    event = reader_.next();
+  }
+  return event;
+}
+
+bool RankReader::next(Event& event) {
+  computed_ = polls_ = 0;
+  gaps_ = {};
+  choice_.clear();
+  wildcard_ = false;
+  if (!error_.empty()) return false;
+  const Event* next = next_event();
+  if (next != nullptr && count_ >= end_.value_or(kMostEvents)) {
+    error_ = fmt::format("{}: rank {} has more events than its end says, which is {}",
+                         blocks_->source->name(), rank_, end_.value_or(kMostEvents));
+    return false;
+  }
+  if (next == nullptr) {
+    if (error_.empty() && end_ && *end_ != count_)
+      error_ = fmt::format("{}: rank {} has {} events, and its end says {}", blocks_->source->name(), rank_,
+                           count_, *end_);
+    return false;
+  }
+  ++count_;
+  computed_ = time_of_code(times_.at(count_)[0]);
+  polls_ = poll_counts_.at(count_)[0];
+  const auto [brief, longer] = gap_times_.at(count_);
+  gaps_ = {time_of_code(brief), time_of_code(longer)};
+  if (const std::uint64_t other = threads_.at(count_)[0]; other > 0)
+    thread_ = static_cast<std::uint32_t>(other - 1);
+  wildcard_ = is_wildcard(*next);
+  if (wildcard_) ++wildcards_;
+  if (is_choice(*next)) read_choice(std::max<std::uint64_t>(1, list(next->list).size()));
+  if (!error_.empty()) return false;
+  event = *next;
+  return true;
+}
+
+std::span<const std::uint64_t> RankReader::list(std::uint32_t number) const {
+  return reader_.list(number);
+}
+
+/// most: positions that there are.
+void RankReader::read_choice(std::uint64_t most) {
+  Cursor& cursor = choices_.cursor();
+  if (!choices_to_skip_) {
+    if (!choices_.more()) return;
+    const std::uint64_t head = cursor.number();
+    choice_size_ = head >> 1U;
+    choices_to_skip_ = (head & 1U) != 0 ? cursor.number() : 0;
+  }
+  if (*choices_to_skip_ > 0) {
+    --*choices_to_skip_;
+    return;
+  }
+  choices_to_skip_.reset();
+  if (choice_size_ > cursor.left()) cursor.fail("a choice is longer than its block");
+  for (std::uint64_t i = 0; i < choice_size_ && cursor.problem() == nullptr; ++i)
+    choice_.push_back(
+        static_cast<std::uint32_t>(cursor.number(most - 1, "a choice is none of what was waited for")));
+  if (cursor.problem() != nullptr) choices_.more();  // which says where
+}
+
+std::optional<std::pair<std::uint64_t, Match>> RankReader::next_match() {
+  if (!matches_.more()) return std::nullopt;
+  if (matches_.begins_block()) {
+    matched_ = 0;
+    match_ = {};
+  }
+  Cursor& cursor = matches_.cursor();
+  matched_ += unzigzag(cursor.number()) + 1;
+  match_.source = add(cursor, match_.source);
+  match_.tag = add(cursor, match_.tag);
+  if (cursor.problem() == nullptr) return std::pair{matched_, match_};
+  matches_.more();  // which says where
+  return std::nullopt;
+}
+
+std::optional<Match> RankReader::match() {
+  if (!wildcard_) return std::nullopt;
+  early_.erase(early_.begin(), early_.lower_bound(wildcards_));
+  if (const auto found = early_.find(wildcards_); found != early_.end()) return found->second;
+  while (const auto entry = next_match()) {
+    if (entry->first >= wildcards_) early_.emplace(*entry);
+    if (entry->first == wildcards_) return entry->second;
+  }
+  return std::nullopt;
+}
+
+}  // namespace offramp::recording

@@ -1,0 +1,103 @@
+// The columns of one rank side by side.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/programs/recording/column_reader.hpp"
+#include "lib/programs/recording/event_reader.hpp"
+#include "lib/programs/recording/reader.hpp"
+
+namespace offramp::recording {
+
+/// A column whose entries are for some events: (events since the last entry, values).
+template <std::size_t Values>
+class SparseColumn {
+ public:
+  SparseColumn(const RankBlocks& blocks, std::uint32_t rank, Column column, std::uint64_t most,
+               std::string& error)
+      : entries_(blocks, rank, column, error), most_(most) {}
+  using Entry = std::array<std::uint64_t, Values>;
+  /// The values for an event, 0 if there are none. Events come in order.
+  Entry at(std::uint64_t event) {
+    while (event_ < event) read();
+    return event_ == event ? values_ : Entry{};
+  }
+
+ private:
+  static constexpr std::uint64_t kNever = UINT64_MAX;
+  void read();
+
+  EntryReader entries_;
+  std::uint64_t most_;
+  bool begun_ = false;
+  std::uint64_t event_ = 0;  // of the entry that was read last, counted from 1
+  Entry values_{};
+};
+
+class RankReader final : public Reader {
+ public:
+  /// blocks: of the recording, which stays as long as its readers.
+  RankReader(std::shared_ptr<const RankBlocks> blocks, std::uint32_t rank);
+
+  bool next(Event& event) override;
+  [[nodiscard]] std::uint64_t computed() const override { return computed_; }
+  [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const override;
+  [[nodiscard]] std::optional<Match> match() override;
+  [[nodiscard]] std::span<const std::uint32_t> choice() const override { return choice_; }
+  [[nodiscard]] std::uint64_t polls() const override { return polls_; }
+  [[nodiscard]] Gaps gaps() const override { return gaps_; }
+  [[nodiscard]] bool has_threads() const override { return !blocks_->of(Column::kThreads).empty(); }
+  [[nodiscard]] std::uint32_t thread() const override { return thread_; }
+  [[nodiscard]] std::string_view call(std::uint16_t number) const override { return reader_.name(number); }
+  [[nodiscard]] std::string_view site(std::uint32_t number) const override {
+    return number == 0 ? std::string_view() : reader_.name(number - 1);
+  }
+  [[nodiscard]] bool cut() const override { return cut_; }
+  [[nodiscard]] std::optional<std::uint64_t> events() const override { return end_; }
+  [[nodiscard]] const std::string& error() const override { return error_; }
+
+ private:
+  void read_end();
+  const Event* next_event();
+  void read_choice(std::uint64_t most);
+  /// What the next entry of the column of matches says. Nothing: there are no more.
+  std::optional<std::pair<std::uint64_t, Match>> next_match();
+
+  std::shared_ptr<const RankBlocks> blocks_;
+  std::uint32_t rank_;
+  std::string error_;  // of all columns
+  ColumnReader events_;
+  EventReader reader_;
+  SparseColumn<1> times_;
+  SparseColumn<1> poll_counts_;
+  SparseColumn<2> gap_times_;
+  SparseColumn<1> threads_;
+  EntryReader matches_;
+  EntryReader choices_;
+
+  std::uint64_t count_ = 0;                       // events given
+  std::uint64_t wildcards_ = 0;                   // of them
+  bool wildcard_ = false;                         // the last one is
+  std::uint64_t matched_ = 0;                     // the wildcard of the entry that was read last
+  Match match_;                                   // that entry's
+  std::map<std::uint64_t, Match> early_;          // matches of later wildcards
+  std::optional<std::uint64_t> choices_to_skip_;  // before the entry at choices_; nothing: not read yet
+  std::uint64_t choice_size_ = 0;
+  std::uint64_t computed_ = 0;
+  std::uint64_t polls_ = 0;
+  Gaps gaps_;
+  std::uint32_t thread_ = 0;
+  std::vector<std::uint32_t> choice_;
+  std::optional<std::uint64_t> end_;  // events that a complete recording has
+  bool cut_ = true;
+};
+
+}  // namespace offramp::recording

@@ -1,0 +1,212 @@
+// Events go to the EventWriter, what lies beside them (gaps, times, matches, choices) to a column each,
+// which notes only the events that have something and how many were skipped. A column is closed when it is
+// full; flush() writes all open ones behind the file's end as a tail, which the next block that closes
+// replaces. So a process that is killed leaves a part that can be read, up to its last flush.
+#include "lib/programs/recording/recorder.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "lib/programs/recording/time_code.hpp"
+
+namespace offramp::recording {
+namespace {
+
+constexpr std::array kBeside = {Column::kThreads, Column::kGaps,    Column::kTimes,
+                                Column::kPolls,   Column::kMatches, Column::kChoices};
+
+std::uint64_t difference(std::int32_t value, std::int32_t last) {
+  return zigzag(static_cast<std::uint64_t>(std::int64_t{value} - last));
+}
+
+}  // namespace
+
+Recorder::Recorder(const RecorderOptions& options) : Recorder(options, EventWriter(options.calls)) {}
+
+Recorder::Recorder(const RecorderOptions& options, Recorder&& finished)
+    : Recorder(options, std::move(finished.writer_)) {}
+
+Recorder::Recorder(const RecorderOptions& options, EventWriter&& writer)
+    : writer_(std::move(writer)),
+      rank_(static_cast<std::uint32_t>(options.rank)),
+      has_file_(!options.spill.empty()),
+      store_({kVersion, rank_, static_cast<std::uint32_t>(options.ranks)}, options.spill, options.limit) {
+  if (options.keep && has_file_) store_.move_to_file();
+}
+
+const EventWriter::Entry* Recorder::add_other(const Event& event) {
+  if (ended_) {
+    unwritten_ = {event, 0, begins_request(event), is_wildcard(event), is_choice(event)};
+    return &unwritten_;
+  }
+  const EventWriter::Entry* entry = writer_.add(event);
+  if (writer_.full()) close_events(events_ + 1);  // the dictionary stays in memory as it is
+  return entry;
+}
+
+std::uint32_t Recorder::list(std::span<const std::uint64_t> values) {
+  if (values.size() > kMostValues) end(events_);
+  return ended_ ? 0 : writer_.list(values);
+}
+
+Recorder::Beside& Recorder::open(Column column) {
+  Beside& beside = this->beside(column);
+  if (beside.payload.size() == 0) {
+    beside.first_event = events_;
+    beside.match = {};
+    beside.last = column == Column::kMatches ? 0 : events_;
+  }
+  return beside;
+}
+
+Recorder::Beside& Recorder::open_before_event(Column column) {
+  Beside& beside = open(column);
+  beside.payload.put(events_ - std::exchange(beside.last, events_));
+  return beside;
+}
+
+void Recorder::commit(Column column) {
+  Beside& beside = this->beside(column);
+  beside.payload.commit();
+  if (beside.payload.size() >= kPayloadTarget) close(column);
+}
+
+std::uint64_t Recorder::Sum::take() {
+  const std::uint64_t time = std::exchange(time_, 0) + remainder_;
+  const std::uint64_t code = time_code(time);
+  remainder_ = time - time_of_code(code);
+  return code;
+}
+
+void Recorder::switch_to(std::uint32_t thread) {
+  thread = std::min(thread, kMostThreads - 1);
+  if (thread == thread_) return;
+  others_.resize(std::max<std::size_t>(others_.size(), std::max(thread, thread_) + std::size_t{1}));
+  others_[thread_] = std::exchange(since_, others_[thread]);
+  thread_ = thread;
+  beside_ = thread_ != noted_thread_ || since_.polls > 0 || since_.time.matters();
+}
+
+void Recorder::note_beside() {
+  beside_ = false;
+  if (ended_) return;
+  if (noted_thread_ != thread_) {
+    noted_thread_ = thread_;
+    open_before_event(Column::kThreads).payload.put(std::uint64_t{thread_} + 1);
+    commit(Column::kThreads);
+  }
+  if (const std::uint64_t polls = std::exchange(since_.polls, 0); polls > 0) {
+    open_before_event(Column::kPolls).payload.put(polls);
+    commit(Column::kPolls);
+  }
+  if (since_.time.matters()) {
+    open_before_event(Column::kTimes).payload.put(since_.time.take());
+    commit(Column::kTimes);
+  }
+  if (since_.brief_gaps.matters() || since_.longer_gaps.matters()) {
+    Payload& payload = open_before_event(Column::kGaps).payload;
+    payload.put(since_.brief_gaps.take());
+    payload.put(since_.longer_gaps.take());
+    commit(Column::kGaps);
+  }
+}
+
+void Recorder::matched(std::uint32_t wildcard, Match match) {
+  if (ended_) return;
+  Beside& beside = open(Column::kMatches);
+  beside.payload.put(zigzag(wildcard - std::exchange(beside.last, wildcard) - 1));
+  beside.payload.put(difference(match.source, beside.match.source));
+  beside.payload.put(difference(match.tag, beside.match.tag));
+  beside.match = match;
+  commit(Column::kMatches);
+}
+
+void Recorder::chosen(std::span<const std::uint32_t> positions) {
+  if (ended_ || noted_choices_ == choices_) return;
+  const std::uint64_t skipped = choices_ - std::exchange(noted_choices_, choices_) - 1;
+  Payload& payload = open(Column::kChoices).payload;
+  payload.put(positions.size() << 1U | static_cast<std::uint64_t>(skipped > 0));
+  if (skipped > 0) payload.put(skipped);
+  for (const std::uint32_t position : positions) payload.put(position);
+  commit(Column::kChoices);
+}
+
+BlockHeader Recorder::header(Column column) const {
+  const Beside& beside = columns_[static_cast<std::size_t>(column)];
+  return {column, rank_, beside.sequence, beside.first_event, 0, 0};
+}
+
+// In both, a signal handler that flushes in the middle sees the block once more or not at all; readers ignore
+// a block that they have.
+void Recorder::close_events(std::uint64_t events) {
+  writer_.close();
+  if (writer_.payload().size() == 0) return;
+  const bool flushed = store_.has_tail();
+  const bool goes_on = store_.append(header(Column::kEvents), writer_.payload().bytes());
+  writer_.clear();
+  ++beside(Column::kEvents).sequence;
+  beside(Column::kEvents).first_event = events;
+  if (flushed) flush();  // what the block has replaced
+  if (!goes_on) end(events);
+}
+
+void Recorder::close(Column column) {
+  Beside& beside = this->beside(column);
+  if (beside.payload.size() == 0) return;
+  const bool flushed = store_.has_tail();
+  const bool goes_on = store_.append(header(column), beside.payload.bytes());
+  beside.payload.clear();
+  ++beside.sequence;
+  if (flushed) flush();  // what the block has replaced
+  if (!goes_on) end(events_);
+}
+
+void Recorder::close_all(std::uint64_t events) {
+  for (const Column column : kBeside) close(column);
+  close_events(events);
+}
+
+void Recorder::end(std::uint64_t events) {
+  const bool all_kept = finished_ && store_.problem().empty();  // the limit comes too late to matter
+  if (all_kept || std::exchange(ended_, true)) return;
+  last_event_ = events;
+  close_all(events);
+  writer_.predict_nothing();
+}
+
+void Recorder::flush() {
+  if (finished_ || !has_file_) return;
+  const int error = errno;
+  if (store_.move_to_file()) {
+    store_.drop_tail();
+    for (const Column column : kBeside) {
+      const ByteSpan payload = columns_[static_cast<std::size_t>(column)].payload.bytes();
+      if (!payload.empty()) store_.append_tail(header(column), payload, {});
+    }
+    const EventWriter::Snapshot snapshot = writer_.snapshot();
+    const ByteSpan copy = ByteSpan(snapshot.copy).first(snapshot.copy_size);
+    if (snapshot.size > 0)
+      store_.append_tail(header(Column::kEvents), writer_.payload().bytes().first(snapshot.size), copy);
+  }
+  errno = error;
+}
+
+std::string Recorder::finish() {
+  if (std::exchange(finished_, true)) return {};
+  close_all(events_);
+  Payload payload;
+  payload.put(events());
+  payload.put(static_cast<std::uint64_t>(complete()));
+  payload.commit();
+  store_.append({Column::kEnd, rank_, 0, events(), 0, 0}, payload.bytes());
+  return store_.take();
+}
+
+std::uint64_t Recorder::bytes() const {
+  std::uint64_t bytes = store_.bytes() + writer_.payload().size();
+  for (const Column column : kBeside) bytes += columns_[static_cast<std::size_t>(column)].payload.size();
+  return bytes;
+}
+
+}  // namespace offramp::recording

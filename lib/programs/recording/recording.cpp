@@ -1,0 +1,445 @@
+// A recording is opened in one of two ways: by its index and end mark, or, where these are missing or
+// damaged, block by block from the front, up to where the blocks break off (breaks_off). Parts of ranks
+// beside a recording that was never brought together are read the same way. An index may be of blocks in the
+// file itself, or of those in parts beside it. No block's payload is read before its events are asked for.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "lib/base/output_file.hpp"
+#include "lib/programs/recording/column_reader.hpp"
+#include "lib/programs/recording/rank_reader.hpp"
+#include "lib/programs/recording/reader.hpp"
+
+namespace offramp::recording {
+namespace {
+
+using Failure = Result<Recording>;
+using Ranks = std::map<std::uint32_t, RankBlocks>;  // those that have blocks
+using Buffer = std::vector<std::uint8_t>;
+
+std::string problem_with(const Source& source, std::string_view what) {
+  return fmt::format("cannot read {}: {}", source.name(), what);
+}
+
+/// Finds blocks one behind the other. Returns where they end.
+std::uint64_t scan(const std::shared_ptr<const Source>& source, std::uint64_t offset,
+                   std::uint32_t first_rank, std::uint32_t end_rank, Ranks& ranks) {
+  Buffer buffer;
+  std::string problem;
+  for (;;) {
+    const auto header = decode_block_header(source->read(offset, kBlockHeaderBytes, buffer, problem));
+    if (!header || is_index(header->column)) return offset;
+    const std::size_t size = kBlockHeaderBytes + header->length;
+    if (header->rank < first_rank || header->rank >= end_rank || size > source->size() - offset)
+      return offset;
+    RankBlocks& rank = ranks[header->rank];
+    rank.source = source;
+    std::vector<BlockPlace>& places = rank.columns[static_cast<std::size_t>(header->column)];
+    if (header->sequence >= places.size()) places.push_back({offset, size});  // else it was flushed twice
+    offset += size;
+  }
+}
+
+/// Blocks as the index counts them, one behind the other. False: it does not fit the file.
+bool read_index(const std::shared_ptr<const Source>& source, std::uint64_t begin, std::uint64_t end,
+                const Description& description, Cursor cursor, Ranks& ranks) {
+  const auto count = static_cast<std::uint32_t>(description.ranks);
+  for (std::uint32_t rank = 0; rank < count && cursor.problem() == nullptr; ++rank) {
+    for (const Column column : kColumnsOfRank) {
+      for (std::uint64_t left = cursor.number(cursor.left(), ""); left > 0; --left) {
+        const std::size_t size = kBlockHeaderBytes + cursor.number(kMostPayload, "");
+        if (cursor.problem() != nullptr || size > end - begin) return false;
+        ranks[rank].source = source;
+        ranks[rank].columns[static_cast<std::size_t>(column)].push_back({begin, size});
+        begin += size;
+      }
+    }
+  }
+  return cursor.problem() == nullptr && cursor.empty() && begin == end;
+}
+
+Result<PartHeader> part_header(const Source& source) {
+  Buffer buffer;
+  std::string problem;
+  const ByteSpan start = source.read(0, kPartHeaderBytes, buffer, problem);
+  Result<PartHeader> header =
+      problem.empty() ? decode_part_header(start) : Result<PartHeader>::failure(problem);
+  return header ? header : Result<PartHeader>::failure(problem_with(source, header.error()));
+}
+
+/// The part of a rank beside the recording at `path`, whose index knows where the part's last block lies and
+/// that block's checksum. A failure: there is none, or another run has written it.
+Result<Source> indexed_part(const std::string& path, std::uint32_t rank, std::uint32_t ranks,
+                            const BlockPlace& last, std::uint64_t checksum) {
+  using Part = Result<Source>;
+  Result<Source> source = Source::look(part_path(path, static_cast<int>(rank)));
+  if (!source) return source;
+  const Result<PartHeader> header = part_header(*source);
+  if (!header) return Part::failure(header.error());
+  Buffer buffer;
+  std::string problem;
+  const auto block = decode_block_header((*source).read(last.offset, kBlockHeaderBytes, buffer, problem));
+  if (!problem.empty()) return Part::failure(problem);
+  if ((*header).rank != rank || (*header).ranks != ranks || !block || block->checksum != checksum ||
+      (*source).size() - last.offset < last.size)
+    return Part::failure(problem_with(*source, fmt::format("it is not the part that {} was made of", path)));
+  return source;
+}
+
+/// Of each rank the blocks of each column as (bytes since the end of the one before, length of the payload),
+/// and the checksum of the one that ends last. missing: the first part that is not there, and why. False: it
+/// is damaged.
+bool read_parts_index(const std::string& path, const Description& description, Cursor cursor, Ranks& ranks,
+                      std::string& missing) {
+  const auto count = static_cast<std::uint32_t>(description.ranks);
+  constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 62U;  // of a part
+  for (std::uint32_t rank = 0; rank < count && cursor.problem() == nullptr; ++rank) {
+    RankBlocks blocks;
+    BlockPlace last;
+    for (const Column column : kColumnsOfRank) {
+      std::uint64_t end = kPartHeaderBytes;
+      for (std::uint64_t left = cursor.number(cursor.left(), ""); left > 0 && cursor.problem() == nullptr;
+           --left) {
+        const std::uint64_t offset = end + cursor.number(kMostBytes - end, "");
+        const std::size_t size = kBlockHeaderBytes + cursor.number(kMostPayload, "");
+        blocks.columns[static_cast<std::size_t>(column)].push_back({offset, size});
+        end = offset + size;
+        if (offset >= last.offset) last = {offset, size};
+        if (end >= kMostBytes) return false;
+      }
+    }
+    if (last.size == 0) continue;  // nothing is there of this rank
+    const std::uint64_t checksum = cursor.number();
+    if (cursor.problem() != nullptr) return false;
+    Result<Source> source = indexed_part(path, rank, count, last, checksum);
+    if (source) {
+      blocks.source = std::make_shared<const Source>(std::move(*source));
+      ranks[rank] = std::move(blocks);
+    } else if (missing.empty()) {
+      missing = source.error();
+    }
+  }
+  return cursor.problem() == nullptr && cursor.empty();
+}
+
+/// By the index and the end mark, the last of so many bytes of the file. False: there is none that fits.
+bool find_by_index(const std::shared_ptr<const Source>& source, std::uint64_t begin, std::uint64_t size,
+                   const Description& description, Ranks& ranks, std::string& missing) {
+  if (size < begin + kBlockHeaderBytes + kEndMarkBytes) return false;
+  Buffer buffer;
+  std::string problem;
+  const std::uint64_t end = size - kEndMarkBytes;
+  const auto offset = decode_end_mark(source->read(end, kEndMarkBytes, buffer, problem));
+  if (!offset || *offset < begin || *offset > end - kBlockHeaderBytes) return false;
+  const ByteSpan index = source->read(*offset, static_cast<std::size_t>(end - *offset), buffer, problem);
+  const auto header = decode_block_header(index);
+  if (!header || !checksum_fits(index)) return false;
+  const Cursor cursor(index.subspan(kBlockHeaderBytes));
+  if (header->column == Column::kPartsIndex)
+    return *offset == begin && read_parts_index(source->name(), description, cursor, ranks, missing);
+  return header->column == Column::kIndex && read_index(source, begin, *offset, description, cursor, ranks);
+}
+
+/// Numbers of the ranks whose parts lie beside the recording.
+std::vector<int> parts_beside(const std::string& path) {
+  const std::filesystem::path file(path);
+  const std::string begin = file.filename().string() + ".rank-";
+  const std::string folder = file.parent_path().empty() ? "." : file.parent_path().string();
+  std::vector<int> ranks;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(begin)) continue;
+    int rank = -1;
+    const char* const end = name.data() + name.size();
+    const auto parsed = std::from_chars(name.data() + begin.size(), end, rank);
+    if (parsed.ec == std::errc() && parsed.ptr == end && rank >= 0) ranks.push_back(rank);
+  }
+  std::sort(ranks.begin(), ranks.end());
+  return ranks;
+}
+
+void append_varint(std::string& text, std::uint64_t number) {
+  std::array<std::uint8_t, kMostVarintBytes> bytes;
+  text.append(text_of({bytes.data(), put_varint(bytes.data(), number)}));
+}
+
+}  // namespace
+
+struct Recording::Impl {
+  Description description;
+  Ranks ranks;
+  std::shared_ptr<const Source> file;  // null: there are parts
+  std::string breaks_off;
+  std::uint64_t beyond = 0;
+
+  /// The blocks of a file whose header ends there, or of the parts beside it.
+  void find(const std::shared_ptr<const Source>& source, std::uint64_t begin) {
+    const auto count = static_cast<std::uint32_t>(description.ranks);
+    if (find_by_index(source, begin, source->size(), description, ranks, breaks_off)) return;
+    ranks.clear();
+    breaks_off.clear();
+    const std::uint64_t end = scan(source, begin, 0, count, ranks);
+    Buffer buffer;
+    std::string problem;
+    const auto header = decode_block_header(source->read(end, kBlockHeaderBytes, buffer, problem));
+    const std::uint64_t whole =
+        header && is_index(header->column) ? end + kBlockHeaderBytes + header->length + kEndMarkBytes : 0;
+    Ranks indexed;
+    if (whole > 0 && whole < source->size() &&
+        find_by_index(source, begin, whole, description, indexed, breaks_off)) {
+      ranks = std::move(indexed);
+      beyond = source->size() - whole;
+    } else {
+      breaks_off = end < source->size()
+                       ? fmt::format("it breaks off, or is damaged, at byte {} of {}", end, source->size())
+                       : fmt::format("it breaks off at its byte {}", end);
+    }
+  }
+
+  [[nodiscard]] const RankBlocks& blocks(int rank) const {
+    static const RankBlocks none = {std::make_shared<const Source>("", "no recording"), {}};
+    const auto found = ranks.find(static_cast<std::uint32_t>(rank));
+    return found == ranks.end() ? none : found->second;
+  }
+  /// Empty, or why it is not the part of that rank.
+  std::string add_part(std::uint32_t rank, std::uint32_t count, Source source) {
+    const Result<PartHeader> header = part_header(source);
+    if (!header) return header.error();
+    if ((*header).rank != rank || (*header).ranks != count)
+      return problem_with(source, fmt::format("it is the part of rank {} of {}, and not of rank {} of {}",
+                                              (*header).rank, (*header).ranks, rank, count));
+    scan(std::make_shared<const Source>(std::move(source)), kPartHeaderBytes, rank, rank + 1, ranks);
+    return {};
+  }
+};
+
+Recording::Recording(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Recording::Recording(Recording&&) noexcept = default;
+Recording& Recording::operator=(Recording&&) noexcept = default;
+Recording::~Recording() = default;
+
+std::string part_path(const std::string& path, int rank) {
+  return fmt::format("{}.rank-{}", path, rank);
+}
+
+std::optional<PartMark> mark_of_part(const std::string& path) {
+  const Result<Source> source = Source::look(path);
+  if (!source) return std::nullopt;
+  constexpr std::uint64_t kLast = std::uint64_t{64} << 10U;
+  const std::uint64_t size = (*source).size();
+  const std::uint64_t last = std::min(size, kLast);
+  Buffer buffer;
+  std::string problem;
+  ByteSpan bytes = (*source).read(size - last, static_cast<std::size_t>(last), buffer, problem);
+  if (!problem.empty() || bytes.size() != last) return std::nullopt;
+  return PartMark{size, checksum_of([&] { return std::exchange(bytes, ByteSpan()); })};
+}
+
+Result<Recording> Recording::open(const std::string& path) {
+  Result<Source> source = Source::open(path);
+  if (source) return from_file(std::move(*source));
+  std::error_code error;
+  if (std::filesystem::exists(path, error) || parts_beside(path).empty())
+    return Failure::failure(source.error());
+  return from_parts_beside(path);
+}
+
+Result<Recording> Recording::from_bytes(std::string bytes, const std::string& name) {
+  return from_file(Source(std::move(bytes), name));
+}
+
+Result<Recording> Recording::from_file(Source file) {
+  const auto source = std::make_shared<const Source>(std::move(file));
+  Buffer buffer;
+  std::string problem;
+  const auto failure = [&](const std::string& what) {
+    return Failure::failure(problem.empty() ? problem_with(*source, what) : problem);
+  };
+  const Result<std::size_t> size = file_header_bytes(source->read(0, kFileStartBytes, buffer, problem));
+  if (!size) return failure(size.error());
+  Result<Description> description = decode_file_header(source->read(0, *size, buffer, problem));
+  if (!description) return failure(description.error());
+  auto impl = std::make_unique<Impl>();
+  impl->description = std::move(*description);
+  impl->file = source;
+  impl->find(source, *size);
+  return Recording(std::move(impl));
+}
+
+Result<Recording> Recording::from_parts_beside(const std::string& path) {
+  const std::vector<int> found = parts_beside(path);
+  auto impl = std::make_unique<Impl>();
+  std::uint32_t ranks = 0;
+  for (const int rank : found) {
+    Result<Source> source = Source::look(part_path(path, rank));
+    if (!source) return Failure::failure(source.error());
+    if (ranks == 0) {
+      const Result<PartHeader> header = part_header(*source);
+      if (!header) return Failure::failure(header.error());
+      ranks = (*header).ranks;
+    }
+    const std::string problem = impl->add_part(static_cast<std::uint32_t>(rank), ranks, std::move(*source));
+    if (!problem.empty()) return Failure::failure(problem);
+  }
+  impl->description.version = static_cast<int>(kVersion);
+  impl->description.ranks = static_cast<int>(ranks);
+  impl->description.facts.emplace_back(
+      "unfinished",
+      fmt::format("the run did not come to its end; there are parts of {} of {} ranks", found.size(), ranks));
+  return Recording(std::move(impl));
+}
+
+Result<Recording> Recording::from_parts(Description description, std::vector<std::string> parts) {
+  std::vector<Part> all(parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) all[i].bytes = std::move(parts[i]);
+  return from_parts(std::move(description), std::move(all));
+}
+
+Result<Recording> Recording::from_parts(Description description, std::vector<Part> parts) {
+  auto impl = std::make_unique<Impl>();
+  impl->description = std::move(description);
+  impl->description.version = static_cast<int>(kVersion);
+  impl->description.ranks = static_cast<int>(parts.size());
+  const auto ranks = static_cast<std::uint32_t>(parts.size());
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    Part& part = parts[rank];
+    if (part.bytes.empty() && part.path.empty()) continue;
+    Result<Source> source = part.bytes.empty()
+                                ? Source::look(part.path)
+                                : Source(std::move(part.bytes), fmt::format("the part of rank {}", rank));
+    if (!source) return Failure::failure(source.error());
+    const std::string problem = impl->add_part(rank, ranks, std::move(*source));
+    if (!problem.empty()) return Failure::failure(problem);
+  }
+  return Recording(std::move(impl));
+}
+
+const Description& Recording::description() const {
+  return impl_->description;
+}
+
+const std::string& Recording::breaks_off() const {
+  return impl_->breaks_off;
+}
+
+std::uint64_t Recording::beyond() const {
+  return impl_->beyond;
+}
+
+bool Recording::is_in_parts(const std::string& path) const {
+  return !impl_->ranks.empty() && std::ranges::all_of(impl_->ranks, [&](const auto& rank) {
+    return rank.second.source->name() == part_path(path, static_cast<int>(rank.first));
+  });
+}
+
+std::optional<std::uint64_t> Recording::checksum() const {
+  if (impl_->file == nullptr) return std::nullopt;
+  for (const auto& [rank, blocks] : impl_->ranks) {
+    if (blocks.source != impl_->file) return std::nullopt;
+  }
+  constexpr std::size_t kPiece = std::size_t{1} << 20U;
+  Buffer buffer;
+  std::string problem;
+  std::uint64_t at = 0;
+  const std::uint64_t sum = checksum_of([&] {
+    const ByteSpan piece = impl_->file->read(at, kPiece, buffer, problem);
+    at += piece.size();
+    return piece;
+  });
+  return problem.empty() && at == impl_->file->size() ? std::optional(sum) : std::nullopt;
+}
+
+std::unique_ptr<Reader> Recording::read(int rank) const {
+  return std::make_unique<RankReader>(std::shared_ptr<const RankBlocks>(impl_, &impl_->blocks(rank)),
+                                      static_cast<std::uint32_t>(rank));
+}
+
+std::uint64_t Recording::bytes(int rank) const {
+  std::uint64_t bytes = 0;
+  for (const auto& places : impl_->blocks(rank).columns) {
+    for (const BlockPlace& place : places) bytes += place.size;
+  }
+  return bytes;
+}
+
+/// Writes the header, what write_blocks() writes, which returns an index, and that. Empty, or what went
+/// wrong.
+std::string Recording::write_file(const std::string& path, Column index_column,
+                                  const WriteBlocks& write_blocks) const {
+  Result<OutputFile> file = OutputFile::create(path);
+  if (!file) return cannot_write(path, file.error());
+  std::uint64_t offset = 0;
+  const auto write = [&](std::string_view bytes) {
+    file->write(bytes);
+    offset += bytes.size();
+  };
+  const std::string head = encode(impl_->description);
+  if (const auto size = file_header_bytes(byte_span(head)); !size)
+    return fmt::format("cannot write {}: {}", path, size.error());
+  write(head);
+  std::string error;
+  const std::string index = write_blocks(write, error);
+  if (!error.empty()) return error;
+  const std::uint64_t index_offset = offset;
+  write(text_of(seal({index_column, 0, 0, 0, 0, 0}, byte_span(index))));
+  write(index);
+  write(text_of(encode_end_mark(index_offset)));
+  return cannot_write(path, file->finish());
+}
+
+std::string Recording::write(const std::string& path) const {
+  return write_file(path, Column::kIndex, [&](const auto& write, std::string& error) {
+    std::string index;
+    for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(impl_->description.ranks); ++rank) {
+      const RankBlocks& blocks = impl_->blocks(static_cast<int>(rank));
+      for (const Column column : kColumnsOfRank) {
+        append_varint(index, blocks.of(column).size());
+        ColumnReader reader(blocks, rank, column, error);
+        while (reader.next()) {
+          append_varint(index, reader.payload().size());
+          write(text_of(reader.block()));
+        }
+        if (!error.empty()) return index;
+      }
+    }
+    return index;
+  });
+}
+
+std::string Recording::write_index(const std::string& path) const {
+  if (!is_in_parts(path)) return fmt::format("cannot write {}: not all parts lie beside it", path);
+  return write_file(path, Column::kPartsIndex, [&](const auto& /*write*/, std::string& error) {
+    std::string index;
+    Buffer buffer;
+    for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(impl_->description.ranks); ++rank) {
+      const RankBlocks& blocks = impl_->blocks(static_cast<int>(rank));
+      BlockPlace last;
+      for (const Column column : kColumnsOfRank) {
+        append_varint(index, blocks.of(column).size());
+        std::uint64_t end = kPartHeaderBytes;
+        for (const BlockPlace& place : blocks.of(column)) {
+          append_varint(index, place.offset - end);
+          append_varint(index, place.size - kBlockHeaderBytes);
+          end = place.offset + place.size;
+          if (place.offset >= last.offset) last = place;
+        }
+      }
+      if (last.size == 0) continue;
+      const auto header =
+          decode_block_header(blocks.source->read(last.offset, kBlockHeaderBytes, buffer, error));
+      if (!header && error.empty()) error = problem_with(*blocks.source, "it has changed");
+      if (!error.empty()) return index;
+      append_varint(index, header->checksum);
+    }
+    return index;
+  });
+}
+
+}  // namespace offramp::recording

@@ -1,0 +1,89 @@
+#include "lib/programs/recording/source.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace offramp::recording {
+namespace {
+
+std::string problem_with(const std::string& path, int error) {
+  return fmt::format("cannot read {}: {}", path, std::strerror(error));
+}
+
+int open_to_read(const std::string& path) {
+  // Not blocking: a FIFO must not hang the command before it is refused.
+  return open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+}  // namespace
+
+Source::Source(std::string bytes, std::string name)
+    : name_(std::move(name)), bytes_(std::move(bytes)), in_memory_(true), size_(bytes_.size()) {}
+
+Result<Source> Source::open(const std::string& path) {
+  Source source;
+  source.name_ = path;
+  source.file_ = open_to_read(path);
+  struct stat status {};
+  if (source.file_ < 0 || fstat(source.file_, &status) != 0)
+    return Result<Source>::failure(problem_with(path, errno));
+  if (!S_ISREG(status.st_mode))
+    return Result<Source>::failure(fmt::format("cannot read {}: it is no regular file", path));
+  source.size_ = static_cast<std::uint64_t>(status.st_size);
+  return source;
+}
+
+Result<Source> Source::look(const std::string& path) {
+  Result<Source> source = open(path);
+  if (source) close(std::exchange(source->file_, -1));
+  return source;
+}
+
+Source::Source(Source&& other) noexcept
+    : name_(std::move(other.name_)),
+      bytes_(std::move(other.bytes_)),
+      in_memory_(other.in_memory_),
+      file_(std::exchange(other.file_, -1)),
+      size_(other.size_) {}
+
+Source& Source::operator=(Source&& other) noexcept {
+  std::swap(name_, other.name_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(in_memory_, other.in_memory_);
+  std::swap(file_, other.file_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+Source::~Source() {
+  if (file_ >= 0) close(file_);
+}
+
+ByteSpan Source::read(std::uint64_t offset, std::size_t count, std::vector<std::uint8_t>& buffer,
+                      std::string& problem) const {
+  if (offset >= size_) return {};
+  count = static_cast<std::size_t>(std::min<std::uint64_t>(count, size_ - offset));
+  if (in_memory_) return byte_span(bytes_).subspan(static_cast<std::size_t>(offset), count);
+  const int file = file_ >= 0 ? file_ : open_to_read(name_);
+  if (buffer.size() < count) buffer.resize(count);
+  std::size_t done = 0;
+  ssize_t n = file < 0 ? -1 : 1;
+  while (done < count && n > 0) {
+    n = pread(file, buffer.data() + done, count - done, static_cast<off_t>(offset + done));
+    if (n < 0 && errno == EINTR)
+      n = 1;
+    else if (n > 0)
+      done += static_cast<std::size_t>(n);
+  }
+  if (n < 0) problem = problem_with(name_, errno);
+  if (file != file_ && file >= 0) close(file);
+  return ByteSpan(buffer).first(done);
+}
+
+}  // namespace offramp::recording

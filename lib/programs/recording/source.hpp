@@ -1,0 +1,44 @@
+// The bytes of a recording or of a part, in memory or in a file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lib/programs/recording/bytes.hpp"
+#include "offramp/kernel/result.hpp"
+
+namespace offramp::recording {
+
+class Source {
+ public:
+  /// name: for messages.
+  Source(std::string bytes, std::string name);
+  /// A file that stays open: another one may get its name.
+  static Result<Source> open(const std::string& path);
+  /// A file of which there may be more than a process can have open: it is opened for each read.
+  static Result<Source> look(const std::string& path);
+  Source(Source&& other) noexcept;
+  Source& operator=(Source&& other) noexcept;
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+  ~Source();
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+  /// The bytes lie in the source or in the buffer. Fewer than asked for: there are no more, or problem says
+  /// what went wrong. Threads may read at the same time.
+  ByteSpan read(std::uint64_t offset, std::size_t count, std::vector<std::uint8_t>& buffer,
+                std::string& problem) const;
+
+ private:
+  Source() = default;
+
+  std::string name_;
+  std::string bytes_;
+  bool in_memory_ = false;
+  int file_ = -1;
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace offramp::recording

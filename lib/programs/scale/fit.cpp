@@ -1,0 +1,444 @@
+// Finds the expression behind values. Each candidate follows from one or two of the samples; all of them
+// decide whether it holds.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "lib/programs/scale/expression.hpp"
+
+namespace offramp::scale {
+
+bool holds(const Expression& expression, std::span<const Sample> samples) {
+  return std::all_of(samples.begin(), samples.end(),
+                     [&](const Sample& sample) { return expression.value(sample.place) == sample.value; });
+}
+
+namespace {
+
+using Samples = std::span<const Sample>;
+using Found = std::optional<Expression>;
+
+Found checked(const Expression& expression, Samples samples) {
+  return holds(expression, samples) ? Found(expression) : std::nullopt;
+}
+
+Expression simple(Form form, std::int64_t a) {
+  Expression made;
+  made.form = form;
+  made.a = a;
+  made.b = 0;
+  return made;
+}
+
+/// A number as a fraction, with what it is multiplied with taken out.
+struct Fraction {
+  std::int64_t over = 0;
+  std::int64_t under = 1;
+};
+
+std::optional<Fraction> fraction(std::int64_t over, std::int64_t under) {
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();  // has no opposite
+  if (under == 0 || over == kLeast || under == kLeast) return std::nullopt;
+  const std::int64_t common = std::gcd(over, under);
+  if (common == 0) return Fraction{0, 1};
+  if (under < 0) {
+    over = -over;
+    under = -under;
+  }
+  return Fraction{over / common, under / common};
+}
+
+/// What the measure of an expression multiplies, at one place.
+std::optional<Fraction> factor_at(const Expression& shape, const Place& place) {
+  const auto measure = value_of(shape.measure, place);
+  if (!measure || *measure == 0 || place.turn > 60) return std::nullopt;
+  const std::int64_t power = std::int64_t{1} << (shape.power == 0 ? 0 : place.turn);
+  Fraction factor = shape.inverse ? Fraction{1, *measure} : Fraction{*measure, 1};
+  (shape.power < 0 ? factor.under : factor.over) *= power;
+  return factor;
+}
+
+std::size_t different_factors(const Expression& shape, Samples samples) {
+  std::set<std::pair<std::int64_t, std::int64_t>> different;
+  for (const Sample& sample : samples) {
+    if (const auto factor = factor_at(shape, sample.place)) different.emplace(factor->over, factor->under);
+  }
+  return different.size();
+}
+
+/// A sample whose place has the measure, and where it is not 0; null: there is none.
+const Sample* first_with(const Expression& shape, Samples samples) {
+  const auto has = [&](const Sample& sample) { return factor_at(shape, sample.place).has_value(); };
+  const auto found = std::find_if(samples.begin(), samples.end(), has);
+  return found == samples.end() ? nullptr : &*found;
+}
+
+/// a * factor
+Found fit_proportional(Expression shape, Samples samples) {
+  const Sample* const first = first_with(shape, samples);
+  if (first == nullptr) return std::nullopt;
+  const auto factor = factor_at(shape, first->place);
+  const std::int64_t value = first->value;
+  std::int64_t over = 0;
+  std::int64_t under = 0;
+  if (__builtin_mul_overflow(value, factor->under, &over)) return std::nullopt;
+  under = factor->over;
+  const auto ratio = fraction(over, under);
+  if (!ratio) return std::nullopt;
+  shape.a = ratio->over;
+  shape.b = ratio->under;
+  // Most do not hold, which is found sooner than how much they are tested by.
+  return holds(shape, samples) && different_factors(shape, samples) > 1 ? Found(shape) : std::nullopt;
+}
+
+/// How many different factors a term a * factor + c has to give the values of. Two points decide a and c, and
+/// say nothing for them: what is as programs write it (ranks - 1, 2 ranks - 2) may stand on these. What
+/// leaves one of them open (n (ranks - 1), n - n / ranks) has to give a third value, and anything else two
+/// more, for some measure gives any third one.
+std::size_t factors_needed(const Expression& shape) {
+  if (!shape.inverse && shape.b <= 2 && shape.a > 0 && shape.a <= 2 && std::abs(shape.c) <= 2) return 2;
+  return shape.b == 1 && shape.a == -shape.c ? 3 : 4;
+}
+
+/// a * factor + c
+Found fit_affine(Expression shape, Samples samples) {
+  const Sample* const first = first_with(shape, samples);
+  if (first == nullptr) return std::nullopt;
+  const auto start = factor_at(shape, first->place);
+  for (const Sample& other : samples) {
+    const auto factor = factor_at(shape, other.place);
+    if (!factor) continue;
+    // (value - first value) / (factor - first factor)
+    std::int64_t left = 0;
+    std::int64_t right = 0;
+    std::int64_t run = 0;
+    std::int64_t rise = 0;
+    std::int64_t under = 0;
+    if (__builtin_mul_overflow(factor->over, start->under, &left) ||
+        __builtin_mul_overflow(start->over, factor->under, &right) ||
+        __builtin_sub_overflow(left, right, &run) ||
+        __builtin_sub_overflow(other.value, first->value, &rise) ||
+        __builtin_mul_overflow(factor->under, start->under, &under) ||
+        __builtin_mul_overflow(rise, under, &rise))
+      return std::nullopt;
+    if (run == 0) continue;
+    const auto slope = fraction(rise, run);
+    if (!slope) return std::nullopt;
+    shape.a = slope->over;
+    shape.b = slope->under;
+    const auto part = shape.value(first->place);
+    if (!part) return std::nullopt;
+    shape.c = first->value - *part;
+    return holds(shape, samples) && different_factors(shape, samples) >= factors_needed(shape) ? Found(shape)
+                                                                                               : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+Found fit_step(Samples samples) {
+  const Sample& first = samples.front();
+  for (const Sample& other : samples) {
+    const std::int64_t turns = other.place.turn - first.place.turn;
+    if (turns == 0 || other.place.ranks != first.place.ranks || other.place.rank != first.place.rank)
+      continue;
+    if ((other.value - first.value) % turns != 0) return std::nullopt;
+    Expression made;
+    made.d = (other.value - first.value) / turns;
+    made.c = first.value - made.d * first.place.turn;
+    return checked(made, samples);
+  }
+  return std::nullopt;
+}
+
+/// The ranks behind this one. Samples of one rank alone cannot tell them from the number of ranks.
+Found fit_mirror(Samples samples) {
+  const Sample& first = samples.front();
+  const bool has_others = std::any_of(samples.begin(), samples.end(), [&](const Sample& sample) {
+    return sample.place.size == first.place.size && sample.place.own != first.place.own;
+  });
+  if (!has_others) return std::nullopt;
+  return checked(simple(Form::kMirror, first.value - (first.place.size - 1 - first.place.own)), samples);
+}
+
+constexpr std::array kPartsOf = {Measure::kRanks,  Measure::kSize,   Measure::kSide0,
+                                 Measure::kSide1,  Measure::kSide2,  Measure::kFace01,
+                                 Measure::kFace02, Measure::kFace12, Measure::kRanksBySize};
+
+/// What is shared out, in units: between the least and the most that give all values.
+Found fit_share(Measure measure, Rounding rounding, std::int64_t unit, Samples samples) {
+  Expression made;
+  made.form = Form::kShare;
+  made.measure = measure;
+  made.rounding = rounding;
+  made.b = unit;
+  std::int64_t least = 0;
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  for (const Sample& sample : samples) {
+    const auto parts = value_of(measure, sample.place);
+    if (!parts || *parts <= 0 || sample.value % unit != 0 || sample.value < 0) return std::nullopt;
+    const std::int64_t units = sample.value / unit;
+    const std::int64_t part = rounding == Rounding::kDown ? *parts - 1
+                              : rounding == Rounding::kUp ? 0
+                                                          : part_of(measure, sample.place);
+    std::int64_t all = 0;
+    if (__builtin_mul_overflow(units, *parts, &all) || __builtin_add_overflow(all, part, &all))
+      return std::nullopt;
+    least = std::max(least, all - *parts + 1);
+    most = std::min(most, all);
+    if (least > most) return std::nullopt;
+  }
+  // Problems have round sizes: the multiple of the highest power of two among those that fit.
+  made.a = most;
+  for (int bit = 1; bit < 62 && std::int64_t{1} << bit <= most; ++bit) {
+    const std::int64_t power = std::int64_t{1} << bit;
+    if (most / power * power >= least) made.a = most / power * power;
+  }
+  return checked(made, samples);
+}
+
+/// The length that is a multiple of the highest power of two, among those that give all values.
+Found fit_face(Measure face, std::int64_t unit, Samples samples) {
+  const Sample& first = samples.front();
+  const auto parts = value_of(face, first.place);
+  const double area =
+      static_cast<double>(first.value) / static_cast<double>(unit) * static_cast<double>(*parts);
+  if (first.value <= 0 || area > 0x1p60) return std::nullopt;
+  const auto least = static_cast<std::int64_t>(std::sqrt(area));
+  Found best;
+  // What both parts lack of whole units is less than a side each.
+  for (std::int64_t length = least; length <= least + 2 * *parts; ++length) {
+    Expression made;
+    made.form = Form::kFace;
+    made.measure = face;
+    made.a = length;
+    made.b = unit;
+    const bool is_rounder = !best || std::countr_zero(static_cast<std::uint64_t>(length)) >
+                                         std::countr_zero(static_cast<std::uint64_t>(best->a));
+    if (length > 0 && is_rounder && holds(made, samples)) best = made;
+  }
+  return best;
+}
+
+Found fit_faces(std::int64_t unit, Samples samples) {
+  for (const Measure face : {Measure::kFace01, Measure::kFace02, Measure::kFace12}) {
+    for (const std::int64_t one : {unit, std::gcd(unit, std::int64_t{8}), std::gcd(unit, std::int64_t{4})}) {
+      if (const Found found = fit_face(face, one, samples)) return found;
+    }
+  }
+  return std::nullopt;
+}
+
+Found fit_shares(Samples samples) {
+  std::int64_t unit = 0;
+  for (const Sample& sample : samples) unit = std::gcd(unit, sample.value);
+  if (unit <= 0) return std::nullopt;
+  for (const Measure measure : kPartsOf) {
+    for (const Rounding rounding : {Rounding::kDown, Rounding::kUp, Rounding::kBalanced}) {
+      for (const std::int64_t one : {unit, std::gcd(unit, std::int64_t{8}), std::int64_t{1}}) {
+        if (const Found found = fit_share(measure, rounding, one, samples)) return found;
+      }
+    }
+  }
+  return fit_faces(unit, samples);
+}
+
+/// What a rule says of programs on a line, at a number of ranks that has all roots and a logarithm.
+std::optional<std::int64_t> far_value(const Expression& rule) {
+  Place place;
+  place.ranks = place.size = std::int64_t{1} << 24U;
+  place.sides = {place.ranks, 1, 1};
+  return rule.value(place);
+}
+
+/// Whether two values alone stand behind a rule, and another one gives both: half the ranks or their
+/// logarithm, where 4 ranks have 2 and 2 have 1.
+bool is_ambiguous(const Expression& rule, Samples samples) {
+  if (rule.power != 0 || different_factors(rule, samples) > 2) return false;
+  for (const Measure measure :
+       {Measure::kRanks, Measure::kLogarithm, Measure::kSquareRoot, Measure::kCubeRoot, Measure::kSquare}) {
+    Expression shape;
+    shape.measure = measure;
+    // Nothing is spread over a logarithm.
+    for (const bool inverse : {false, true}) {
+      shape.inverse = inverse;
+      if (inverse && measure == Measure::kLogarithm) continue;
+      for (const Found& other : {fit_proportional(shape, samples), fit_affine(shape, samples)}) {
+        if (other && far_value(*other) != far_value(rule)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+Found fit_measures(Samples samples) {
+  for (const int power : {0, 1, -1}) {
+    for (int number = 0; number < static_cast<int>(Measure::kCount); ++number) {
+      for (const bool inverse : {false, true}) {
+        Expression shape;
+        shape.measure = static_cast<Measure>(number);
+        shape.inverse = inverse;
+        shape.power = static_cast<std::int8_t>(power);
+        if (const Found found = fit_proportional(shape, samples))
+          return is_ambiguous(*found, samples) ? std::nullopt : found;
+      }
+    }
+  }
+  for (int number = 1; number < static_cast<int>(Measure::kCount); ++number) {
+    for (const bool inverse : {false, true}) {
+      Expression shape;
+      shape.measure = static_cast<Measure>(number);
+      shape.inverse = inverse;
+      if (const Found found = fit_affine(shape, samples))
+        return is_ambiguous(*found, samples) ? std::nullopt : found;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Shifts on the grid that lead from one rank to another; more than one where a side is short.
+std::vector<Expression> shifts(const Sample& sample, int dimensions) {
+  const Place& place = sample.place;
+  if (place.size != place.ranks || sample.value < 0 || sample.value >= place.size) return {};
+  const Sides to = coordinates(place.sides, sample.value);
+  std::vector<Expression> all = {simple(Form::kShift, 0)};
+  for (int dimension = 0; dimension < dimensions; ++dimension) {
+    const auto i = static_cast<std::size_t>(dimension);
+    const std::int64_t way = to[i] - place.at[i];
+    std::vector<Expression> further;
+    for (const std::int64_t by : {way, way - place.sides[i], way + place.sides[i]}) {
+      for (Expression one : all) {
+        (i == 0 ? one.a : i == 1 ? one.b : one.c) = by;
+        further.push_back(one);
+      }
+    }
+    all = std::move(further);
+  }
+  const auto length = [](const Expression& one) {
+    return std::abs(one.a) + std::abs(one.b) + std::abs(one.c);
+  };
+  std::stable_sort(all.begin(), all.end(),
+                   [&](const Expression& a, const Expression& b) { return length(a) < length(b); });
+  return all;
+}
+
+std::vector<Expression> offsets(const Sample& sample) {
+  const Place& place = sample.place;
+  const std::int64_t way = sample.value - place.own;
+  std::vector<Expression> all = {simple(Form::kOffset, way), simple(Form::kOffset, way - place.size),
+                                 simple(Form::kOffset, way + place.size)};
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Expression& a, const Expression& b) { return std::abs(a.a) < std::abs(b.a); });
+  return all;
+}
+
+/// Those that depend on the turn of a loop.
+std::vector<Expression> turning(const Sample& sample) {
+  const Place& place = sample.place;
+  std::vector<Expression> all;
+  for (const std::int8_t power : {std::int8_t{1}, std::int8_t{-1}}) {
+    Expression one = simple(Form::kFlipBit, 0);
+    one.power = power;
+    all.push_back(one);
+    for (const std::int64_t sign : {1, -1}) {
+      one = simple(Form::kPlusPower, sign);
+      one.power = power;
+      all.push_back(one);
+      one.form = Form::kOffsetPower;
+      all.push_back(one);
+    }
+  }
+  for (const std::int64_t step : {1, -1}) {
+    for (Expression one : offsets(sample)) {
+      one.a -= step * place.turn;
+      one.b = step;
+      all.push_back(one);
+    }
+    Expression one = constant(sample.value - step * place.turn);
+    one.d = step;
+    all.push_back(one);
+  }
+  const std::int64_t among_others = sample.value < place.own ? sample.value : sample.value - 1;
+  all.push_back(simple(Form::kOthers, among_others - place.turn));
+  all.push_back(simple(Form::kFlipTurn, (sample.value ^ place.own) - place.turn));
+  return all;
+}
+
+/// All that give the first sample.
+std::vector<Expression> rank_candidates(const Sample& sample, int dimensions) {
+  const Place& place = sample.place;
+  std::vector<Expression> all;
+  const auto add = [&all](const std::vector<Expression>& more) {
+    all.insert(all.end(), more.begin(), more.end());
+  };
+  if (dimensions > 1) add(shifts(sample, dimensions));
+  add(offsets(sample));
+  all.push_back(constant(sample.value));
+  Expression last;
+  last.measure = Measure::kSize;
+  last.a = 1;
+  last.c = sample.value - place.size;
+  all.push_back(last);
+  for (const std::int64_t parts : {2, 4}) all.push_back(simple(Form::kOffsetPart, parts));
+  all.push_back(simple(Form::kExclusiveOr, sample.value ^ place.own));
+  all.push_back(simple(Form::kMirror, 0));
+  all.push_back(simple(Form::kTransposed, 0));
+  all.push_back(simple(Form::kClearLowest, 0));
+  add(turning(sample));
+  return all;
+}
+
+}  // namespace
+
+Found fit_number(Samples samples) {
+  if (samples.empty()) return constant(0);
+  const Sample& first = samples.front();
+  if (const Found found = checked(constant(first.value), samples)) return found;
+  // Differences of smaller ones are numbers, and no program counts as far.
+  const auto is_too_large = [](const Sample& sample) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 61;
+    return sample.value > kMost || sample.value < -kMost;
+  };
+  if (std::any_of(samples.begin(), samples.end(), is_too_large)) return std::nullopt;
+  for (const Expression& one : {simple(Form::kOwn, first.value - first.place.own),
+                                simple(Form::kPeer, first.value - first.place.peer)}) {
+    if (holds(one, samples)) return one;
+  }
+  if (const Found found = fit_mirror(samples)) return found;
+  if (const auto bit = simple(Form::kLowestBit, 0).value(first.place)) {
+    const Expression one = simple(Form::kLowestBit, first.value - *bit);
+    if (holds(one, samples)) return one;
+  }
+  if (const Found found = fit_step(samples)) return found;
+  if (const Found found = fit_measures(samples)) return found;
+  return fit_shares(samples);
+}
+
+Found fit_rank(Samples samples, int dimensions) {
+  if (samples.empty()) return constant(0);
+  // One value at each rank leaves open from which of the others on.
+  const auto is_decided = [&](const Expression& one) {
+    return one.form != Form::kOthers || one.a == 0 ||
+           std::any_of(samples.begin(), samples.end(),
+                       [](const Sample& sample) { return sample.place.turns > 1; });
+  };
+  for (const Expression& one : rank_candidates(samples.front(), dimensions)) {
+    if (holds(one, samples) && is_decided(one)) return one;
+  }
+  return std::nullopt;
+}
+
+Sides common_sides(Samples samples) {
+  if (samples.empty()) return {};
+  Sides common = samples.front().place.sides;
+  for (const Sample& sample : samples) {
+    for (std::size_t i = 0; i < common.size(); ++i) {
+      if (sample.place.sides[i] != common[i]) common[i] = 0;
+    }
+  }
+  return common;
+}
+
+}  // namespace offramp::scale

@@ -1,0 +1,269 @@
+#include "lib/programs/scale/folding.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "offramp/model/message.hpp"
+
+namespace offramp::scale {
+namespace {
+
+using recording::Event;
+using recording::EventKind;
+using recording::Reader;
+
+/// Mixes the next word into a hash.
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
+  hash = (hash ^ word) * 0x9E3779B97F4A7C15U;
+  return hash ^ (hash >> 29U);
+}
+
+/// Folds as calls come: where the newest nodes repeat those before them, both become a loop.
+class Folder {
+ public:
+  void add(Node node) {
+    push(std::move(node));
+    while (extend_loop() || make_loop()) {
+    }
+  }
+  std::vector<Node> take() { return std::move(nodes_); }
+
+ private:
+  static constexpr std::uint64_t kBase = 0x100000001B3U;
+  // How far back a repetition is looked for: calls that are the same as the newest one.
+  static constexpr int kMostTries = 64;
+
+  void push(Node node) {
+    const std::size_t at = nodes_.size();
+    const auto [newest, is_new] = newest_.try_emplace(node.hash, at);
+    before_.push_back(is_new ? kNone : newest->second);
+    newest->second = at;
+    if (node.is_loop()) loops_.push_back(at);
+    sums_.push_back(sums_.back() * kBase + node.hash);
+    powers_.push_back(powers_.back() * kBase);
+    nodes_.push_back(std::move(node));
+  }
+  Node pop() {
+    Node node = std::move(nodes_.back());
+    nodes_.pop_back();
+    if (before_.back() == kNone) {
+      newest_.erase(node.hash);
+    } else {
+      newest_[node.hash] = before_.back();
+    }
+    before_.pop_back();
+    if (node.is_loop()) loops_.pop_back();
+    sums_.pop_back();
+    powers_.pop_back();
+    return node;
+  }
+  [[nodiscard]] std::uint64_t sum(std::size_t begin, std::size_t count) const {
+    return sums_[begin + count] - sums_[begin] * powers_[count];
+  }
+  static bool same(std::span<const Node> a, std::span<const Node> b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const Node& one, const Node& other) { return one.hash == other.hash; });
+  }
+  static void append(Node& to, Node& from) {
+    if (to.series != nullptr) {
+      for (std::size_t i = 0; i < kFields; ++i) (*to.series)[i].append((*from.series)[i]);
+    }
+    for (std::size_t i = 0; i < to.body.size(); ++i) append(to.body[i], from.body[i]);
+  }
+  static std::uint64_t hash_of(const Node& loop) {
+    std::uint64_t hash = mixed(0x10F, loop.count);
+    for (const Node& node : loop.body) hash = mixed(hash, node.hash);
+    return hash;
+  }
+  std::vector<Node> pop_last(std::size_t count) {
+    std::vector<Node> last(count);
+    for (std::size_t i = count; i-- > 0;) last[i] = pop();
+    return last;
+  }
+
+  /// Where the newest nodes are one more turn of the loop before them.
+  bool extend_loop() {
+    for (auto at = loops_.rbegin(); at != loops_.rend(); ++at) {
+      const std::size_t length = nodes_.size() - *at - 1;
+      const std::vector<Node>& body = nodes_[*at].body;
+      if (length == 0 || body.size() < length) continue;
+      if (body.size() > length || !same(body, std::span(nodes_).last(length))) continue;
+      std::vector<Node> turn = pop_last(length);
+      Node loop = pop();
+      for (std::size_t i = 0; i < length; ++i) append(loop.body[i], turn[i]);
+      ++loop.count;
+      loop.hash = hash_of(loop);
+      push(std::move(loop));
+      return true;
+    }
+    return false;
+  }
+  bool make_loop() {
+    const std::size_t end = nodes_.size();
+    int tries = 0;
+    for (std::size_t at = before_.back(); at != kNone && tries < kMostTries; at = before_[at], ++tries) {
+      const std::size_t length = end - 1 - at;
+      if (2 * length > end) return false;
+      if (sum(end - 2 * length, length) != sum(end - length, length)) continue;
+      if (!same(std::span(nodes_).subspan(end - 2 * length, length), std::span(nodes_).last(length)))
+        continue;
+      std::vector<Node> second = pop_last(length);
+      Node loop;
+      loop.body = pop_last(length);
+      for (std::size_t i = 0; i < length; ++i) append(loop.body[i], second[i]);
+      loop.count = 2;
+      loop.hash = hash_of(loop);
+      push(std::move(loop));
+      return true;
+    }
+    return false;
+  }
+
+  static constexpr std::size_t kNone = SIZE_MAX;
+  std::vector<Node> nodes_;
+  std::vector<std::size_t> before_;  // the node before with the same hash
+  std::vector<std::size_t> loops_;   // where they are
+  std::vector<std::uint64_t> sums_ = {0};
+  std::vector<std::uint64_t> powers_ = {1};
+  std::unordered_map<std::uint64_t, std::size_t> newest_;
+};
+
+class RankFolder {
+ public:
+  RankFolder(std::int64_t rank, std::int64_t ranks, Pool& pool, Tags tags) : pool_(pool), tags_(tags) {
+    folded_.rank = rank;
+    folded_.communicators = {{ranks, rank}, {1, 0}};
+  }
+
+  /// Empty, or what is wrong.
+  std::string add(Reader& reader, const Event& event) {
+    if (++folded_.events == 1) thread_ = reader.thread();
+    if (reader.thread() != thread_) return several_threads_text(static_cast<int>(folded_.rank));
+    folded_.questions += reader.polls();
+    folded_.wildcards += event.kind != EventKind::kSend && event.peer == kAnySource ? 1 : 0;
+    folded_.choices += (event.flags & (recording::kAny | recording::kSome)) != 0 ? 1 : 0;
+    const auto list = reader.list(event.list);
+    if (event.kind == EventKind::kCommunicator) {
+      const auto own = std::find(list.begin(), list.end(), static_cast<std::uint64_t>(folded_.rank));
+      folded_.communicators.emplace_back(list.size(), own - list.begin());
+    } else if (event.communicator >= folded_.communicators.size()) {
+      return fmt::format("rank {}, event {}: there is no communicator {}", folded_.rank, folded_.events,
+                         event.communicator);
+    }
+    Node node;
+    Event shape = event;
+    shape.site = 0;  // of one build of the program
+    if (tags_ == Tags::kValues) shape.tag = 0;
+    node.symbol = pool_.symbol(shape, reader.call(event.call));
+    node.hash = mixed(0xCA11, node.symbol);
+    node.series = std::make_unique<AllSeries>();
+    const auto put = [&](Field field, std::int64_t value) {
+      (*node.series)[static_cast<std::size_t>(field)].add(value);
+    };
+    const bool makes = event.kind == EventKind::kCommunicator;
+    put(Field::kPeer, event.peer);
+    put(Field::kTag, event.tag);
+    put(Field::kBytes, static_cast<std::int64_t>(event.bytes));
+    put(Field::kExtra, makes ? 0 : static_cast<std::int64_t>(event.extra));  // ids mean nothing
+    put(Field::kList, pool_.list(list));
+    put(Field::kSecondList, pool_.list(reader.list(event.second_list)));
+    // Long gaps between questions are work; short ones are waiting, which takes what it takes elsewhere.
+    put(Field::kTime, static_cast<std::int64_t>(reader.computed() + reader.gaps().longer));
+    folder_.add(std::move(node));
+    return {};
+  }
+  FoldedRank take() {
+    folded_.body = folder_.take();
+    return std::move(folded_);
+  }
+
+ private:
+  Pool& pool_;
+  Tags tags_;
+  std::uint32_t thread_ = 0;  // whose the calls are
+  Folder folder_;
+  FoldedRank folded_;
+};
+
+}  // namespace
+
+std::string_view to_string(Field field) {
+  switch (field) {
+    case Field::kPeer:
+      return "peer";
+    case Field::kTag:
+      return "tag";
+    case Field::kBytes:
+      return "size";
+    case Field::kExtra:
+      return "number of elements";
+    case Field::kList:
+    case Field::kSecondList:
+      return "list";
+    case Field::kTime:
+      return "CPU time";
+    case Field::kCount:
+      break;
+  }
+  return "?";
+}
+
+std::string several_threads_text(int rank) {
+  return fmt::format(
+      "rank {}: several of its threads call MPI, whose order among each other is that of one run and follows "
+      "from no number of ranks; a recording in which one thread of each rank calls MPI can be scaled, and "
+      "any "
+      "can be replayed at the number of ranks that it has",
+      rank);
+}
+
+std::uint32_t Pool::symbol(Event event, std::string_view call) {
+  auto number = call_numbers_.find(call);
+  if (number == call_numbers_.end()) {
+    number = call_numbers_.emplace(std::string(call), static_cast<std::uint16_t>(calls_.size())).first;
+    calls_.emplace_back(call);
+  }
+  event.call = number->second;
+  event.peer = 0;
+  event.list = event.second_list = 0;
+  event.bytes = event.extra = 0;
+  std::uint64_t hash = mixed(static_cast<std::uint64_t>(event.kind), event.flags);
+  for (const std::uint64_t word : {std::uint64_t{static_cast<std::uint8_t>(event.element)},
+                                   std::uint64_t{static_cast<std::uint8_t>(event.function)},
+                                   std::uint64_t{static_cast<std::uint8_t>(event.operation)},
+                                   std::uint64_t{event.call}, std::uint64_t{event.communicator}})
+    hash = mixed(hash, word);
+  const auto [begin, end] = symbols_.equal_range(hash);
+  for (auto known = begin; known != end; ++known) {
+    if (events_[known->second] == event) return known->second;
+  }
+  events_.push_back(event);
+  return symbols_.emplace(hash, static_cast<std::uint32_t>(events_.size() - 1))->second;
+}
+
+std::uint32_t Pool::list(std::span<const std::uint64_t> values) {
+  const auto [known, is_new] = list_numbers_.try_emplace(std::vector(values.begin(), values.end()),
+                                                         static_cast<std::uint32_t>(lists_.size()));
+  if (is_new) lists_.push_back(&known->first);
+  return known->second;
+}
+
+Result<FoldedProgram> fold(const std::string& name, const trace::Program& program, Pool& pool, Tags tags) {
+  using Failure = Result<FoldedProgram>;
+  FoldedProgram folded{name, program.description.ranks, {}};
+  for (int rank = 0; rank < program.description.ranks; ++rank) {
+    const std::unique_ptr<Reader> reader = program.read(rank);
+    RankFolder folder(rank, folded.ranks, pool, tags);
+    for (Event event; reader->next(event);) {
+      if (const std::string problem = folder.add(*reader, event); !problem.empty())
+        return Failure::failure(problem);
+    }
+    if (!reader->error().empty()) return Failure::failure(reader->error());
+    if (reader->cut()) return Failure::failure(fmt::format("rank {}: its recording was cut", rank));
+    folded.each.push_back(folder.take());
+  }
+  return folded;
+}
+
+}  // namespace offramp::scale

@@ -1,0 +1,557 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <tuple>
+
+#include "lib/programs/scale/law_text.hpp"
+#include "lib/programs/scale/model.hpp"
+#include "lib/programs/scale/samples.hpp"
+
+namespace offramp::scale {
+namespace {
+
+using recording::Event;
+using recording::EventKind;
+using Programs = std::span<const FoldedProgram* const>;
+
+/// One layout and one rule for the roles.
+class Attempt {
+ public:
+  Attempt(Programs programs, const std::shared_ptr<const Pool>& pool, Layout layout, Roles roles, Proof proof)
+      : programs_(programs), pool_(*pool), proof_(proof), by_arrival_(arrival_text(programs)) {
+    model_.layout = layout;
+    model_.roles = std::move(roles);
+    model_.pool = pool;
+    for (const FoldedProgram* const program : programs) model_.learned_from.push_back(program->ranks);
+  }
+
+  /// False: some number of ranks does not fit the layout.
+  bool run() {
+    if (!group()) return false;
+    for (auto& [key, role] : roles_) {
+      collect(role, pool_, model().layout.dimensions);
+      if (role.other != nullptr) {
+        misfit_in_shape(role);
+      } else {
+        make_program(key, role);
+      }
+    }
+    fit_shared_numbers();
+    fit_turns();
+    if (proof_ == Proof::kByPattern) check_pattern();
+    for (const Misfit& one : misfits_) misfitting_ += one.calls;
+    return true;
+  }
+  Model& model() { return model_; }
+  std::vector<Misfit>& misfits() { return misfits_; }
+  /// Calls that do not fit; calls that are known at one number of ranks alone; all calls.
+  [[nodiscard]] std::uint64_t misfitting() const { return misfitting_; }
+  [[nodiscard]] std::uint64_t lacking() const { return lacking_; }
+  [[nodiscard]] std::uint64_t calls() const { return calls_; }
+
+ private:
+  /// A number whose rule is found together with those of other roles.
+  struct Pending {
+    RoleSamples* role = nullptr;
+    const CallSamples* call = nullptr;
+    Field field = Field::kBytes;
+    const FieldSamples* samples = nullptr;
+    CallRule* rule = nullptr;
+  };
+  using Key = std::tuple<std::uint32_t, std::string, std::size_t, Field>;
+
+  static std::string arrival_text(Programs programs) {
+    std::uint64_t wildcards = 0;
+    std::uint64_t choices = 0;
+    std::int64_t where = -1;
+    for (const FoldedProgram* const program : programs) {
+      for (const FoldedRank& rank : program->each) {
+        if (rank.wildcards + rank.choices > 0 && where < 0) where = rank.rank;
+        wildcards += rank.wildcards;
+        choices += rank.choices;
+      }
+    }
+    if (wildcards + choices == 0) return {};
+    return fmt::format("; rank {} {}, so that the order of arrival may decide it", where,
+                       wildcards > 0 ? "receives from any source" : "waits for any of several requests");
+  }
+
+  bool group() {
+    for (const FoldedProgram* const program : programs_) {
+      const auto sides = model().layout.sides(program->ranks);
+      if (!sides) return false;
+      for (const FoldedRank& rank : program->each) {
+        Place place;
+        place.ranks = place.size = program->ranks;
+        place.rank = place.own = rank.rank;
+        place.sides = *sides;
+        place.at = coordinates(*sides, rank.rank);
+        roles_[model().roles.key(*sides, rank.rank)].ranks.push_back({&rank, place});
+        calls_ += rank.events;
+      }
+    }
+    return true;
+  }
+
+  void add_misfit(std::string what, std::string advice, std::uint64_t calls) {
+    misfits_.push_back({std::move(what), std::move(advice), std::max<std::uint64_t>(calls, 1)});
+  }
+
+  void misfit_in_shape(const RoleSamples& role) {
+    const auto place_of = [&](const FoldedRank* folded) {
+      return std::find_if(role.ranks.begin(), role.ranks.end(),
+                          [&](const RankOf& one) { return one.folded == folded; })
+          ->place;
+    };
+    add_misfit(fmt::format("{} and {} do other things {}{}", rank_text(place_of(role.shape)),
+                           rank_text(place_of(role.other)), difference_text(*role.shape, *role.other, pool_),
+                           by_arrival_),
+               {}, role.events());
+  }
+
+  /// "MPI_Send, call 12 of rank 3 of 16"
+  [[nodiscard]] std::string call_text(const RoleSamples& role, const CallSamples& call) const {
+    const auto number = static_cast<std::size_t>(&call - role.calls.data());
+    for (std::size_t i = 0; i < role.ranks.size(); ++i) {
+      const Node* const node = role.matched[i].calls[number];
+      if (node == nullptr) continue;
+      std::uint64_t before = 0;
+      (void)calls_before(role.ranks[i].folded->body, node, before);
+      return fmt::format("{}, call {} of {}", pool_.call_of(call.symbol), before + 1,
+                         rank_text(role.ranks[i].place));
+    }
+    return pool_.call_of(call.symbol);
+  }
+  void misfit_in_number(const Pending& one) {
+    const bool is_list = one.field == Field::kList || one.field == Field::kSecondList;
+    add_misfit(fmt::format("{}: its {} follows no rule that is known{}{}", call_text(*one.role, *one.call),
+                           to_string(one.field),
+                           is_list ? "" : fmt::format(" ({})", some_values(*one.samples)), by_arrival_),
+               {}, one.call->events);
+  }
+
+  // --- calls ---
+
+  static Turning<Expression>& number_of(CallRule& rule, Field field) {
+    switch (field) {
+      case Field::kPeer:
+        return rule.peer;
+      case Field::kTag:
+        return rule.tag;
+      case Field::kBytes:
+        return rule.bytes;
+      default:
+        return rule.extra;
+    }
+  }
+
+  void make_program(std::uint64_t key, RoleSamples& role) {
+    RoleProgram& program = model().programs[key];
+    program.name = model().roles.name(key);
+    program.calls = role.calls.size();
+    std::size_t call = 0;
+    std::size_t loop = 0;
+    add_steps(program, role, role.shape->body, call, loop);
+    add_donors(program, role);
+    std::map<std::pair<std::uint32_t, std::string>, std::size_t> alike;
+    for (Step& step : program.steps) {
+      if (step.kind == Step::Kind::kCall) fit_call(role, role.calls[step.number], step, alike);
+    }
+  }
+
+  void add_steps(RoleProgram& program, const RoleSamples& role, std::span<const Node> nodes,
+                 std::size_t& call, std::size_t& loop) {
+    for (const Node& node : nodes) {
+      Step step;
+      if (!node.is_loop()) {
+        const CallSamples& samples = role.calls[call];
+        step.symbol = samples.symbol;
+        step.number = call++;
+        step.unrolled = samples.unrolled;
+        step.rules.resize(samples.variants.size());
+        program.steps.push_back(std::move(step));
+        continue;
+      }
+      const std::size_t begin = program.steps.size();
+      step.kind = Step::Kind::kLoop;
+      step.number = loop++;
+      program.steps.push_back(step);
+      add_steps(program, role, node.body, call, loop);
+      step.kind = Step::Kind::kEnd;
+      step.other_end = begin;
+      program.steps[begin].other_end = program.steps.size();
+      program.steps.push_back(step);
+    }
+  }
+
+  static void add_donors(RoleProgram& program, const RoleSamples& role) {
+    const auto has_more = [](const RankOf& a, const RankOf& b) { return a.place.ranks < b.place.ranks; };
+    const std::int64_t most = std::max_element(role.ranks.begin(), role.ranks.end(), has_more)->place.ranks;
+    for (std::size_t i = 0; i < role.ranks.size(); ++i) {
+      if (role.ranks[i].place.ranks != most) continue;
+      Donor donor{most, role.ranks[i].place.rank, {}};
+      for (const Node* const node : role.matched[i].calls)
+        donor.times.push_back(node == nullptr ? Series()
+                                              : (*node->series)[static_cast<std::size_t>(Field::kTime)]);
+      program.donors.push_back(std::move(donor));
+    }
+  }
+
+  /// Peers and tags for each role alone; the rest waits for what other roles know of the same call.
+  void fit_call(RoleSamples& role, const CallSamples& call, Step& step,
+                std::map<std::pair<std::uint32_t, std::string>, std::size_t>& alike) {
+    if (!call.problem.empty()) {
+      add_misfit(fmt::format("{} {}{}", call_text(role, call), call.problem, by_arrival_), {}, call.events);
+      return;
+    }
+    const Event& event = pool_.event(call.symbol);
+    for (std::size_t i = 0; i < step.rules.size(); ++i) {
+      const CallFields& fields = call.variants[i];
+      CallRule& rule = step.rules[i];
+      for (const Field field : {Field::kPeer, Field::kTag}) {
+        const FieldSamples& samples = fields[static_cast<std::size_t>(field)];
+        const auto found = field == Field::kPeer && names_rank(event)
+                               ? fit_rank(samples.values, model().layout.dimensions)
+                               : fit_number(samples.values);
+        if (found) {
+          number_of(rule, field) = {*found, samples.loop};
+          note_peer(*found, samples.values, rule);
+        } else {
+          misfit_in_number({&role, &call, field, &samples, &rule});
+        }
+      }
+      const std::string kind = fmt::format("{}/{}", rule.peer.rule.text(), rule.tag.rule.text());
+      const std::size_t nth = alike[{call.symbol, kind}]++;
+      for (const Field field : {Field::kBytes, Field::kExtra, Field::kList, Field::kSecondList})
+        pending_[{call.symbol, kind, nth, field}].push_back(
+            {&role, &call, field, &fields[static_cast<std::size_t>(field)], &rule});
+    }
+  }
+
+  void note_peer(const Expression& peer, std::span<const Sample> samples, CallRule& rule) {
+    Model& learned = model();
+    learned.uses_grid = learned.uses_grid || peer.uses_grid();
+    const bool is_far = peer.form == Form::kOffset && peer.b == 0 && std::abs(peer.a) > 1;
+    learned.is_doubtful = learned.is_doubtful || is_far || peer.form == Form::kExclusiveOr;
+    if (peer.form != Form::kShift || proof_ == Proof::kByPattern) return;
+    // Where no side is longer than two, the neighbour in one direction is that in the other.
+    for (std::size_t i = 0; i < kMostDimensions; ++i) {
+      Expression other = peer;
+      std::int64_t& by = i == 0 ? other.a : i == 1 ? other.b : other.c;
+      if (by == 0) continue;
+      by = -by;
+      if (!holds(other, samples)) continue;
+      for (const Sample& sample : samples) rule.known[i] = std::max(rule.known[i], sample.place.sides[i]);
+    }
+  }
+
+  // --- sizes and lists, over all roles that make the same call ---
+
+  void fit_shared_numbers() {
+    for (const auto& [key, group] : pending_) {
+      if (fit_together(group)) continue;
+      for (const Pending& one : group) {
+        if (!fit_together(std::span(&one, 1))) misfit_in_number(one);
+      }
+    }
+  }
+
+  /// False: there is no rule for all of them.
+  bool fit_together(std::span<const Pending> group) {
+    FieldSamples all;
+    for (const Pending& one : group)
+      all.values.insert(all.values.end(), one.samples->values.begin(), one.samples->values.end());
+    const Field field = group.front().field;
+    const Event& event = pool_.event(group.front().call->symbol);
+    if (field == Field::kBytes || field == Field::kExtra) {
+      const auto found = fit_number(all.values);
+      if (!found) return false;
+      for (const Pending& one : group) number_of(*one.rule, field) = {*found, one.samples->loop};
+      model().uses_grid = model().uses_grid || found->uses_grid();
+      if (event.kind != EventKind::kWait) limit(group, all, *found != constant(0));
+      return true;
+    }
+    if (event.kind == EventKind::kCommunicator && field == Field::kList) {
+      const auto found = fit_members(members_of(all, pool_), model().layout.dimensions);
+      if (!found) return false;
+      for (const Pending& one : group) one.rule->members = found;
+      model().uses_grid = model().uses_grid || found->kind == Members::Kind::kSlice;
+      return true;
+    }
+    const auto found = fit_list(lists_of(all, pool_));
+    if (!found) return false;
+    for (const Pending& one : group) {
+      Turning<ListRule>& rule = field == Field::kList ? one.rule->list : one.rule->second_list;
+      rule = Turning<ListRule>{*found, one.samples->loop};
+    }
+    if (event.kind == EventKind::kCollective) limit(group, all, !found->elements.empty());
+    return true;
+  }
+
+  /// Where a side was the same in all samples, the rule may be another where it is not. A constant that holds
+  /// at several numbers of ranks is one, unless it is about a part of them, as messages are.
+  [[nodiscard]] KnownSides known_sides(std::span<const Sample> samples, bool is_of_all) const {
+    if (is_of_all && !is_at_one_count(samples)) return {};
+    KnownSides known = common_sides(samples);
+    for (int i = model_.layout.dimensions; i < kMostDimensions; ++i) known[static_cast<std::size_t>(i)] = 0;
+    return proof_ == Proof::kByPattern ? KnownSides{} : known;
+  }
+  void limit(std::span<const Pending> group, const FieldSamples& all, bool matters) {
+    if (!matters) return;
+    const Event& event = pool_.event(group.front().call->symbol);
+    const bool is_of_all =
+        event.kind == EventKind::kCollective && std::ranges::all_of(all.values, [](const Sample& sample) {
+          return sample.value == 0 || sample.place.size == sample.place.ranks;
+        });
+    const KnownSides known = known_sides(all.values, is_of_all);
+    for (const Pending& one : group) {
+      for (std::size_t i = 0; i < known.size(); ++i) {
+        if (known[i] != 0) one.rule->known[i] = known[i];
+      }
+      if (is_at_one_count(all.values)) lacking_ += one.call->events / one.call->variants.size();
+    }
+  }
+  [[nodiscard]] static bool is_at_one_count(std::span<const Sample> samples) {
+    return std::all_of(samples.begin(), samples.end(), [&](const Sample& sample) {
+      return sample.place.ranks == samples.front().place.ranks;
+    });
+  }
+
+  // --- loops ---
+
+  struct KnownLoop {
+    Expression rule;
+    KnownSides known;
+  };
+
+  void fit_turns() {
+    std::vector<KnownLoop> known;
+    for (const bool at_one_count : {false, true}) {
+      for (auto& [key, program] : model().programs) {
+        const RoleSamples& role = roles_.at(key);
+        for (Step& step : program.steps) {
+          if (step.kind != Step::Kind::kLoop) continue;
+          const LoopSamples& loop = role.loops[step.number];
+          if (at_one_count == is_at_one_count(loop.turns)) fit_loop(role, loop, step, known);
+        }
+      }
+    }
+  }
+
+  void fit_loop(const RoleSamples& role, const LoopSamples& loop, Step& step, std::vector<KnownLoop>& known) {
+    const auto found = fit_number(loop.turns);
+    if (!found) return misfit_in_turns(role, loop, step);
+    step.turns = *found;
+    model().uses_grid = model().uses_grid || found->uses_grid();
+    if (loop.is_unrolled) return;
+    step.known = known_sides(loop.turns, is_fixed(*found));
+    if (!is_at_one_count(loop.turns)) known.push_back({*found, step.known});
+    if (step.known == KnownSides()) return;
+    // As other roles have it that were seen elsewhere, and whose loops take as many turns here.
+    for (const KnownLoop& one : known) {
+      const bool is_same = std::all_of(loop.turns.begin(), loop.turns.end(), [&](const Sample& sample) {
+        return one.rule.value(sample.place) == sample.value;
+      });
+      if (!is_same) continue;
+      step.turns = one.rule;
+      step.known = one.known;
+      return;
+    }
+    if (is_at_one_count(loop.turns)) lacking_ += first_call(role, step.number).events;
+  }
+
+  static const CallSamples& first_call(const RoleSamples& role, std::size_t loop) {
+    return *std::find_if(role.calls.begin(), role.calls.end(), [&](const CallSamples& call) {
+      return std::find(call.loops.begin(), call.loops.end(), loop) != call.loops.end();
+    });
+  }
+
+  void misfit_in_turns(const RoleSamples& role, const LoopSamples& loop, const Step& step) {
+    FieldSamples turns;
+    turns.values = loop.turns;
+    const CallSamples& call = first_call(role, step.number);
+    add_misfit(fmt::format("{}: the turns of its loop follow no rule that is known ({}){}",
+                           call_text(role, call), some_values(turns), by_arrival_),
+               {}, call.events);
+  }
+
+  // --- what is proven by its pattern alone ---
+
+  /// Whether a number is the same everywhere.
+  static bool is_fixed(const Expression& rule) {
+    return rule.form == Form::kNumber && rule.measure == Measure::kOne && rule.power == 0;
+  }
+  /// Whether a rank is a neighbour, and so far from all others in both directions that it is no other rank
+  /// just as well. Wildcards are.
+  static bool is_neighbour(const Expression& rule, const RoleSamples& role) {
+    const auto is_far = [](std::int64_t side, std::int64_t by) {
+      return by == 0 || side >= 2 * std::abs(by) + 2;
+    };
+    const auto is_clear = [&](const RankOf& rank) {
+      const Sides& sides = rank.place.sides;
+      if (rule.form == Form::kOffset) return rule.b == 0 && is_far(rank.place.ranks, rule.a);
+      return is_far(sides[0], rule.a) && is_far(sides[1], rule.b) && is_far(sides[2], rule.c);
+    };
+    constexpr std::int64_t kNear = 2;
+    switch (rule.form) {
+      case Form::kNumber:
+        return is_fixed(rule) && rule.c < 0;
+      case Form::kShift:
+        return std::max({std::abs(rule.a), std::abs(rule.b), std::abs(rule.c)}) <= kNear &&
+               std::ranges::all_of(role.ranks, is_clear);
+      case Form::kOffset:
+        return std::abs(rule.a) <= kNear && std::ranges::all_of(role.ranks, is_clear);
+      default:
+        return false;
+    }
+  }
+
+  /// What so many turns may have to do with the ranks or a side of their grid, where there was one number of
+  /// ranks: "one less than the ranks". Empty: nothing, or there were several numbers of ranks.
+  [[nodiscard]] std::string as_ranks(std::span<const Sample> samples) const {
+    if (samples.empty() || !is_at_one_count(samples)) return {};
+    const Place& place = samples.front().place;
+    const std::int64_t value = samples.front().value;
+    if (value < 2) return {};
+    const std::int64_t ranks = place.ranks;
+    if (value == ranks) return "as many as the ranks";
+    if (value == ranks - 1) return "one less than the ranks";
+    if (value == 2 * ranks || value == 2 * (ranks - 1)) return "twice the ranks, or those but one";
+    if (value == ranks / 2 || value == ranks / 2 - 1) return "half the ranks, or one less";
+    if (value == value_of(Measure::kLogarithm, place)) return "the logarithm of the ranks";
+    for (int i = 0; model_.layout.dimensions > 1 && i < model_.layout.dimensions; ++i) {
+      const std::int64_t side = place.sides[static_cast<std::size_t>(i)];
+      if (value == side || value == side - 1) return "a side of the grid, or one less";
+    }
+    return {};
+  }
+  /// Whether the turns of a loop have a neighbour each: it has as many as there are directions.
+  static bool is_over_neighbours(const RoleProgram& program, const RoleSamples& role, std::size_t loop) {
+    return std::ranges::any_of(program.steps, [&](const Step& step) {
+      if (step.kind != Step::Kind::kCall) return false;
+      const std::vector<std::size_t>& around = role.calls[step.number].loops;
+      const bool is_unrolled = std::ranges::any_of(step.unrolled, [&](const auto& one) {
+        return around[static_cast<std::size_t>(one.first)] == loop;
+      });
+      return is_unrolled && std::ranges::any_of(step.rules, [&](const CallRule& rule) {
+               return rule.peer.rule != step.rules.front().peer.rule;
+             });
+    });
+  }
+  /// Whether a size that was seen at one number of ranks is one element for each of them.
+  static bool has_element_per_rank(std::span<const Sample> samples, const Event& event) {
+    if (samples.empty() || !is_at_one_count(samples)) return false;
+    return samples.front().value ==
+           samples.front().place.ranks * static_cast<std::int64_t>(element_bytes(event.element));
+  }
+
+  void check_pattern() {
+    const std::string advice = "recordings at three or more numbers of ranks";
+    for (auto& [key, program] : model().programs) {
+      const RoleSamples& role = roles_.at(key);
+      for (const Step& step : program.steps) {
+        if (step.kind == Step::Kind::kLoop && !is_fixed(step.turns)) {
+          const CallSamples& call = first_call(role, step.number);
+          add_misfit(fmt::format("{}: the turns of its loop depend on the rank or the number of ranks ({})",
+                                 call_text(role, call), step.turns.text()),
+                     advice, call.events);
+        } else if (step.kind == Step::Kind::kLoop) {
+          const std::string like = as_ranks(role.loops[step.number].turns);
+          if (like.empty() || is_over_neighbours(program, role, step.number)) continue;
+          const CallSamples& call = first_call(role, step.number);
+          add_misfit(fmt::format("{}: the turns of its loop ({}) are {}, and one number of ranks cannot tell "
+                                 "whether they depend on it",
+                                 call_text(role, call), step.turns.text(), like),
+                     advice, call.events);
+        }
+        if (step.kind == Step::Kind::kCall) check_pattern_of(role, role.calls[step.number], step, advice);
+      }
+    }
+  }
+
+  void check_pattern_of(const RoleSamples& role, const CallSamples& call, const Step& step,
+                        const std::string& advice) {
+    const Event& event = pool_.event(call.symbol);
+    const bool is_message = names_rank(event) && event.kind != EventKind::kCollective;
+    for (std::size_t i = 0; i < step.rules.size(); ++i) {
+      const CallRule& rule = step.rules[i];
+      const auto& sizes = call.variants[i][static_cast<std::size_t>(Field::kBytes)].values;
+      std::string why;
+      if (is_message ? !is_neighbour(rule.peer.rule, role) : !is_fixed(rule.peer.rule)) {
+        why =
+            fmt::format("its peer ({}) may be another one at other numbers of ranks", rule.peer.rule.text());
+      } else if (!is_fixed(rule.bytes.rule) || !is_fixed(rule.extra.rule)) {
+        why = "its size depends on the rank";
+      } else if (has_element_per_rank(sizes, event)) {
+        why = "it has as many elements as there are ranks";
+      } else if (rule.members && rule.members->kind != Members::Kind::kAll &&
+                 rule.members->kind != Members::Kind::kSelf) {
+        why = fmt::format("it makes a communicator of some of the ranks ({})", rule.members->text());
+      } else if (event.kind == EventKind::kCollective && has_blocks_of_different_sizes(event.operation)) {
+        why = "its blocks have a size each";
+      } else if (event.kind == EventKind::kExchange) {
+        why = "it says which ranks meet";
+      }
+      if (why.empty()) continue;
+      add_misfit(fmt::format("{}: {}, and so few recordings cannot tell what it is elsewhere",
+                             call_text(role, call), why),
+                 advice, call.events);
+      return;
+    }
+  }
+
+  Programs programs_;
+  const Pool& pool_;
+  Proof proof_;
+  std::string by_arrival_;
+  Model model_;
+  std::vector<Misfit> misfits_;
+  std::map<std::uint64_t, RoleSamples> roles_;
+  std::map<Key, std::vector<Pending>> pending_;
+  std::uint64_t misfitting_ = 0;
+  std::uint64_t lacking_ = 0;
+  std::uint64_t calls_ = 0;
+};
+
+}  // namespace
+
+const RoleProgram* Model::role_of(const Sides& sides, std::int64_t rank) const {
+  const auto found = programs.find(roles.key(sides, rank));
+  return found == programs.end() ? nullptr : &found->second;
+}
+
+Learned learn(Programs programs, const std::shared_ptr<const Pool>& pool, Proof proof) {
+  std::int64_t common = 0;
+  for (const FoldedProgram* const program : programs) common = std::gcd(common, program->ranks);
+  Learned learned;
+  std::optional<Model> lacking;  // knows some calls at one number of ranks alone
+  std::uint64_t least_lacking = UINT64_MAX;
+  std::uint64_t least_misfitting = UINT64_MAX;
+  for (const Layout& layout : layouts(common)) {
+    for (const Roles& roles : role_rules(layout.dimensions)) {
+      Attempt attempt(programs, pool, layout, roles, proof);
+      if (!attempt.run()) continue;
+      if (!attempt.misfits().empty()) {
+        // What is seen once fits always, and explains nothing.
+        const std::uint64_t cost = attempt.misfitting() + (programs.size() > 1 ? attempt.lacking() : 0);
+        if (cost >= least_misfitting) continue;
+        least_misfitting = cost;
+        learned.misfits = std::move(attempt.misfits());
+      } else if (attempt.lacking() == 0 || programs.size() == 1) {
+        if (learned.models.empty() || attempt.model().uses_grid)
+          learned.models.push_back(std::move(attempt.model()));
+        break;
+      } else if (attempt.lacking() <= attempt.calls() / 2 && attempt.lacking() < least_lacking) {
+        // Rules by which nearly every rank is alone in its role explain everything, and tell nothing.
+        least_lacking = attempt.lacking();
+        lacking = std::move(attempt.model());
+      }
+    }
+  }
+  if (learned.models.empty() && lacking) learned.models.push_back(std::move(*lacking));
+  return learned;
+}
+
+}  // namespace offramp::scale

@@ -1,0 +1,129 @@
+#include "lib/programs/scale/lists.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace offramp::scale {
+namespace {
+
+using ListSamples = std::span<const ListSample>;
+using FoundList = std::optional<ListRule>;
+
+// Longer ones are one rule, or none.
+constexpr std::size_t kMostElements = 64;
+// More samples than these say nothing new.
+constexpr std::size_t kMostSamples = std::size_t{1} << 18U;
+
+FoundList fit_elements(ListSamples samples) {
+  const std::size_t length = samples.front().values->size();
+  const auto other_length = [&](const ListSample& sample) { return sample.values->size() != length; };
+  if (std::any_of(samples.begin(), samples.end(), other_length)) return std::nullopt;
+  const auto differs = [&](const ListSample& sample) { return *sample.values != *samples.front().values; };
+  ListRule made;
+  if (std::none_of(samples.begin(), samples.end(), differs)) {
+    for (const std::uint64_t value : *samples.front().values)
+      made.elements.push_back(constant(static_cast<std::int64_t>(value)));
+    return made;
+  }
+  if (length > kMostElements) return std::nullopt;
+  for (std::size_t i = 0; i < length; ++i) {
+    std::vector<Sample> values;
+    for (const ListSample& sample : samples)
+      values.push_back({sample.place, static_cast<std::int64_t>((*sample.values)[i])});
+    const auto element = fit_number(values);
+    if (!element) return std::nullopt;
+    made.elements.push_back(*element);
+  }
+  return made;
+}
+
+std::optional<Expression> fit_length(ListSamples samples) {
+  std::vector<Sample> lengths;
+  for (const ListSample& sample : samples)
+    lengths.push_back({sample.place, static_cast<std::int64_t>(sample.values->size())});
+  return fit_number(lengths);
+}
+
+bool descends(const ListSample& sample) {
+  const std::size_t length = sample.values->size();
+  for (std::size_t i = 0; i < length; ++i) {
+    if ((*sample.values)[i] != length - i) return false;
+  }
+  return true;
+}
+
+FoundList fit_by_number(ListSamples samples) {
+  std::vector<Sample> values;
+  std::set<std::pair<std::int64_t, const std::vector<std::uint64_t>*>> known;
+  for (const ListSample& sample : samples) {
+    if (!known.emplace(sample.place.ranks, sample.values).second) continue;
+    for (std::size_t i = 0; i < sample.values->size() && values.size() < kMostSamples; ++i) {
+      values.push_back({sample.place, static_cast<std::int64_t>((*sample.values)[i])});
+      values.back().place.own = static_cast<std::int64_t>(i);
+    }
+  }
+  const auto element = fit_number(values);
+  if (!element) return std::nullopt;
+  ListRule made;
+  made.kind = ListRule::Kind::kByNumber;
+  made.elements = {*element};
+  return made;
+}
+
+}  // namespace
+
+bool ListRule::values(const Place& place, std::vector<std::uint64_t>& values) const {
+  values.clear();
+  const auto add = [&](const Expression& rule, std::optional<std::int64_t> value) {
+    if (!value || (*value < 0 && !rule.is_constant())) return false;
+    values.push_back(static_cast<std::uint64_t>(*value));
+    return true;
+  };
+  if (kind == Kind::kElements)
+    return std::all_of(elements.begin(), elements.end(),
+                       [&](const Expression& element) { return add(element, element.value(place)); });
+  const auto count = length.value(place);
+  if (!count || *count < 0) return false;
+  Place there = place;
+  for (there.own = 0; there.own < *count; ++there.own) {
+    const bool is_added = kind == Kind::kDescending ? add(length, *count - there.own)
+                                                    : add(elements.front(), elements.front().value(there));
+    if (!is_added) return false;
+  }
+  return true;
+}
+
+std::string ListRule::text() const {
+  std::vector<std::string> texts;
+  for (const Expression& element : elements) texts.push_back(element.text());
+  switch (kind) {
+    case Kind::kElements:
+      return fmt::format("[{}]", fmt::join(texts, ", "));
+    case Kind::kByNumber:
+      return fmt::format("{} times {}", length.text(), texts.front());
+    case Kind::kDescending:
+      return fmt::format("{} down to 1", length.text());
+  }
+  return {};
+}
+
+std::optional<ListRule> fit_list(ListSamples samples) {
+  if (samples.empty()) return ListRule();
+  if (FoundList found = fit_elements(samples)) return found;
+  const auto length = fit_length(samples);
+  if (!length) return std::nullopt;
+  FoundList made;
+  if (std::all_of(samples.begin(), samples.end(), descends)) {
+    made.emplace();
+    made->kind = ListRule::Kind::kDescending;
+  } else {
+    made = fit_by_number(samples);
+  }
+  if (made) made->length = *length;
+  return made;
+}
+
+}  // namespace offramp::scale

@@ -1,0 +1,55 @@
+// Which ranks a communicator has, as a function of the rank that is in it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lib/programs/scale/expression.hpp"
+
+namespace offramp::scale {
+
+/// The members of one communicator of one rank, without a list of them.
+struct Group {
+  std::int64_t size = 1;
+  std::int64_t own = 0;  // the rank in it
+  // Every step-th rank from the first one on, unless it is part of a grid.
+  std::int64_t first = 0;
+  std::int64_t step = 1;
+  // Part of a grid: the ranks whose coordinates in the other dimensions are these.
+  bool is_slice = false;
+  unsigned free = 0;  // bits of the dimensions in which they differ
+  Sides sides = {1, 1, 1};
+  Sides at = {};
+
+  [[nodiscard]] std::int64_t member(std::int64_t number) const;
+};
+
+struct Members {
+  enum class Kind : std::uint8_t {
+    kAll,
+    kSelf,
+    kSlice,    // rows, columns, planes: the dimensions in `free` differ
+    kBlocks,   // so many ranks beside each other as `step` says
+    kStrided,  // every step-th rank
+    kRange     // from first on, without the last ones
+  };
+  Kind kind = Kind::kAll;
+  unsigned free = 0;
+  Expression step;
+  std::int64_t first = 0;
+  std::int64_t without_last = 0;
+
+  [[nodiscard]] std::optional<Group> at(const Place& place) const;
+  [[nodiscard]] std::string text() const;
+};
+
+struct MembersSample {
+  Place place;
+  const std::vector<std::uint64_t>* members = nullptr;
+};
+std::optional<Members> fit_members(std::span<const MembersSample> samples, int dimensions);
+
+}  // namespace offramp::scale

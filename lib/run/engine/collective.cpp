@@ -1,0 +1,151 @@
+// A collective is a Team in a coroutine of the backend's (class Run) on this engine's messages. It may end
+// while start() still runs: ended() and started_ see to it that complete() runs once, when start() has all
+// that it needs. A message that fails does not end the algorithm, so that no peer waits for ever; failed_
+// travels with what the rank sends after it.
+#include "lib/run/engine/collective.hpp"
+
+#include <utility>
+
+namespace offramp {
+class Collective::Run final : public Team, public detail::Pooled {
+ public:
+  Run(Collective& parent, std::uint8_t backend, int tag, Reducer* reducer)
+      : Team(parent.context_.rank(), parent.context_.size(), true),
+        parent_(parent),
+        lane_(parent.engine_.lane()),
+        backend_(backend),
+        tag_(tag),
+        reducer_(reducer) {}
+
+  void start(const Operation& question, const CollectiveBuffers& buffers) {
+    kind_ = question.kind;
+    faults_ = parent_.engine_.faults();
+    task_ = lane_.backend(backend_).collective(question, *this, buffers);
+    task_.start([](void* self) { static_cast<Run*>(self)->parent_.ended(); }, this);
+  }
+
+  /// Once.
+  Outcome outcome() {
+    Outcome outcome = task_.result();
+    if (failed_ && outcome == Outcome::kOk) outcome = Outcome::kFault;
+    Engine& engine = parent_.engine_;
+    if (outcome == Outcome::kFault && engine.faults() == faults_) engine.note_fault(backend_, kind_);
+    return outcome;
+  }
+
+  [[nodiscard]] int world_rank(int rank) const override { return parent_.context_.world_rank(rank); }
+  [[nodiscard]] std::uint64_t context() const override { return parent_.context_.id(); }
+  [[nodiscard]] std::uint64_t setup_context() const override { return parent_.context_.setup_id; }
+
+  MutableBytes scratch(std::size_t bytes) override { return {scratch_.take(bytes), bytes}; }
+
+ protected:
+  void combine_elements(Bytes in, MutableBytes inout) override {
+    if (reducer_ != nullptr) reducer_->combine(in, inout);
+  }
+
+  Handle start_send(int peer, Bytes data, const Stamp* /*stamp*/) override {
+    TeamMessage* message = parent_.engine_.team_messages().take();
+    message->sending = true;
+    message->send.owner = message;
+    message->send.on_complete = [](SendRecord& r) { static_cast<TeamMessage*>(r.owner)->resume(); };
+    parent_.engine_.send(message->send, {parent_.context_, peer, tag_, data}, {backend_, failed_});
+    return message;
+  }
+
+  Handle start_receive(int peer, MutableBytes data, bool /*token*/) override {
+    TeamMessage* message = parent_.engine_.team_messages().take();
+    message->sending = false;
+    message->receive.owner = message;
+    message->receive.on_complete = [](ReceiveRecord& r) { static_cast<TeamMessage*>(r.owner)->resume(); };
+    parent_.engine_.receive(message->receive, parent_.context_, peer, tag_, data);
+    return message;
+  }
+
+  bool ready(Handle handle) override { return static_cast<TeamMessage*>(handle)->done(); }
+
+  void wait(Handle handle, std::coroutine_handle<> waiter) override {
+    static_cast<TeamMessage*>(handle)->waiter = waiter;
+  }
+
+  Outcome finish(Handle handle) override {
+    auto* message = static_cast<TeamMessage*>(handle);
+    const Outcome outcome = message->sending ? message->send.outcome : message->receive.outcome;
+    failed_ = failed_ || outcome == Outcome::kFault;
+    parent_.engine_.team_messages().give_back(message);
+    return outcome;
+  }
+
+  Arrival take(Handle handle) override { return {finish(handle), {}}; }
+
+ private:
+  Collective& parent_;
+  Lane& lane_;
+  std::uint8_t backend_;
+  int tag_;
+  Reducer* reducer_;
+  OperationKind kind_ = OperationKind::kBarrier;
+  std::uint64_t faults_ = 0;  // of the engine, when this began
+  bool failed_ = false;       // a message failed: later sends say so
+  Task<Outcome> task_;
+  detail::PooledMemory scratch_;
+};
+
+Collective::Collective(Engine& engine, Context& context) : engine_(engine), context_(context) {}
+Collective::~Collective() = default;
+
+void Collective::start(const Operation& operation, const CollectiveBuffers& buffers, Reducer* reducer) {
+  has_result_ = reducer != nullptr || !reduces(operation.kind);
+  if (engine_.certificate() != nullptr) certify(operation, buffers);
+  Engine::retain(context_);
+  const int tag = collective_tag(context_.collective_number++);
+  Lane& lane = engine_.lane();
+  const Lane::Choice choice = lane.choose(operation);
+  CallCounter& counter = lane.counters.calls[engine_.function()];
+  lane.count(counter, choice);
+  counter.bytes += operation.bytes;
+  for (const Bytes block : buffers.send_blocks) counter.bytes += block.size();
+  if (has_result_) {
+    run_ = std::make_unique<Run>(*this, choice.backend, tag, reducer);
+    run_->start(operation, buffers);
+  } else {
+    ended();
+  }
+  started_ = true;
+  if (ended_) complete();
+}
+
+void Collective::ended() {
+  if (run_ != nullptr) outcome_ = run_->outcome();
+  ended_ = true;
+  if (started_) complete();  // otherwise start() does
+}
+
+void Collective::complete() {
+  if (engine_.certificate() != nullptr && has_result_) take_digest();
+  engine_.release(context_);
+  if (on_complete != nullptr) on_complete(*this);  // may end this object
+}
+
+void Collective::observe() {
+  if (std::exchange(observed_, true)) return;
+  if (engine_.certificate() != nullptr) engine_.certificate()->note_data(digest_);
+}
+
+void Collective::certify(const Operation& operation, const CollectiveBuffers& buffers) {
+  receive_ = buffers.receive;
+  receive_blocks_.assign(buffers.receive_blocks.begin(), buffers.receive_blocks.end());
+  // Of a broadcast's buffer only the root has filled in anything yet.
+  const bool filled = operation.kind != OperationKind::kBcast || operation.root == context_.rank();
+  std::uint64_t digest = filled ? Certificate::digest(buffers.send) : 0;
+  for (const Bytes block : buffers.send_blocks) digest = Certificate::digest(block, digest);
+  engine_.certificate()->note_data(digest);
+}
+
+/// On completion, before the result is unpacked.
+void Collective::take_digest() {
+  digest_ = Certificate::digest(receive_);
+  for (const MutableBytes block : receive_blocks_) digest_ = Certificate::digest(block, digest_);
+}
+
+}  // namespace offramp

@@ -1,0 +1,377 @@
+// Contexts, receives and arrivals. The class goes on in engine_sending.cpp (sends and replies),
+// engine_window.cpp (windows for payload that is not received yet), engine_accounts.cpp (certificate and
+// faults) and hang_report.cpp.
+//
+// An arrival goes through deliver(): headers are from other processes and are checked against what this
+// rank knows before anything is kept; a message whose sequence number is ahead waits in ContextPeer::early
+// until those before it have come; then it meets a posted receive or becomes unexpected. Payload is at its
+// sender (inbound.remote), in the fabric's memory only during the call (inbound.data), or in an
+// UnexpectedMessage of this rank's. A message that is taken while its payload is being fetched keeps its
+// receiver (message->receiver) and completes it when the fetch ends, which is why such objects are released
+// from their unique_ptr: the fabric still writes into them, and notify() ends them.
+//
+// Every operation counts as pending in its context until it has completed, so that a context ends only when
+// nothing refers to it.
+#include "lib/run/engine/engine.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace offramp {
+namespace {
+
+// Bounds on what headers can make this rank keep. No fabric reorders further, and no program makes
+// communicators faster.
+constexpr std::int32_t kFarthestAhead = 1 << 16;
+constexpr std::size_t kMostUnattached = 1 << 16;
+
+}  // namespace
+
+Engine::Engine(Fabric& fabric, std::unique_ptr<Lane> lane)
+    : fabric_(fabric),
+      rank_(fabric.rank()),
+      ranks_(fabric.ranks()),
+      lane_(std::move(lane)),
+      numbers_(lane_->faulty ? lane_->members().size() : 0),
+      window_(fabric.ranks()) {
+  static_assert(sizeof(Envelope) <= Fabric::kMaxHeader);
+}
+
+Engine::~Engine() {
+  drop_unreceived();
+  while (KeptSend* kept = kept_.front()) {
+    kept_.remove(*kept);
+    delete kept;
+  }
+}
+
+// --- contexts ---
+
+Context* Engine::find_context(std::uint64_t id) {
+  if (recent_ != nullptr && recent_->id() == id) return recent_;
+  const auto found = contexts_.find(id);
+  if (found == contexts_.end()) return nullptr;
+  return recent_ = found->second.get();
+}
+
+Context& Engine::context_of(std::uint64_t id) {
+  if (Context* known = find_context(id)) return *known;
+  return *(recent_ = contexts_.emplace(id, std::make_unique<Context>(id)).first->second.get());
+}
+
+Context& Engine::open_context(std::uint64_t id, int rank, Members world) {
+  const bool known = find_context(id) != nullptr;
+  Context& context = context_of(id);
+  if (known && !context.attached()) {
+    --unattached_;
+    context.attach(rank, std::move(world));
+    for (auto& message : context.remove_strangers()) {
+      ++malformed_;
+      abandon(std::move(message));
+    }
+  } else {
+    context.attach(rank, std::move(world));
+  }
+  return context;
+}
+
+void Engine::close_context(Context& context) {
+  context.closed = true;
+  if (context.pending == 0) retire_context(context);
+}
+
+void Engine::retire_context(Context& context) {
+  for (auto& message : context.remove_all()) abandon(std::move(message));
+  recent_ = nullptr;
+  retired_.add(context.id());
+  lane_->forget(context.id());
+  contexts_.erase(context.id());
+}
+
+void Engine::drop_unreceived() {
+  for (auto& [id, context] : contexts_) {
+    for (auto& message : context->remove_all()) abandon(std::move(message));
+  }
+}
+
+/// Nobody will receive this message.
+void Engine::abandon(std::unique_ptr<UnexpectedMessage> message) {
+  if (message->remote != nullptr) fabric_.drop(message->remote);
+  if (!message->fetching) return;
+  message->abandoned = true;
+  (void)message.release();  // the fabric still writes into it
+}
+
+// --- receiving ---
+
+[[gnu::always_inline]] inline void Engine::prepare(ReceiveRecord& record, Context& context, int source,
+                                                   int tag, MutableBytes buffer) {
+  record.done = false;
+  record.observed = false;
+  record.claimed = false;
+  record.outcome = Outcome::kOk;
+  record.engine = this;
+  record.context = &context;
+  record.source = source;
+  record.tag = tag;
+  record.buffer = buffer;
+  record.function = function_;
+  record.site = site_;
+  record.received = 0;
+  record.envelope.source = source;
+  ++context.pending;
+}
+
+void Engine::post(ReceiveRecord& record) {
+  if (UnexpectedMessage* message = record.context->find_unexpected(record.source, record.tag))
+    return take_message(record, record.context->remove_unexpected(*message));
+  record.context->post(record);
+}
+
+void Engine::receive(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer) {
+  prepare(record, context, source, tag, buffer);
+  post(record);
+}
+
+void Engine::receive_claimed(ReceiveRecord& record, std::unique_ptr<UnexpectedMessage> message,
+                             MutableBytes buffer) {
+  const Envelope& e = message->envelope;
+  prepare(record, *message->context, e.source, e.tag, buffer);
+  record.claimed = true;
+  --message->context->pending;  // that of the claim
+  take_message(record, std::move(message));
+}
+
+bool Engine::cancel(ReceiveRecord& record) {
+  if (record.done || !PostedQueue::contains(record)) return false;
+  record.context->withdraw(record);
+  record.outcome = Outcome::kCancelled;
+  complete(record);
+  return true;
+}
+
+namespace {
+/// The operation as the sender routed it.
+Operation operation_in(const ReceiveRecord& record) {
+  const Envelope& e = record.envelope;
+  Operation operation;
+  operation.element = e.element;
+  operation.bytes = e.bytes;
+  operation.tag = e.tag;
+  return operation;
+}
+}  // namespace
+
+void Engine::observe(ReceiveRecord& record) {
+  if (std::exchange(record.observed, true) || record.outcome == Outcome::kCancelled) return;
+  Lane& lane = *lane_;
+  const std::uint8_t backend = record.envelope.backend;
+  const bool declined = backend == Lane::kHost && lane.route_of(operation_in(record)) != Lane::kHost;
+  CallCounter& counter = lane.counters.calls[record.function];
+  lane.count(counter, {backend, declined});
+  counter.bytes += record.received;
+  if (certificate_ != nullptr) certificate_->note_data(record.digest);
+}
+
+[[gnu::always_inline]] inline void Engine::match(ReceiveRecord& record, const Envelope& e) {
+  record.envelope = e;
+  record.received = std::min<std::size_t>(e.bytes, record.buffer.size());
+  if (e.bytes > record.buffer.size()) record.outcome = Outcome::kTruncated;
+  if (e.failed()) record.outcome = Outcome::kFault;
+  if (record.source == kAnySource && record.context->size() > 2)
+    count_arrival_order_dependence(Dependence::kUnnamedSource,
+                                   {record.site, record.context->id(), record.function});
+  if ((e.flags & kWantsReply) != 0) send_reply(record);
+}
+
+void Engine::send_reply(ReceiveRecord& record) {
+  dispatch(notice_for(record.envelope, EnvelopeKind::kReply), static_cast<int>(record.envelope.source_world));
+}
+
+Notice& Engine::notice_for(const Envelope& e, EnvelopeKind kind) {
+  if (free_notices_.empty()) {
+    notices_.push_back(std::make_unique<Notice>());
+    free_notices_.push_back(notices_.back().get());
+  }
+  Notice& notice = *free_notices_.back();
+  free_notices_.pop_back();
+  notice.engine = this;
+  notice.envelope = e;
+  notice.envelope.kind = kind;
+  notice.envelope.source_world = static_cast<std::uint32_t>(rank());
+  return notice;
+}
+
+void Engine::dispatch(Notice& notice, int to) {
+  notice.notify = [](FabricWaiter& waiter, bool) {
+    auto& self = static_cast<Notice&>(waiter);
+    self.engine->free_notices_.push_back(&self);
+  };
+  if (fabric_.send(to, notice.envelope.encoded(), {}, notice) != Fabric::State::kPending)
+    free_notices_.push_back(&notice);
+}
+
+[[gnu::always_inline]] inline void Engine::take_data(ReceiveRecord& record, const std::byte* data) {
+  if (data != nullptr && record.received > 0) std::memcpy(record.buffer.data(), data, record.received);
+  complete(record);
+}
+
+/// The payload is lost: what the buffer holds stays as it was.
+void Engine::fail(ReceiveRecord& record) {
+  record.outcome = Outcome::kFault;
+  record.received = 0;
+  complete(record);
+}
+
+void Engine::take_remote(ReceiveRecord& record, void* remote) {
+  const std::size_t bytes = record.envelope.bytes;
+  std::byte* into = record.buffer.data();
+  if (bytes > record.buffer.size()) {
+    record.landing = std::make_unique<std::byte[]>(bytes);
+    into = record.landing.get();
+  }
+  record.notify = [](FabricWaiter& waiter, bool ok) {
+    auto& self = static_cast<ReceiveRecord&>(waiter);
+    const std::unique_ptr<std::byte[]> landing = std::move(self.landing);
+    ok ? self.engine->take_data(self, landing.get()) : self.engine->fail(self);
+  };
+  const Fabric::State state = fabric_.pull(remote, {into, bytes}, record);
+  if (state != Fabric::State::kPending) record.notify(record, state == Fabric::State::kDone);
+}
+
+void Engine::take_message(ReceiveRecord& record, std::unique_ptr<UnexpectedMessage> message) {
+  match(record, message->envelope);
+  if (message->fetching) {
+    message->receiver = &record;
+    (void)message.release();  // comes back when the fetch ends
+    return;
+  }
+  if (message->failed) return fail(record);
+  if (message->remote != nullptr) return take_remote(record, std::exchange(message->remote, nullptr));
+  take_data(record, message->data);
+}
+
+[[gnu::always_inline]] inline void Engine::complete(ReceiveRecord& record) {
+  record.done = true;
+  ++completions_;
+  if (record.outcome == Outcome::kFault) note_fault(record);
+  if (certificate_ != nullptr) take_digest(record);
+  release(*record.context);
+  if (record.on_complete != nullptr) record.on_complete(record);
+}
+
+// --- arrivals ---
+
+void Engine::deliver(const Fabric::Inbound& inbound) {
+  const std::optional<Envelope> envelope =
+      decode(inbound.header, inbound.size, {static_cast<std::uint32_t>(ranks()), lane_->members().size()});
+  if (!envelope) return reject(inbound);
+  const Envelope& e = *envelope;
+  if (e.kind != EnvelopeKind::kMessage) {
+    if (inbound.remote != nullptr) fabric_.drop(inbound.remote);  // a payload of nothing, but somebody's
+    return e.kind == EnvelopeKind::kReply ? on_reply(e) : on_window(e);
+  }
+
+  // Nothing that stays at its sender is empty; from here on a payload there is as long as its envelope says.
+  if (inbound.remote != nullptr && inbound.size == 0) return reject(inbound);
+
+  Context* known = find_context(e.context);
+  if (known == nullptr && retired_.contains(e.context))
+    return discard(e, inbound);  // sent, never received, freed
+  if (known != nullptr ? known->attached() && !known->is_member(e) : unattached_ == kMostUnattached)
+    return reject(inbound);
+  if (known == nullptr) ++unattached_;
+  Context& context = known != nullptr ? *known : context_of(e.context);
+
+  ++context.pending;  // stays while this function works on it
+  ContextPeer& peer = context.peer(e.source);
+  const auto ahead = static_cast<std::int32_t>(e.sequence - peer.receive_sequence);
+  if (ahead < 0 || ahead > kFarthestAhead || (ahead > 0 && peer.early.contains(e.sequence))) {
+    reject(inbound);
+  } else if (ahead > 0) {
+    peer.early.emplace(e.sequence, hold(context, e, inbound));
+  } else {
+    ++peer.receive_sequence;
+    accept(context, peer, e, inbound);
+    if (!peer.early.empty()) accept_early(context, peer);
+  }
+  release(context);
+}
+
+void Engine::discard(const Envelope& e, const Fabric::Inbound& inbound) {
+  leave_window(e);
+  if (inbound.remote != nullptr) fabric_.drop(inbound.remote);
+}
+
+void Engine::reject(const Fabric::Inbound& inbound) {
+  ++malformed_;
+  if (inbound.remote != nullptr) fabric_.drop(inbound.remote);
+}
+
+[[gnu::always_inline]] inline void Engine::accept(Context& context, ContextPeer& peer, const Envelope& e,
+                                                  const Fabric::Inbound& inbound) {
+  ReceiveRecord* record = context.take_posted(peer, e);
+  if (record == nullptr) return context.add_unexpected(hold(context, e, inbound));
+  leave_window(e);
+  match(*record, e);
+  if (inbound.remote != nullptr) return take_remote(*record, inbound.remote);
+  take_data(*record, inbound.size > 0 ? inbound.data : nullptr);
+}
+
+void Engine::accept_early(Context& context, ContextPeer& peer) {
+  for (;;) {
+    const auto next = peer.early.find(peer.receive_sequence);
+    if (next == peer.early.end()) return;
+    std::unique_ptr<UnexpectedMessage> message = std::move(next->second);
+    peer.early.erase(next);
+    ++peer.receive_sequence;
+    if (ReceiveRecord* record = context.take_posted(peer, message->envelope)) {
+      take_message(*record, std::move(message));
+    } else {
+      context.add_unexpected(std::move(message));
+    }
+  }
+}
+
+std::unique_ptr<UnexpectedMessage> Engine::hold(Context& context, const Envelope& e,
+                                                const Fabric::Inbound& inbound) {
+  const bool fetched = inbound.remote != nullptr && inbound.size <= kBounceLimit && (e.flags & kStays) == 0;
+  const std::size_t room = inbound.remote == nullptr || fetched ? inbound.size : 0;
+  std::unique_ptr<UnexpectedMessage> message = make_with_payload<UnexpectedMessage>(room);
+  message->engine = this;
+  message->context = &context;
+  message->envelope = e;
+  message->remote = inbound.remote;
+  if (fetched) {
+    fetch(*message);
+  } else if (room > 0) {
+    payload_came(*message, room);
+    std::memcpy(message->data, inbound.data, room);
+  }
+  return message;
+}
+
+void Engine::fetch(UnexpectedMessage& message) {
+  payload_came(message, message.envelope.bytes);
+  message.fetching = true;
+  ++message.context->pending;
+  message.notify = [](FabricWaiter& waiter, bool ok) {
+    auto& self = static_cast<UnexpectedMessage&>(waiter);
+    Engine& engine = *self.engine;
+    self.fetching = false;
+    self.failed = !ok;
+    Context& context = *self.context;
+    ReceiveRecord* record = std::exchange(self.receiver, nullptr);
+    const std::unique_ptr<UnexpectedMessage> owned(record != nullptr || self.abandoned ? &self : nullptr);
+    if (record != nullptr) ok ? engine.take_data(*record, self.data) : engine.fail(*record);
+    engine.release(context);
+  };
+  void* remote = std::exchange(message.remote, nullptr);
+  const Fabric::State state = fabric_.pull(remote, {message.data, message.envelope.bytes}, message);
+  if (state != Fabric::State::kPending) message.notify(message, state == Fabric::State::kDone);
+}
+
+}  // namespace offramp

@@ -1,0 +1,46 @@
+// What the engine writes down of its operations: certificate, faults.
+#include <fmt/core.h>
+
+#include "lib/run/engine/engine.hpp"
+
+namespace offramp {
+
+/// On completion, because a packed buffer is gone when the program observes.
+void Engine::take_digest(ReceiveRecord& record) const {
+  const bool own = (record.context->id() & kCollectiveContext) == 0;
+  const bool there = own && record.outcome != Outcome::kCancelled;
+  record.digest = there ? Certificate::digest(record.buffer.first(record.received)) : 0;
+}
+
+/// In the hardware's words, where a fault of its wires ended the message; otherwise what ended it here.
+static std::string_view failure_of(const Lane::Member& carrier, const Envelope& e,
+                                   std::string_view otherwise) {
+  return e.failed() ? carrier.backend->failure(static_cast<std::uint8_t>(e.reason)) : otherwise;
+}
+
+void Engine::note_fault(const SendRecord& record) {
+  const Envelope& e = record.envelope;
+  const Lane::Member& carrier = lane_->members()[e.backend];
+  ++faults_;
+  last_fault_ =
+      fmt::format("offramp: rank {}: {} gave up sending {} bytes to rank {}: {}", rank(), carrier.name,
+                  e.bytes, record.destination_world, failure_of(carrier, e, "the peer cannot be reached"));
+}
+
+void Engine::note_fault(const ReceiveRecord& record) {
+  const Envelope& e = record.envelope;
+  const Lane::Member& carrier = lane_->members()[e.backend];
+  ++faults_;
+  last_fault_ =
+      fmt::format("offramp: rank {}: {} gave up receiving {} bytes from rank {}: {}", rank(), carrier.name,
+                  e.bytes, e.source_world, failure_of(carrier, e, "the payload was lost"));
+}
+
+void Engine::note_fault(std::uint8_t backend, OperationKind kind) {
+  const Lane::Member& carrier = lane_->members()[backend];
+  ++faults_;
+  last_fault_ = fmt::format("offramp: rank {}: {} gave up a {}: {}", rank(), carrier.name, to_string(kind),
+                            carrier.backend->failure(0));
+}
+
+}  // namespace offramp

@@ -1,0 +1,187 @@
+// The engine's sends: out of the program's hands, past the faults of the modelled wires if there are any,
+// onto the fabric; and the replies.
+#include <utility>
+
+#include "lib/run/engine/engine.hpp"
+
+namespace offramp {
+
+namespace {
+
+// Two words that were written a moment ago, one after the other, are copied one after the other: a copy of
+// both at once would have to wait until they have left the processor.
+Bytes copy_words(const Bytes& from) {
+  return {from.data(), from.size()};
+}
+
+}  // namespace
+
+[[gnu::always_inline]] inline ContextPeer& Engine::prepare(SendRecord& record,
+                                                           const SendArguments& arguments) {
+  Context& context = arguments.context;
+  record.done = false;
+  record.transport_done = false;
+  record.outcome = Outcome::kOk;
+  record.engine = this;
+  record.context = &context;
+  record.data = copy_words(arguments.data);
+  record.destination = arguments.destination;
+  record.destination_world = context.world_rank(arguments.destination);
+  record.function = function_;
+  Envelope& e = record.envelope;
+  e = Envelope{};
+  e.element = arguments.element;
+  ContextPeer& peer = context.peer(arguments.destination);
+  e.sequence = peer.send_sequence++;
+  e.context = context.id();
+  e.source = context.rank();
+  e.tag = arguments.tag;
+  e.bytes = arguments.data.size();
+  e.source_world = static_cast<std::uint32_t>(rank());
+  if (arguments.synchronous) e.flags |= kWantsReply | kSynchronous;
+  ++context.pending;
+  ++sends_;
+  return peer;
+}
+
+/// Wires have faults: asks what they do to the message. A fault that the protocol repairs costs modelled time
+/// only.
+void Engine::meet_fate(SendRecord& record) {
+  if (record.destination_world == rank()) return;
+  Envelope& e = record.envelope;
+  const bool of_collective = (e.context & kCollectiveContext) != 0;
+  std::uint32_t& number = numbers_[e.backend][of_collective ? 1 : 0][record.destination_world];
+  Transfer transfer = transfer_of(e, record.destination_world);
+  transfer.number = number++ + (of_collective ? kFirstOfCollectives : 0);
+  const MessageFate fate = lane_->backend(e.backend).fate(transfer);
+  if (!fate.failed) return;
+  ++lane_->counters.given_up;
+  e.flags |= kFailed;
+  e.reason = fate.reason;
+  record.outcome = Outcome::kFault;
+}
+
+[[gnu::always_inline]] inline void Engine::launch(SendRecord& record) {
+  record.reply_done = (record.envelope.flags & kWantsReply) == 0;
+  if (!record.reply_done) record.envelope.token = make_token(record);
+  record.notify = [](FabricWaiter& waiter, bool ok) {
+    auto& self = static_cast<SendRecord&>(waiter);
+    self.transport_done = true;
+    if (!ok) self.engine->give_up(self);
+    if (self.reply_done) self.engine->complete(self);
+  };
+  const Fabric::State state =
+      stays(record) ? keep(record)
+                    : fabric_.send(record.destination_world, record.envelope.encoded(), record.data, record);
+  switch (state) {
+    case Fabric::State::kPending:
+      break;
+    case Fabric::State::kFailed:
+      give_up(record);
+      [[fallthrough]];
+    case Fabric::State::kDone:
+      record.transport_done = true;
+      if (record.reply_done) return complete(record);
+  }
+  in_flight_.push_back(record);
+}
+
+/// The peer is gone: no reply will come.
+void Engine::give_up(SendRecord& record) {
+  record.outcome = Outcome::kFault;
+  if (!std::exchange(record.reply_done, true)) give_back_token(record.envelope.token);
+}
+
+/// Who carries a message, which is counted, and whether it waits for its receiver.
+void Engine::choose(SendRecord& record, SendAnswer& answer) {
+  Envelope& e = record.envelope;
+  Operation operation;
+  operation.element = e.element;
+  operation.bytes = e.bytes;
+  operation.tag = e.tag;
+  Lane& lane = *lane_;
+  const Lane::Choice choice = lane.choose(operation);
+  lane.count(lane.counters.calls[function_], choice);
+  e.backend = choice.backend;
+  Transfer transfer = transfer_of(e, record.destination_world);
+  transfer.synchronous = false;  // the answer is for others, too
+  const bool waits =
+      record.destination_world != rank() && lane.backend(choice.backend).waits_for_receiver(transfer);
+  if (waits) e.flags |= kWantsReply;
+  if (!choice.declined) answer = {e.bytes, e.tag, e.element, choice.backend, waits};
+}
+
+void Engine::send(SendRecord& record, const SendArguments& arguments) {
+  SendAnswer& answer = prepare(record, arguments).answer;
+  Envelope& e = record.envelope;
+  if (answer.bytes == e.bytes && answer.tag == e.tag && answer.element == e.element) {
+    lane_->count(lane_->counters.calls[function_], {answer.backend, false});
+    e.backend = answer.backend;
+    if (answer.waits) e.flags |= kWantsReply;
+  } else {
+    choose(record, answer);
+  }
+  lane_->counters.calls[function_].bytes += e.bytes;
+  if (lane_->faulty) meet_fate(record);
+  if (certificate_ != nullptr) certificate_->note_data(Certificate::digest(record.data));
+  launch(record);
+}
+
+void Engine::send(SendRecord& record, const SendArguments& arguments, const TeamSend& team) {
+  prepare(record, arguments);
+  Envelope& e = record.envelope;
+  e.backend = team.backend;
+  e.flags &= static_cast<std::uint8_t>(~kWantsReply);
+  if (lane_->faulty) meet_fate(record);
+  if (team.failed) e.flags |= kFailed;
+  launch(record);
+}
+
+[[gnu::always_inline]] inline void Engine::complete(SendRecord& record) {
+  record.done = true;
+  ++completions_;
+  if (record.outcome == Outcome::kFault) note_fault(record);
+  in_flight_.remove(record);
+  --sends_;
+  release(*record.context);
+  if (record.on_complete != nullptr) record.on_complete(record);
+}
+
+// Tokens name records in replies. A reply that names a record which is not waiting for one is dropped.
+std::uint64_t Engine::make_token(SendRecord& record) {
+  if (free_tokens_.empty()) {
+    free_tokens_.push_back(static_cast<std::uint32_t>(tokens_.size()));
+    tokens_.emplace_back();
+  }
+  const std::uint32_t index = free_tokens_.back();
+  free_tokens_.pop_back();
+  tokens_[index].record = &record;
+  return (static_cast<std::uint64_t>(++tokens_[index].generation) << 32) | index;
+}
+
+SendRecord* Engine::record_of_token(std::uint64_t token) const {
+  const auto index = static_cast<std::uint32_t>(token);
+  if (index >= tokens_.size() || tokens_[index].generation != token >> 32) return nullptr;
+  return tokens_[index].record;
+}
+
+void Engine::give_back_token(std::uint64_t token) {
+  const auto index = static_cast<std::uint32_t>(token);
+  tokens_[index].record = nullptr;
+  free_tokens_.push_back(index);
+}
+
+void Engine::on_reply(const Envelope& e) {
+  SendRecord* record = record_of_token(e.token);
+  const Envelope* sent = record != nullptr ? &record->envelope : nullptr;
+  if (sent == nullptr || static_cast<int>(e.source_world) != record->destination_world ||
+      e.context != sent->context || e.sequence != sent->sequence) {
+    ++malformed_;
+    return;
+  }
+  give_back_token(e.token);
+  record->reply_done = true;
+  if (record->transport_done) complete(*record);
+}
+
+}  // namespace offramp

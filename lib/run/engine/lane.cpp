@@ -1,0 +1,23 @@
+#include "lib/run/engine/lane.hpp"
+
+#include <algorithm>
+
+namespace offramp {
+
+Lane::Lane(std::vector<Member> members, std::uint8_t primary, std::vector<RouteRule> rules,
+           std::size_t functions)
+    : members_(std::move(members)), primary_(primary), rules_(std::move(rules)) {
+  counters.calls.resize(functions);
+}
+
+Lane::Choice Lane::ask(std::uint8_t chosen, const Operation& operation) {
+  const Verdict verdict = members_[chosen].backend->supports(operation);
+  if (verdict.yes()) {
+    last_ = operation;
+    return {chosen, false};
+  }
+  declines_.count(counters, operation.kind, verdict.reason);
+  return {kHost, true};
+}
+
+}  // namespace offramp

@@ -1,0 +1,78 @@
+// What carries one rank's operations in a run: the backends, their routing, and what was counted.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/base/counters.hpp"
+#include "offramp/model/backend.hpp"
+#include "simulators/world/routing.hpp"
+
+namespace offramp {
+
+class Lane {
+ public:
+  /// Index 0 of the backends is the host, which carries what others decline; `primary` is the default route.
+  struct Member {
+    Member(std::string name_, std::unique_ptr<Backend> backend_,
+           std::unique_ptr<Settings> settings_ = nullptr)
+        : name(std::move(name_)), settings(std::move(settings_)), backend(std::move(backend_)) {}
+    std::string name;
+    std::unique_ptr<Settings> settings;  // what the backend was created with: it may keep the reference
+    std::unique_ptr<Backend> backend;
+  };
+  static constexpr std::uint8_t kHost = 0;
+
+  Lane(std::vector<Member> members, std::uint8_t primary, std::vector<RouteRule> rules,
+       std::size_t functions);
+
+  Counters counters;
+  bool faulty = false;  // wires have faults: a message has a fate
+
+  [[nodiscard]] Backend& backend(std::uint8_t index) { return *members_[index].backend; }
+  [[nodiscard]] const std::vector<Member>& members() const { return members_; }
+  [[nodiscard]] Backend& primary() { return *members_[primary_].backend; }
+  [[nodiscard]] std::uint8_t primary_index() const { return primary_; }
+  [[nodiscard]] const std::string& name() const { return members_[primary_].name; }
+
+  struct Choice {
+    std::uint8_t backend;
+    bool declined;  // the chosen one said no and the host carries it
+  };
+  /// The backend that the routes name for an operation; the default where none does.
+  [[nodiscard]] std::uint8_t route_of(const Operation& operation) const {
+    return offramp::route_of(rules_, operation, primary_);
+  }
+  /// Counts an operation for who carries it.
+  void count(CallCounter& counter, Choice choice) const {
+    counter.note(choice.declined              ? Handling::kDeclined
+                 : choice.backend == primary_ ? Handling::kOffloaded
+                                              : Handling::kRouted);
+  }
+  /// Routes an operation and counts a decline. Same arguments, same answer on every rank.
+  Choice choose(const Operation& operation) {
+    const std::uint8_t chosen = route_of(operation);
+    if (chosen == kHost) return {kHost, false};
+    return operation == last_ ? Choice{chosen, false} : ask(chosen, operation);
+  }
+
+  /// A communicator is gone.
+  void forget(std::uint64_t context) {
+    for (const Member& member : members_) member.backend->forget(context);
+  }
+
+ private:
+  Choice ask(std::uint8_t chosen, const Operation& operation);
+
+  std::vector<Member> members_;
+  std::uint8_t primary_;
+  std::vector<RouteRule> rules_;
+  DeclineCounter declines_;
+  // Programs repeat themselves: what was asked last and not declined. No operation has a negative root.
+  Operation last_{.root = -1};
+};
+
+}  // namespace offramp

@@ -1,0 +1,45 @@
+// Messages of collective algorithms, reused: records are large and their construction would dominate small
+// collectives.
+#pragma once
+
+#include <coroutine>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "lib/run/engine/records.hpp"
+
+namespace offramp {
+
+/// One message of an algorithm: its record, and the coroutine that waits for it.
+struct TeamMessage {
+  SendRecord send;
+  ReceiveRecord receive;
+  bool sending = false;
+  std::coroutine_handle<> waiter;
+
+  [[nodiscard]] bool done() const { return sending ? send.done : receive.done; }
+  void resume() {
+    if (waiter != nullptr) std::exchange(waiter, nullptr).resume();
+  }
+};
+
+class MessagePool {
+ public:
+  TeamMessage* take() {
+    if (free_.empty()) {
+      all_.push_back(std::make_unique<TeamMessage>());
+      return all_.back().get();
+    }
+    TeamMessage* message = free_.back();
+    free_.pop_back();
+    return message;
+  }
+  void give_back(TeamMessage* message) { free_.push_back(message); }
+
+ private:
+  std::vector<std::unique_ptr<TeamMessage>> all_;
+  std::vector<TeamMessage*> free_;
+};
+
+}  // namespace offramp

@@ -1,0 +1,99 @@
+// Finds the first message of a source with a tag among a great many that nobody has received yet.
+//
+// Programs that receive in another order than messages came would otherwise look at all of them each time. No
+// allocation per message: a hash table of heads, each the oldest message of its (source, tag), with the
+// younger ones in a row behind it. MPI's rules only ever take such a head: whatever a receive names, no
+// message of the same source and tag overtakes another.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "lib/run/engine/records.hpp"
+
+namespace offramp {
+
+class UnexpectedIndex {
+ public:
+  /// With fewer messages, looking at all of them costs less than to keep an index.
+  static constexpr std::size_t kWorthIt = 64;
+
+  [[nodiscard]] bool in_use() const { return !buckets_.empty(); }
+
+  /// Begins (anew) with all messages from the first one on, in the order of their arrival.
+  void build(UnexpectedMessage* first, std::size_t count) {
+    buckets_.assign(std::bit_ceil(count), nullptr);
+    heads_ = 0;
+    for (UnexpectedMessage* m = first; m != nullptr; m = m->by_arrival.next) append(*m);
+  }
+
+  /// The message is the last of the list that begins with `first`.
+  void add(UnexpectedMessage& message, UnexpectedMessage* first) {
+    if (heads_ == buckets_.size()) return build(first, 2 * buckets_.size());
+    append(message);
+  }
+
+  [[nodiscard]] UnexpectedMessage* find(int source, int tag) const {
+    return *place_of(const_cast<UnexpectedIndex&>(*this).buckets_, source, tag);
+  }
+
+  /// The message is a head.
+  void remove(UnexpectedMessage& message) {
+    const Envelope& e = message.envelope;
+    UnexpectedMessage** const place = place_of(buckets_, e.source, e.tag);
+    UnexpectedMessage* const next = message.next_alike;
+    if (next == nullptr) {
+      *place = message.next_head;
+      --heads_;
+      return;
+    }
+    next->next_head = message.next_head;
+    next->last_alike = message.last_alike;
+    *place = next;
+  }
+
+  void clear() {
+    buckets_ = {};
+    heads_ = 0;
+  }
+
+ private:
+  using Buckets = std::vector<UnexpectedMessage*>;
+
+  /// What points to the head, or the null at the end of its chain.
+  static UnexpectedMessage** place_of(Buckets& buckets, int source, int tag) {
+    constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;  // 2^64 divided by the golden ratio (Knuth)
+    const std::uint64_t key = static_cast<std::uint64_t>(static_cast<std::uint32_t>(source)) << 32U |
+                              static_cast<std::uint32_t>(tag);
+    const std::uint64_t hash = (key ^ key >> 32U) * kGolden;
+    UnexpectedMessage** place = &buckets[(hash >> 32U) & (buckets.size() - 1)];
+    while (*place != nullptr) {
+      const Envelope& e = (*place)->envelope;
+      if (e.source == source && e.tag == tag) break;
+      place = &(*place)->next_head;
+    }
+    return place;
+  }
+
+  void append(UnexpectedMessage& message) {
+    const Envelope& e = message.envelope;
+    message.next_alike = nullptr;
+    UnexpectedMessage*& head = *place_of(buckets_, e.source, e.tag);
+    if (head == nullptr) {
+      message.next_head = nullptr;
+      message.last_alike = &message;
+      head = &message;
+      ++heads_;
+      return;
+    }
+    head->last_alike->next_alike = &message;
+    head->last_alike = &message;
+  }
+
+  Buckets buckets_;  // as many as a power of two
+  std::size_t heads_ = 0;
+};
+
+}  // namespace offramp

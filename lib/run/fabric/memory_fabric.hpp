@@ -1,0 +1,125 @@
+// The fabric within one process: many ranks, one thread. For tests and predictions, and as the path of a rank
+// to itself.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "lib/run/fabric/fabric.hpp"
+
+namespace offramp {
+
+/// Senders whose payloads were pulled or dropped. They learn of it from their own progress(), so that no rank
+/// runs inside another one's call.
+class FinishedSends {
+ public:
+  void add(FabricWaiter& waiter) { waiting_.push_back(&waiter); }
+  [[nodiscard]] bool empty() const { return waiting_.empty(); }
+  /// Returns the number of callbacks.
+  int notify() { return waiting_.empty() ? 0 : notify_all(); }
+
+ private:
+  int notify_all();
+
+  std::deque<FabricWaiter*> waiting_;
+};
+
+/// Messages waiting for one rank. Payloads up to the eager limit are copied; larger ones stay where they are.
+class MemoryQueue {
+ public:
+  explicit MemoryQueue(std::size_t eager_limit) : eager_limit_(eager_limit) {}
+  MemoryQueue(const MemoryQueue&) = delete;
+  MemoryQueue& operator=(const MemoryQueue&) = delete;
+  ~MemoryQueue();
+
+  /// False: the payload stays where it is until the waiter turns up among the sender's finished ones. stays:
+  /// it does so whatever its size.
+  bool push(int source, std::span<const std::byte> header, std::span<const std::byte> payload,
+            FabricWaiter& waiter, FinishedSends& sender, bool stays = false);
+  /// Delivers the oldest message (or, with a choice, the oldest of some source); false when there is none.
+  bool deliver_one(Fabric::Sink& sink, std::uint64_t choice);
+  [[nodiscard]] bool empty() const { return first_ == nullptr; }
+
+  static void pull(void* remote, std::span<std::byte> into);
+  static void drop(void* remote);
+
+ private:
+  /// One piece of memory from the pool, with the header and a copied payload behind it.
+  struct Message {
+    Message* next = nullptr;
+    std::size_t size = 0;  // with what is behind
+    int source = 0;
+    std::span<const std::byte> header;
+    std::span<const std::byte> payload;  // the copy, or the sender's own memory
+    FabricWaiter* waiter = nullptr;      // of the sender, when the payload stayed there
+    FinishedSends* sender = nullptr;
+  };
+  struct End {
+    void operator()(Message* message) const;
+  };
+  using Owned = std::unique_ptr<Message, End>;
+
+  Owned take(std::uint64_t choice);
+
+  std::size_t eager_limit_;
+  Message* first_ = nullptr;
+  Message* last_ = nullptr;
+  std::size_t count_ = 0;
+};
+
+/// The path of a rank to itself, in a fabric that has other ones to others. Its handles are told from theirs
+/// by their lowest bit: those of others are pointers with an alignment of at least 2.
+class SelfPath {
+ public:
+  explicit SelfPath(int rank) : rank_(rank), queue_(kEagerLimit) {}
+
+  Fabric::State send(std::span<const std::byte> header, std::span<const std::byte> payload,
+                     FabricWaiter& waiter) {
+    return queue_.push(rank_, header, payload, waiter, finished_) ? Fabric::State::kDone
+                                                                  : Fabric::State::kPending;
+  }
+  Fabric::State offer(std::span<const std::byte> header, std::span<const std::byte> payload,
+                      FabricWaiter& waiter) {
+    queue_.push(rank_, header, payload, waiter, finished_, true);
+    return Fabric::State::kPending;
+  }
+
+  static bool owns(void* remote) { return (reinterpret_cast<std::uintptr_t>(remote) & 1U) != 0; }
+  static void pull(void* remote, std::span<std::byte> into) { MemoryQueue::pull(untag(remote), into); }
+  static void drop(void* remote) { MemoryQueue::drop(untag(remote)); }
+
+  /// Senders learn first that they are done. Returns the number of things done.
+  int progress(Fabric::Sink& sink) {
+    return queue_.empty() && finished_.empty() ? 0 : progress_with_all(sink);
+  }
+
+ private:
+  static constexpr std::size_t kEagerLimit = 8192;
+  class Marking;
+  int progress_with_all(Fabric::Sink& sink);
+  static void* untag(void* remote) { return static_cast<std::byte*>(remote) - 1; }
+
+  int rank_;
+  MemoryQueue queue_;
+  FinishedSends finished_;
+};
+
+/// The ranks of one process. A seed shuffles the order of delivery between sources (never within one);
+/// progress() then delivers one message at a time, so that the ranks' turns mix. The hub outlives whoever
+/// uses its fabrics.
+class MemoryHub {
+ public:
+  explicit MemoryHub(int ranks, std::size_t eager_limit = 8192, std::uint64_t shuffle_seed = 0);
+  ~MemoryHub();
+  [[nodiscard]] Fabric& at(int rank);
+  [[nodiscard]] int ranks() const { return static_cast<int>(endpoints_.size()); }
+
+ private:
+  class Endpoint;
+  std::vector<std::unique_ptr<Endpoint>> endpoints_;
+  std::uint64_t shuffle_;
+};
+
+}  // namespace offramp

@@ -1,0 +1,287 @@
+// A ring of bytes between two processes that share memory: one writes messages, the other reads them.
+//
+// Each message is one word, then its header and payload. The word is written last and tells that the rest is
+// there, so that the reader finds a small message in the line of memory that it waits for; beside it, no line
+// goes to and fro for every message. The reader tells now and then how far it has come. Of a header goes what
+// differs from the one before: a message of a few bytes then fits into that line.
+#pragma once
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "lib/run/fabric/fabric.hpp"
+
+namespace offramp {
+
+inline constexpr std::size_t kCacheLine = 64;  // bytes of memory that go from core to core together
+
+/// The last header that went through a ring, as both its ends know it.
+class LastHeader {
+ public:
+  /// The most that a header takes in its short form.
+  static constexpr std::size_t room(std::size_t size) {
+    return size + (size / kWord + kWordsPerMask - 1) / kWordsPerMask * kWord;
+  }
+
+  /// Writes a header as masks of its words, 32 each, with the words that have changed; returns the end.
+  std::byte* pack(std::span<const std::byte> header, std::byte* to) {
+    std::size_t at = 0;
+    for (std::size_t words = header.size() / kWord; words > 0;) {
+      const std::size_t here = words < kWordsPerMask ? words : kWordsPerMask;
+      const std::uint32_t mask = take(header.data() + at, bytes_.data() + at, here);
+      std::memcpy(to, &mask, kWord);
+      to += kWord;
+      for (std::uint32_t left = mask; left != 0; left &= left - 1, to += kWord)
+        std::memcpy(to, header.data() + at + static_cast<std::size_t>(std::countr_zero(left)) * kWord, kWord);
+      at += here * kWord;
+      words -= here;
+    }
+    const std::size_t rest = header.size() - at;
+    if (rest > 0) std::memcpy(to, header.data() + at, rest);
+    return to + rest;
+  }
+
+  /// Reads a header of a size; returns its end, or null if that would be beyond `end`.
+  const std::byte* unpack(const std::byte* from, const std::byte* end, std::size_t size) {
+    if (size > bytes_.size()) return nullptr;
+    for (std::size_t first = 0; first < size / kWord; first += kWordsPerMask) {
+      if (end - from < static_cast<std::ptrdiff_t>(kWord)) return nullptr;
+      std::uint32_t mask = 0;
+      std::memcpy(&mask, from, kWord);
+      from += kWord;
+      for (; mask != 0; mask &= mask - 1) {
+        const std::size_t at = (first + static_cast<std::size_t>(std::countr_zero(mask))) * kWord;
+        if (end - from < static_cast<std::ptrdiff_t>(kWord) || at + kWord > size) return nullptr;
+        std::memcpy(bytes_.data() + at, from, kWord);
+        from += kWord;
+      }
+    }
+    const std::size_t rest = size % kWord;
+    if (end - from < static_cast<std::ptrdiff_t>(rest)) return nullptr;
+    if (rest > 0) std::memcpy(bytes_.data() + size - rest, from, rest);
+    return from + rest;
+  }
+  [[nodiscard]] std::span<const std::byte> first(std::size_t size) const { return {bytes_.data(), size}; }
+
+ private:
+  static constexpr std::size_t kWord = sizeof(std::uint32_t);
+  static constexpr std::size_t kWordsPerMask = 32;
+
+  /// Copies up to 32 words; returns which of them were not the same.
+  static std::uint32_t take(const std::byte* from, std::byte* known, std::size_t words) {
+    std::uint32_t mask = 0;
+    std::size_t i = 0;
+#ifdef __SSE2__
+    for (; i + 4 <= words; i += 4) {
+      auto* const place = reinterpret_cast<__m128i*>(known + i * kWord);
+      const __m128i four = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i * kWord));
+      const __m128i same = _mm_cmpeq_epi32(four, _mm_loadu_si128(place));
+      _mm_storeu_si128(place, four);
+      mask |= (static_cast<std::uint32_t>(_mm_movemask_ps(_mm_castsi128_ps(same))) ^ 0xfU) << i;
+    }
+#endif
+    for (; i < words; ++i) {
+      if (std::memcmp(known + i * kWord, from + i * kWord, kWord) == 0) continue;
+      std::memcpy(known + i * kWord, from + i * kWord, kWord);
+      mask |= 1U << i;
+    }
+    return mask;
+  }
+
+  alignas(16) std::array<std::byte, Fabric::kMaxHeader> bytes_{};
+};
+
+/// What a ring consists of, in memory that was zero when both ends were made.
+struct RingMemory {
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;              // of data; a power of two
+  std::uint64_t* consumed = nullptr;  // bytes that the reader has done with since the start
+};
+
+/// The word before a message. Zero: nothing is here yet.
+class RingWord {
+  static constexpr unsigned kPayloadBits = 16;
+  static constexpr unsigned kHeaderBits = 12;
+  static constexpr std::uint64_t kMessage = std::uint64_t{1} << 30U;
+  static constexpr std::uint64_t kWrap = std::uint64_t{1} << 31U;
+  static_assert(Fabric::kMaxHeader < 1U << kHeaderBits && kPayloadBits + kHeaderBits <= 30);
+
+ public:
+  static constexpr std::size_t kBytes = sizeof(std::uint64_t);
+  static constexpr std::size_t kLargestPayload = (std::size_t{1} << kPayloadBits) - 1;
+
+  constexpr explicit RingWord(std::uint64_t bits) : bits_(bits) {}
+  constexpr RingWord(std::size_t header, std::size_t payload, std::uint32_t after)
+      : bits_(kMessage | static_cast<std::uint64_t>(after) << 32U | header << kPayloadBits | payload) {}
+  /// The next message is at the start of the ring.
+  static constexpr RingWord wrap() { return RingWord(kWrap); }
+
+  [[nodiscard]] constexpr std::uint64_t bits() const { return bits_; }
+  [[nodiscard]] constexpr bool is_wrap() const { return bits_ == kWrap; }
+  [[nodiscard]] constexpr bool is_message() const { return (bits_ & kMessage) != 0; }
+  [[nodiscard]] constexpr std::size_t header() const {
+    return (bits_ >> kPayloadBits) & ((1U << kHeaderBits) - 1);
+  }
+  [[nodiscard]] constexpr std::size_t payload() const { return bits_ & kLargestPayload; }
+  [[nodiscard]] constexpr std::uint32_t after() const { return static_cast<std::uint32_t>(bits_ >> 32U); }
+
+  /// The most that a message takes in the ring, which is whole lines: where two messages share one, the
+  /// reader of the first takes it away from the writer of the second.
+  static constexpr std::size_t room(std::size_t header, std::size_t payload) {
+    return rounded_up(kBytes + LastHeader::room(header) + payload);
+  }
+  static constexpr std::size_t rounded_up(std::size_t bytes) {
+    return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
+  }
+
+ private:
+  std::uint64_t bits_;
+};
+
+class RingWriter {
+ public:
+  RingWriter() = default;
+  explicit RingWriter(const RingMemory& ring) : ring_(ring) {}
+
+  /// A quarter of the ring, so that a ring has room for some even if the reader has not told lately where it
+  /// is.
+  [[nodiscard]] std::size_t largest() const { return ring_.bytes / 4; }
+
+  /// Writes a message whose room() is at most largest(); false when there is no room now. `after` is the
+  /// caller's own.
+  bool write(std::span<const std::byte> header, std::span<const std::byte> payload, std::uint32_t after) {
+    // The word behind it has to be clear, too.
+    const std::size_t most = RingWord::room(header.size(), payload.size()) + RingWord::kBytes;
+    const std::size_t left = ring_.bytes - position();
+    const bool wraps = most > left;
+    if (!has_room(wraps ? left + most : most)) return false;
+    if (wraps) {
+      clear(0);
+      publish(RingWord::wrap());
+      written_ += left;
+    }
+    std::byte* const begin = ring_.data + position();
+    std::byte* const to = last_.pack(header, begin + RingWord::kBytes);
+    copy(to, payload);
+    const std::size_t size = RingWord::rounded_up(static_cast<std::size_t>(to - begin) + payload.size());
+    if (written_ + size != cleared_) clear(position() + size);
+    publish(RingWord(header.size(), payload.size(), after));
+    written_ += size;
+    prepare_next(size);
+    return true;
+  }
+
+ private:
+  static void copy(std::byte* to, std::span<const std::byte> payload) {
+    if (payload.size() == sizeof(std::uint64_t)) {  // the most frequent size, and known to the compiler
+      std::memcpy(to, payload.data(), sizeof(std::uint64_t));
+    } else if (!payload.empty()) {
+      std::memcpy(to, payload.data(), payload.size());
+    }
+  }
+
+  /// The reader has had these lines last. Fetched now, while nobody waits, they cost the next message of this
+  /// size nothing; and if that takes one line, the word behind it is clear already.
+  void prepare_next(std::size_t bytes) {
+    for (std::size_t at = 0; at < bytes; at += kCacheLine)
+      __builtin_prefetch(ring_.data + ((written_ + kAhead + at) & (ring_.bytes - 1)), 1);
+    const std::size_t behind = position() + kCacheLine;
+    if (behind >= ring_.bytes || written_ + 2 * kCacheLine - consumed_ > ring_.bytes) return;
+    clear(behind);
+    cleared_ = written_ + kCacheLine;
+  }
+
+  [[nodiscard]] std::size_t position() const { return written_ & (ring_.bytes - 1); }
+  [[nodiscard]] std::atomic_ref<std::uint64_t> word(std::size_t position) const {
+    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(ring_.data + position));
+  }
+  void clear(std::size_t position) { word(position).store(0, std::memory_order_relaxed); }
+  void publish(RingWord value) { word(position()).store(value.bits(), std::memory_order_release); }
+
+  bool has_room(std::size_t bytes) {
+    if (written_ + bytes - consumed_ <= ring_.bytes) return true;
+    consumed_ = std::atomic_ref(*ring_.consumed).load(std::memory_order_acquire);
+    return written_ + bytes - consumed_ <= ring_.bytes;
+  }
+
+  // Behind the line that the reader waits for: fetching that one would only take it away from there.
+  static constexpr std::size_t kAhead = 4 * kCacheLine;
+
+  RingMemory ring_;
+  LastHeader last_;
+  std::uint64_t written_ = 0;
+  std::uint64_t cleared_ = 0;   // a word behind the one of the next message
+  std::uint64_t consumed_ = 0;  // as last read
+};
+
+class RingReader {
+ public:
+  enum class State : std::uint8_t {
+    kEmpty,
+    kMessage,
+    kDamaged  // what is there was not written by a RingWriter; nothing can be read any more
+  };
+  struct Message {
+    std::span<const std::byte> header;   // until the next look()
+    std::span<const std::byte> payload;  // in the ring until done()
+    std::uint32_t after = 0;
+  };
+
+  RingReader() = default;
+  explicit RingReader(const RingMemory& ring) : ring_(ring) {}
+
+  [[nodiscard]] bool is_empty() const { return load().bits() == 0; }
+  /// The next message, which stays the next one until done().
+  State look(Message& message) {
+    RingWord word = load();
+    if (word.bits() == 0) return State::kEmpty;
+    if (word.is_wrap()) {
+      advance(ring_.bytes - position());
+      word = load();
+      if (word.bits() == 0) return State::kEmpty;
+    }
+    if (!word.is_message() || word.is_wrap()) return State::kDamaged;
+    // The last word of the ring is never part of a message: the wrap may stand there.
+    const std::byte* const begin = ring_.data + position();
+    const std::byte* const end = ring_.data + ring_.bytes - RingWord::kBytes;
+    header_end_ = last_.unpack(begin + RingWord::kBytes, end, word.header());
+    if (header_end_ == nullptr || end - header_end_ < static_cast<std::ptrdiff_t>(word.payload()))
+      return State::kDamaged;
+    message = {last_.first(word.header()), {header_end_, word.payload()}, word.after()};
+    return State::kMessage;
+  }
+  void done(const Message& message) {
+    const std::byte* const begin = ring_.data + position();
+    advance(RingWord::rounded_up(static_cast<std::size_t>(header_end_ - begin) + message.payload.size()));
+  }
+
+ private:
+  [[nodiscard]] std::size_t position() const { return consumed_ & (ring_.bytes - 1); }
+  [[nodiscard]] RingWord load() const {
+    std::uint64_t& word = *reinterpret_cast<std::uint64_t*>(ring_.data + position());
+    return RingWord(std::atomic_ref(word).load(std::memory_order_acquire));
+  }
+  void advance(std::size_t bytes) {
+    consumed_ += bytes;
+    if (consumed_ - told_ < ring_.bytes / 8) return;
+    told_ = consumed_;
+    std::atomic_ref(*ring_.consumed).store(consumed_, std::memory_order_release);
+  }
+
+  RingMemory ring_;
+  LastHeader last_;
+  const std::byte* header_end_ = nullptr;  // of the message that was looked at
+  std::uint64_t consumed_ = 0;
+  std::uint64_t told_ = 0;
+};
+
+}  // namespace offramp

@@ -1,0 +1,38 @@
+// Chapter 3.6: the buffer of MPI_Bsend. It is attached at the MPI library too, for the communicators that
+// stay there; each side counts its own messages only.
+#include "lib/run/mpi/api/entries.hpp"
+#include "lib/run/mpi/runtime/session.hpp"
+#include "lib/run/native/native.h"
+
+namespace offramp {
+namespace {
+
+template <typename Form>
+int attach(void* buffer, typename Form::Count size) {
+  Call call(Form::kBuffer_attach);
+  const int code = call.unlocked([&] { return (native.*Form::Buffer_attach)(buffer, size); });
+  if (code == MPI_SUCCESS && call.session.carries())
+    call.session.bsend().attach(static_cast<std::size_t>(size));
+  return code;
+}
+
+template <typename Form>
+int detach(void* buffer, typename Form::Count* size) {
+  Call call(Form::kBuffer_detach);
+  if (call.session.carries()) {
+    call.wait([&] { return call.session.bsend().empty(); });
+    call.session.bsend().detach();
+  }
+  return call.unlocked([&] { return (native.*Form::Buffer_detach)(buffer, size); });
+}
+
+}  // namespace
+
+template <typename F>
+void fill_buffered(MpiTable& table) {
+  table.*F::Buffer_attach = attach<F>;
+  table.*F::Buffer_detach = detach<F>;
+}
+OFFRAMP_IN_BOTH_FORMS(fill_buffered)
+
+}  // namespace offramp

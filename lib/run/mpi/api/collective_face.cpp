@@ -1,0 +1,90 @@
+#include "lib/run/mpi/api/collective_face.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/run/native/native.h"
+
+namespace offramp {
+
+Outcome run(Call& call, CollectiveCall& collective) {
+  collective.start();
+  call.wait([&] { return collective.done(); });
+  collective.deliver();
+  collective.observe();
+  return collective.outcome();
+}
+
+namespace {
+
+/// What a request of the library's own needs as long as it is there: its types, which Open MPI 4.1 does not
+/// keep, and its place in the recording.
+struct KeptByRequest {
+  KeptByRequest(std::vector<MPI_Datatype> all, MpiCommunicator where) : types(std::move(all)), place(where) {
+    for (MPI_Datatype type : types) offramp_native_type_retain(type);
+  }
+  ~KeptByRequest() {
+    for (MPI_Datatype type : types) offramp_native_type_release(type);
+    if (Session::current != nullptr) Session::current->marshal().communicators.close_persistent(place);
+  }
+  KeptByRequest(const KeptByRequest&) = delete;
+  KeptByRequest& operator=(const KeptByRequest&) = delete;
+  std::vector<MPI_Datatype> types;
+  MpiCommunicator place;
+};
+
+/// In the order of the `_init` calls, which is alike on all members.
+MpiCommunicator open_persistent(Call& call, MPI_Comm comm) {
+  Communicators& communicators = call.session.marshal().communicators;
+  MpiCommunicator& parent = *communicators.find(comm);
+  MpiCommunicator place = communicators.open_persistent(parent);
+  if (call.recorder() != nullptr) {
+    place.recorded = call.recorder()->persistent(call.function(), *place.collective, parent.recorded);
+    place.collective->recorded = place.recorded;
+  }
+  return place;
+}
+
+}  // namespace
+
+// Each start builds the operation anew from the arguments, which the program keeps as they are until it frees
+// the request. A reduction of the program's own stays with the MPI library, which keeps it beyond
+// MPI_Op_free, and so does one whose result is to be the library's. Every rank decides alike.
+int make_persistent(Call& call, MPI_Comm comm, MPI_Request* handle, MPI_Op op,
+                    std::function<BuiltCall()> build, const std::function<int()>& library) {
+  build = [made = std::move(build)] {
+    BuiltCall collective = made();
+    if (collective != nullptr) collective->operation.nonblocking = true;
+    return collective;
+  };
+  const bool user_defined = op != MPI_OP_NULL && op != MPI_Op{} && function_of(op) == ReduceFunction::kUser;
+  std::shared_ptr<CollectiveCall> built;
+  std::vector<MPI_Datatype> types;  // may be freed before the starts: what is recorded of them is known now
+  if (handle != nullptr && !user_defined) {
+    const CheckedTypes noting(call.session.marshal(), types);
+    built = build();
+  }
+  if (built == nullptr || built->native_result) {
+    call.session.library_has_work();
+    return pass_through(call, call.function(), library);
+  }
+  if (!call.session.carries()) {
+    const int code = call.leave_to_library(library);
+    if (code != MPI_SUCCESS) return code;
+    auto kept = std::make_shared<KeptByRequest>(std::move(types), open_persistent(call, comm));
+    built->communicator = kept->place.recorded;
+    track(call.session, comm, *handle, 0).add_more().repeat = [built, kept = std::move(kept)] {
+      return record_start(*Session::current, *built);
+    };
+    return code;
+  }
+  Request& request = take_collective_request(comm, Request::Kind::kCollective, true);
+  for (MPI_Datatype type : types) offramp_native_type_retain(type);
+  request.repeat->types = std::move(types);
+  request.repeat->build = std::move(build);
+  request.repeat->communicator = open_persistent(call, comm);
+  *handle = request.handle;
+  return MPI_SUCCESS;
+}
+
+}  // namespace offramp

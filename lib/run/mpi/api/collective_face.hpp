@@ -1,0 +1,119 @@
+// What the entry points of the collectives do, which generate.py writes: an operation is built from the
+// arguments and carried; what is not Offramp's goes to the MPI library. build: makes the operation
+// (collective_build.hpp). library: the MPI library's own function. Both get the same arguments.
+#pragma once
+
+#include "lib/run/mpi/marshal/collective_build.hpp"
+#include "lib/run/mpi/runtime/native_calls.hpp"
+#include "lib/run/mpi/runtime/request.hpp"
+
+namespace offramp {
+
+/// Runs a built collective to its end.
+Outcome run(Call& call, CollectiveCall& collective);
+
+/// Of a blocking collective.
+class BlockingEvents {
+ public:
+  BlockingEvents(Call& call, const CollectiveCall& collective)
+      : recorder_(call.recorder()), function_(call.function()) {
+    if (recorder_ != nullptr)
+      request_ =
+          recorder_->begin(function_, collective.operation, collective.buffers, collective.communicator);
+  }
+  ~BlockingEvents() {
+    if (recorder_ != nullptr) recorder_->end(function_, request_);
+  }
+  BlockingEvents(const BlockingEvents&) = delete;
+  BlockingEvents& operator=(const BlockingEvents&) = delete;
+
+ private:
+  ProgramRecorder* recorder_;
+  Function function_;
+  std::uint32_t request_ = 0;
+};
+
+/// other_group: of an intercommunicator, whose groups the call keeps together; else MPI_COMM_NULL.
+template <typename Build, typename Library, typename... Arguments>
+[[gnu::always_inline]] inline int start_blocking(Function function, MPI_Comm comm, MPI_Comm other_group,
+                                                 Build build, Library library, Arguments... arguments) {
+  Outcome outcome = Outcome::kOk;
+  {
+    Call call(function);
+    const BuiltCall collective = build(call.session.marshal(), arguments..., comm);
+    if (collective == nullptr) {
+      MeetingAround meeting = MeetingAround::other_group(call, other_group);
+      const int code = pass_through(call, function, [&] { return library(arguments..., comm); });
+      meeting.end(took_part(code));
+      return code;
+    }
+    const BlockingEvents events(call, *collective);
+    if (!call.session.carries()) return call.leave_to_library([&] { return library(arguments..., comm); });
+    outcome = run(call, *collective);
+    if (collective->native_result) {
+      const int code = call.unlocked([&] { return library(arguments..., comm); });
+      if (code != MPI_SUCCESS) return code;
+    }
+  }
+  return finish(function, comm, outcome);
+}
+
+template <typename Build, typename Library, typename... Arguments>
+[[gnu::always_inline]] inline int start_collective(Function function, MPI_Comm comm, Build build,
+                                                   Library library, Arguments... arguments) {
+  return start_blocking(function, comm, MPI_COMM_NULL, build, library, arguments...);
+}
+
+/// One in which every rank gets something of every rank on the other side of an intercommunicator.
+template <typename Build, typename Library, typename... Arguments>
+[[gnu::always_inline]] inline int start_mutual(Function function, MPI_Comm comm, Build build, Library library,
+                                               Arguments... arguments) {
+  return start_blocking(function, comm, comm, build, library, arguments...);
+}
+
+template <typename Build, typename Library, typename... Arguments>
+[[gnu::always_inline]] inline int start_icollective(Function function, MPI_Comm comm, MPI_Request* handle,
+                                                    Build build, Library library, Arguments... arguments) {
+  Call call(function);
+  BuiltCall collective = handle != nullptr ? build(call.session.marshal(), arguments..., comm) : nullptr;
+  if (collective == nullptr) {
+    call.session.library_has_work();
+    return pass_through(call, function, [&] { return library(arguments..., comm, handle); });
+  }
+  collective->operation.nonblocking = true;
+  const std::uint32_t recorded = record_start(call.session, *collective);
+  if (!call.session.carries()) {
+    const int code = call.leave_to_library([&] { return library(arguments..., comm, handle); });
+    if (code == MPI_SUCCESS) track(call.session, comm, *handle, recorded);
+    return code;
+  }
+  if (collective->native_result) {
+    call.session.library_has_work();
+    const int code = call.unlocked([&] { return library(arguments..., comm, handle); });
+    if (code != MPI_SUCCESS) return code;
+    collective->start();  // which counts it
+    *handle = follow(call.session, comm, *handle, recorded);
+    return code;
+  }
+  CollectiveRequest& request = take_collective_request(comm, Request::Kind::kCollective);
+  request.recorded = recorded;
+  *handle = request.handle;
+  start_collective(request, std::move(collective));
+  return MPI_SUCCESS;
+}
+
+/// MPI's persistent collectives. build() makes what a start runs, or nothing if the call is not Offramp's.
+int make_persistent(Call& call, MPI_Comm comm, MPI_Request* handle, MPI_Op op,
+                    std::function<BuiltCall()> build, const std::function<int()>& library);
+
+template <typename Build, typename Library, typename... Arguments>
+[[gnu::always_inline]] inline int start_pcollective(Function function, MPI_Comm comm, MPI_Info info,
+                                                    MPI_Request* handle, MPI_Op op, Build build,
+                                                    Library library, Arguments... arguments) {
+  Call call(function);
+  return make_persistent(
+      call, comm, handle, op, [=] { return build(Session::current->marshal(), arguments..., comm); },
+      [=] { return library(arguments..., comm, info, handle); });
+}
+
+}  // namespace offramp

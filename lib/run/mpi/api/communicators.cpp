@@ -1,0 +1,268 @@
+// Chapter 6: communicators come and go in the MPI library; Offramp gives each an id and forgets it again.
+#include <optional>
+
+#include "lib/run/mpi/runtime/background_progress.hpp"
+#include "lib/run/mpi/runtime/meetings.hpp"
+#include "lib/run/mpi/runtime/request.hpp"
+#include "lib/run/native/native.h"
+#include "lib/run/native/pmpi.hpp"
+
+namespace offramp {
+namespace {
+
+/// Gives a new communicator an id, on which its members agree: derived from that of the communicator all of
+/// whose members took part in making it, if there is one. Where ranks share cores, a message of the MPI
+/// library instead costs time slices: its waits may never yield.
+void adopt(Call& call, MPI_Comm made, std::optional<std::uint64_t> derived) {
+  Communicators& communicators = call.session.marshal().communicators;
+  const int leader = Communicators::leader_of(made);
+  if (leader < 0) return open_intercommunicator(call, made);
+  std::uint64_t id = 0;
+  if (derived) {
+    id = Communicators::id_of_part(*derived, leader);
+  } else {
+    if (leader == call.engine.rank()) id = communicators.take_id();
+    call.unlocked([&] { return native.Bcast(&id, 1, MPI_UINT64_T, 0, made); });
+  }
+  MpiCommunicator* const added = communicators.add(made, id);
+  if (call.recorder() != nullptr)
+    set_recorded(*added, call.recorder()->communicator(call.function(), *added->context));
+}
+
+/// Counted on every member, whether it is in a new communicator or not.
+std::optional<std::uint64_t> derive_id(Session& session, MPI_Comm parent) {
+  MpiCommunicator* const carried = session.marshal().communicators.find(parent);
+  return carried != nullptr ? std::optional(Communicators::next_derived_id(*carried)) : std::nullopt;
+}
+
+/// Runs a constructor of the MPI library and takes the new communicator over. The members of the parent meet,
+/// or those of the new one where there is no parent in which all take part.
+template <typename Constructor>
+int construct(Function function, MPI_Comm parent, MPI_Comm* made, Constructor constructor) {
+  Call call(function);
+  MeetingAround meeting(call, parent != MPI_COMM_NULL ? meeting_place(call.session, parent) : nullptr);
+  const int code = call.unlocked(constructor);
+  const bool met = took_part(code);
+  const std::optional<std::uint64_t> derived = met ? derive_id(call.session, parent) : std::nullopt;
+  const bool adopted = code == MPI_SUCCESS && *made != MPI_COMM_NULL;
+  if (adopted) adopt(call, *made, derived);
+  meeting.end(met);
+  if (parent == MPI_COMM_NULL && adopted) meet_at_new(call, *made);
+  return code;
+}
+
+/// Runs a constructor over a communicator that has the same members and has never been used. Errors are the
+/// parent's, and so is the error handler of what is made.
+template <typename Constructor>
+int construct_over_unused(Function function, MPI_Comm parent, MPI_Comm* made, Constructor constructor) {
+  MPI_Group members = MPI_GROUP_NULL;
+  pmpi::Comm_group(parent, &members);
+  MPI_Comm unused = MPI_COMM_NULL;
+  int code = native.Comm_create(parent, members, &unused);
+  pmpi::Group_free(&members);
+  if (code != MPI_SUCCESS) return code;
+  pmpi::Comm_set_errhandler(unused, MPI_ERRORS_RETURN);
+  code = constructor(unused);
+  native.Comm_free(&unused);
+  if (code != MPI_SUCCESS) return raise_error(function, parent, code);
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  pmpi::Comm_get_errhandler(parent, &handler);
+  pmpi::Comm_set_errhandler(*made, handler);
+  pmpi::Errhandler_free(&handler);
+  return MPI_SUCCESS;
+}
+
+bool is_carried(MPI_Comm comm) {
+  const auto guard = Session::current->lock();
+  return Session::current->marshal().communicators.find(comm) != nullptr;
+}
+
+/// library(request): the MPI library's own function, which starts to duplicate.
+template <typename Library>
+int duplicate_nonblocking(Function function, MPI_Comm comm, MPI_Comm* made, MPI_Request* handle,
+                          Library library) {
+  Call call(function);
+  Session& session = call.session;
+  MpiCommunicator* parent = session.marshal().communicators.find(comm);
+  if (parent == nullptr || made == nullptr || handle == nullptr)
+    return call.unlocked([&] { return library(handle); });
+  MPI_Request inner = MPI_REQUEST_NULL;
+  *made = MPI_COMM_NULL;
+  ProgramRecorder* const recorder = call.recorder();
+  const std::uint32_t recorded =
+      recorder != nullptr ? recorder->meet(call.function(), parent->recorded, false) : 0;
+  const int code = call.unlocked([&] { return library(&inner); });
+  if (code != MPI_SUCCESS) {
+    if (recorder != nullptr) recorder->free(call.function(), recorded);
+    return code;
+  }
+  // Open MPI gives the handle at once, and the Fortran bindings read it at once: what `made` points to is
+  // gone when the request completes.
+  const MPI_Comm early = *made;
+  const std::uint64_t id = session.marshal().communicators.next_derived_id(*parent);
+  const std::uint32_t number =  // the same members
+      recorder != nullptr ? recorder->communicator(call.function(), *parent->context, id) : 0;
+  const auto finish = [&session, made, early, id, number] {
+    MpiCommunicator* const added =
+        session.marshal().communicators.add(early != MPI_COMM_NULL ? early : *made, id);
+    if (added != nullptr) set_recorded(*added, number);
+  };
+  if (!session.carries()) {
+    *handle = inner;
+    track(session, comm, *handle, recorded).add_more().complete = finish;
+    return MPI_SUCCESS;
+  }
+  *handle = follow(session, comm, inner, recorded, finish);
+  return MPI_SUCCESS;
+}
+
+}  // namespace
+
+namespace face {
+
+int Comm_dup(MPI_Comm comm, MPI_Comm* made) {
+  return construct(Function::kComm_dup, comm, made, [&] { return native.Comm_dup(comm, made); });
+}
+int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
+  return construct(Function::kComm_dup_with_info, comm, made,
+                   [&] { return native.Comm_dup_with_info(comm, info, made); });
+}
+int Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made) {
+  return construct(Function::kComm_split, comm, made,
+                   [&] { return native.Comm_split(comm, color, key, made); });
+}
+int Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* made) {
+  return construct(Function::kComm_split_type, comm, made,
+                   [&] { return native.Comm_split_type(comm, type, key, info, made); });
+}
+int Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made) {
+  return construct(Function::kComm_create, comm, made, [&] { return native.Comm_create(comm, group, made); });
+}
+int Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* made) {
+  return construct(Function::kComm_create_group, MPI_COMM_NULL, made,
+                   [&] { return native.Comm_create_group(comm, group, tag, made); });
+}
+int Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder,
+                MPI_Comm* made) {
+  return construct(Function::kCart_create, comm, made,
+                   [&] { return native.Cart_create(comm, ndims, dims, periods, reorder, made); });
+}
+int Cart_sub(MPI_Comm comm, const int remain[], MPI_Comm* made) {
+  return construct(Function::kCart_sub, comm, made, [&] { return native.Cart_sub(comm, remain, made); });
+}
+int Graph_create(MPI_Comm comm, int nnodes, const int index[], const int edges[], int reorder,
+                 MPI_Comm* made) {
+  return construct(Function::kGraph_create, comm, made,
+                   [&] { return native.Graph_create(comm, nnodes, index, edges, reorder, made); });
+}
+int Dist_graph_create(MPI_Comm comm, int n, const int nodes[], const int degrees[], const int targets[],
+                      const int weights[], MPI_Info info, int reorder, MPI_Comm* made) {
+  const auto create = [&](MPI_Comm over) {
+    return native.Dist_graph_create(over, n, nodes, degrees, targets, weights, info, reorder, made);
+  };
+  // Open MPI 4.1 spreads the edges by receives from any source with the tags -50 and -51 on the old
+  // communicator. Its nonblocking collectives there, which agree on the new context id too, have tags that
+  // count down from -27. One that has come to -50 or -51 is taken for edges by a rank that is late, and all
+  // hang. On a communicator that has not been used there is none.
+  return construct(Function::kDist_graph_create, comm, made, [&] {
+    return is_carried(comm) ? construct_over_unused(Function::kDist_graph_create, comm, made, create)
+                            : create(comm);
+  });
+}
+int Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[], const int sourceweights[],
+                               int outdegree, const int destinations[], const int destweights[],
+                               MPI_Info info, int reorder, MPI_Comm* made) {
+  return construct(Function::kDist_graph_create_adjacent, comm, made, [&] {
+    return native.Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations,
+                                             destweights, info, reorder, made);
+  });
+}
+int Intercomm_merge(MPI_Comm comm, int high, MPI_Comm* made) {
+  return construct(Function::kIntercomm_merge, comm, made,
+                   [&] { return native.Intercomm_merge(comm, high, made); });
+}
+
+int Intercomm_create(MPI_Comm local, int local_leader, MPI_Comm bridge, int remote_leader, int tag,
+                     MPI_Comm* made) {
+  return construct(Function::kIntercomm_create, MPI_COMM_NULL, made, [&] {
+    return native.Intercomm_create(local, local_leader, bridge, remote_leader, tag, made);
+  });
+}
+
+int Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* handle) {
+  return duplicate_nonblocking(Function::kComm_idup, comm, made, handle,
+                               [&](MPI_Request* request) { return native.Comm_idup(comm, made, request); });
+}
+#ifdef OFFRAMP_HAS_Comm_idup_with_info
+int Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made, MPI_Request* handle) {
+  return duplicate_nonblocking(Function::kComm_idup_with_info, comm, made, handle, [&](MPI_Request* request) {
+    return native.Comm_idup_with_info(comm, info, made, request);
+  });
+}
+#endif
+#ifdef OFFRAMP_HAS_Comm_create_from_group
+int Comm_create_from_group(MPI_Group group, const char* tag, MPI_Info info, MPI_Errhandler errors,
+                           MPI_Comm* made) {
+  return construct(Function::kComm_create_from_group, MPI_COMM_NULL, made,
+                   [&] { return native.Comm_create_from_group(group, tag, info, errors, made); });
+}
+#endif
+#ifdef OFFRAMP_HAS_Intercomm_create_from_groups
+int Intercomm_create_from_groups(MPI_Group local, int local_leader, MPI_Group remote, int remote_leader,
+                                 const char* tag, MPI_Info info, MPI_Errhandler errors, MPI_Comm* made) {
+  return construct(Function::kIntercomm_create_from_groups, MPI_COMM_NULL, made, [&] {
+    return native.Intercomm_create_from_groups(local, local_leader, remote, remote_leader, tag, info, errors,
+                                               made);
+  });
+}
+#endif
+
+int Comm_free(MPI_Comm* comm) {
+  Call call(Function::kComm_free);
+  if (comm == nullptr) return call.unlocked([&] { return native.Comm_free(comm); });
+  const MPI_Comm freed = *comm;
+  MpiCommunicator* communicator = call.session.marshal().communicators.find(freed);
+  const std::uint64_t context = communicator != nullptr ? communicator->context->id() : 0;
+  if (communicator != nullptr) call.session.marshal().communicators.keep_name(*communicator);
+  call.session.meetings().close(freed);  // of an intercommunicator
+  const int code = call.unlocked([&] { return native.Comm_free(comm); });
+  if (code == MPI_SUCCESS && communicator != nullptr)
+    call.session.marshal().communicators.remove(freed, context);
+  return code;
+}
+
+int Comm_disconnect(MPI_Comm* comm) {
+  Call call(Function::kComm_disconnect);
+  const MPI_Comm freed = comm != nullptr ? *comm : MPI_COMM_NULL;
+  MpiCommunicator* communicator = call.session.marshal().communicators.find(freed);
+  const std::uint64_t context = communicator != nullptr ? communicator->context->id() : 0;
+  if (communicator != nullptr) {
+    call.session.marshal().communicators.keep_name(*communicator);
+    if (call.session.carries())
+      call.wait(
+          [&] { return communicator->context->pending == 0 && communicator->collective->pending == 0; });
+  }
+  MeetingAround meeting(call, meeting_place(call.session, freed));
+  meeting.meet();
+  call.session.meetings().close(freed);  // of an intercommunicator
+  const int code = call.unlocked([&] {
+    std::optional<BackgroundProgress> serving;  // strangers part by way of the process manager
+    if (communicator == nullptr && freed != MPI_COMM_NULL) serving.emplace();
+    return native.Comm_disconnect(comm);
+  });
+  meeting.end();
+  if (code == MPI_SUCCESS && communicator != nullptr)
+    call.session.marshal().communicators.remove(freed, context);
+  return code;
+}
+
+int Type_free(MPI_Datatype* type) {
+  if (type != nullptr) {
+    const auto guard = Session::current->lock();
+    Session::current->marshal().datatypes.forget(*type);
+  }
+  return native.Type_free(type);
+}
+
+}  // namespace face
+}  // namespace offramp

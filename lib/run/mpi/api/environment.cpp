@@ -1,0 +1,367 @@
+// Chapters 9 and 11: MPI_Init to MPI_Finalize, sessions of MPI, and the clock.
+#include <dlfcn.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "lib/base/output_file.hpp"
+#include "lib/run/mpi/api/entries.hpp"
+#include "lib/run/mpi/api/tools_interface.hpp"
+#include "lib/run/mpi/runtime/program.hpp"
+#include "lib/run/mpi/runtime/request.hpp"
+#include "lib/run/mpi/runtime/same_offramp.hpp"
+#include "lib/run/mpi/runtime/startup.hpp"
+#include "lib/run/mpi/runtime/untimely_end.hpp"
+#include "lib/run/mpi/runtime/write_reports.hpp"
+#include "lib/run/native/native.h"
+#include "lib/run/native/pmpi.hpp"
+#include "lib/run/native/world_comm.hpp"
+
+namespace offramp {
+namespace {
+
+int on_library_progress() {
+  return Session::current != nullptr ? Session::current->progress_from_library() : 0;
+}
+
+void on_hang_signal(int) {
+  if (Session::current != nullptr) Session::current->request_hang_report();
+}
+
+void install_hang_signal() {
+  struct sigaction old {};
+  if (sigaction(SIGUSR2, nullptr, &old) != 0 || old.sa_handler != SIG_DFL)
+    return;  // the program's own comes first
+  struct sigaction handler {};
+  handler.sa_handler = on_hang_signal;
+  handler.sa_flags = SA_RESTART;
+  sigaction(SIGUSR2, &handler, nullptr);
+}
+
+/// Called once the MPI library is up.
+void begin(bool threads) {
+  std::unique_ptr<Session> session = make_session(threads);
+  if (session == nullptr) return;        // off
+  Session::current = session.release();  // NOLINT: ended by MPI_Finalize
+  open_requests();
+  if (mpi_world() == MPI_COMM_WORLD) Session::current->marshal().communicators.add_predefined();
+  if (Session::current->carries()) {
+    offramp_native_progress_register(on_library_progress);
+    install_hang_signal();
+  }
+  watch_for_untimely_end(*Session::current);
+  fill_active(dispatch);
+  if (Session::current->configuration().clock == Clock::kWall) {
+    dispatch.Wtime = native.Wtime;
+    dispatch.Wtick = native.Wtick;
+  }
+  if (Session::current->recorder() != nullptr) Session::current->recorder()->restart();
+}
+
+/// Before the reports, so that most of them see no message under way. A slow receiver is no reason to wait
+/// longer: the barriers of MPI_Finalize, which have no limit, turn the fabric as well, and no rank leaves
+/// them before all have received what they ever will.
+void let_sends_leave(Session& session) {
+  constexpr int kPatience = 200'000;  // turns without any event
+  for (int idle = 0; session.engine().sends_in_flight() > 0 && idle < kPatience;) {
+    const auto guard = session.lock();
+    idle = session.progress() > 0 ? 0 : idle + 1;
+    if (idle % 64 == 63) std::this_thread::yield();  // the receiver may have no core of its own
+  }
+}
+
+/// Messages that are still leaving get out while their receivers are here; then the ranks part.
+void end() {
+  Session& session = *Session::current;
+  if (session.recorder() != nullptr) session.recorder()->close();
+  let_sends_leave(session);
+  write_outputs(session);
+  native.Barrier(mpi_world());
+  stop_watching();                     // all files have their names
+  session.engine().drop_unreceived();  // their senders are told, and let go of them
+  native.Barrier(mpi_world());
+  let_sends_leave(session);
+  native.Barrier(mpi_world());  // a rank that has told senders turns the fabric until they have heard it
+  resolve_dispatch_to_native();
+  close_tools_interface(session);
+  if (session.carries()) offramp_native_progress_unregister(on_library_progress);
+  session.background().end();
+  session.fabric().close(session.engine());
+  native.Barrier(mpi_world());
+  Session::current = nullptr;
+  delete &session;
+  close_own_world();
+}
+
+/// The ways in which the program has MPI now: by MPI_Init, and by so many sessions.
+struct Ways {
+  std::mutex mutex;
+  bool world = false;
+  int sessions = 0;
+  bool begun = false;
+} ways;
+
+#ifdef OFFRAMP_HAS_Session_init
+/// The MPI library is up by the first session of MPI, here or on other ranks: all meet in a communicator of
+/// Offramp's own, whose session asks for a level of thread support.
+void begin_apart(bool threads, int level) {
+  ways.begun = true;
+  if (!open_own_world(level)) {
+    say_once(
+        "the MPI library makes no communicator of all ranks in a session; the program runs without Offramp");
+    return;
+  }
+  begin(threads);
+  if (Session::current == nullptr) close_own_world();  // off
+}
+
+bool has_threads(MPI_Session session) {
+  MPI_Info info = MPI_INFO_NULL;
+  char level[MPI_MAX_INFO_VAL + 1] = "";
+  int found = 0;
+  if (pmpi::Session_get_info(session, &info) != MPI_SUCCESS) return true;
+  pmpi::Info_get(info, "thread_level", MPI_MAX_INFO_VAL, level, &found);
+  pmpi::Info_free(&info);
+  return found == 0 || std::strcmp(level, "MPI_THREAD_MULTIPLE") == 0;
+}
+
+/// Some rank has sessions that outlive MPI_Finalize: what Offramp has to say at the end it says in one of its
+/// own.
+bool sessions_remain() {
+  if (largest_of_all(ways.sessions) == 0) return false;
+  return mpi_world() != MPI_COMM_WORLD || open_own_world(MPI_THREAD_SINGLE);
+}
+
+/// In a program with sessions other ranks may begin with one. The thread level is the one to ask for.
+void meet_sessions(int level) {
+  if (!ways.begun && program_calls("MPI_Session_init")) begin_apart(level == MPI_THREAD_MULTIPLE, level);
+}
+
+/// MPI_Init follows, which may wait for the ranks that wait here.
+void meet_before_init(int level) {
+  const std::scoped_lock guard(ways.mutex);
+  if (offramp_native_session_meets_init() == 0) meet_sessions(level);
+}
+#else
+bool sessions_remain() {
+  return false;
+}
+
+void meet_sessions(int) {}
+void meet_before_init(int) {}
+#endif
+
+/// MPI_Init is over.
+void begin_world(int level) {
+  const bool threads = level == MPI_THREAD_MULTIPLE;
+  const std::scoped_lock guard(ways.mutex);
+  ways.world = true;
+  meet_sessions(level);
+  if (Session* const session = Session::current; session != nullptr) {  // by a session of MPI
+    session->share(threads || session->has_threads());
+    const auto lock = session->lock();
+    session->marshal().communicators.add_predefined();
+  } else if (!std::exchange(ways.begun, true)) {
+    begin(threads);
+  }
+}
+
+/// What a program opens while it runs is known only now, and part of its calls would reach Open MPI.
+void refuse_opened_mpi() {
+  const std::string library = other_mpi_loaded();
+  if (library.empty()) return;
+  say_once(
+      fmt::format("the program has opened another MPI library ({}), and this Offramp is for {}; run it "
+                  "without Offramp in LD_PRELOAD",
+                  library, offramp_native_name()));
+  _exit(1);
+}
+
+bool begins_here = false;  // the program's MPI, by a call that has reached this library
+
+/// What each function that starts MPI does first.
+void prepare_start() {
+  begins_here = true;
+  refuse_opened_mpi();
+  announce_offramp();
+}
+
+}  // namespace
+
+namespace face {
+
+int Init(int* argc, char*** argv) {
+  prepare_start();
+  meet_before_init(MPI_THREAD_SINGLE);
+  const int code = native.Init(argc, argv);
+  if (code != MPI_SUCCESS) return code;
+  int level = MPI_THREAD_SINGLE;
+  pmpi::Query_thread(&level);  // Open MPI's own variable may raise it
+  begin_world(level);
+  return code;
+}
+
+int Init_thread(int* argc, char*** argv, int required, int* provided) {
+  prepare_start();
+  meet_before_init(required);
+  const int code = native.Init_thread(argc, argv, required, provided);
+  if (code == MPI_SUCCESS) begin_world(*provided);
+  return code;
+}
+
+int Finalize() {
+  if (Session::current == nullptr) return native.Finalize();
+  offramp_native_delete_self_attributes();
+  const std::scoped_lock guard(ways.mutex);
+  ways.world = false;
+  if (!sessions_remain()) {
+    end();
+    return native.Finalize();
+  }
+  const int code = native.Finalize();
+  if (ways.sessions == 0) end();  // with the ranks that have some
+  return code;
+}
+
+#ifdef OFFRAMP_HAS_Session_init
+int Session_init(MPI_Info info, MPI_Errhandler errors, MPI_Session* made) {
+  prepare_start();
+  const int code = native.Session_init(info, errors, made);
+  if (code != MPI_SUCCESS) return code;
+  const std::scoped_lock guard(ways.mutex);
+  const bool threads = has_threads(*made);
+  if (!ways.begun) begin_apart(threads, MPI_THREAD_SINGLE);
+  if (Session::current != nullptr && threads) Session::current->share(true);
+  ++ways.sessions;
+  return code;
+}
+
+int Session_finalize(MPI_Session* session) {
+  const std::scoped_lock guard(ways.mutex);
+  const bool last = session != nullptr && *session != MPI_SESSION_NULL && ways.sessions == 1 && !ways.world;
+  if (last && Session::current != nullptr) end();
+  const int code = native.Session_finalize(session);
+  if (code == MPI_SUCCESS) --ways.sessions;
+  return code;
+}
+#endif
+
+// Said here too: when several ranks end at once, Open MPI's own message gets lost at times.
+int Abort(MPI_Comm comm, int code) {
+  if (Session::current != nullptr) {
+    Session::current->abort();
+    (void)std::fprintf(stderr, "offramp: rank %d called MPI_Abort with code %d\n",
+                       Session::current->engine().rank(), code);
+    (void)std::fflush(stderr);
+    leave_parts(fmt::format("called MPI_Abort with code {}", code).c_str());
+  }
+  return native.Abort(comm, code);
+}
+
+double Wtime() {
+  Session& session = *Session::current;
+  const auto guard = session.lock();
+  session.recorder()->enter(Function::kWtime, CallPlace::here());
+  const std::optional<std::uint64_t> calls = session.recorder()->clock_read();
+  session.recorder()->leave(Function::kWtime);
+  return calls ? session.settled_clock()->read(*calls, native.Wtime()) : native.Wtime();
+}
+
+double Wtick() {
+  return 1e-9;
+}
+
+}  // namespace face
+
+namespace {
+
+void* find_native(const char* name) {
+  return dlsym(RTLD_NEXT, name);
+}
+
+/// The MPI library that this one needs must not be in the process of a program of another one: names of both
+/// are the same. Such a program begins again without either, and with the library that was built for its own,
+/// if there is one.
+void leave(const std::string& library) {
+  const std::string needs = fmt::format("this Offramp is for {}", offramp_native_name());
+  const std::string instead = interposer_for(library);
+  if (!clear_preload(instead)) {
+    say_once(fmt::format(
+        "libofframp is in a program of another MPI library ({}), and {}; it is not in LD_PRELOAD, "
+        "from where it could be taken: the program is linked to it, or ld.so --preload or "
+        "/etc/ld.so.preload names it",
+        library, needs));
+    _exit(1);
+  }
+  if (instead.empty() && !is_off_by_environment())
+    say_once(
+        fmt::format("the program uses another MPI library ({}), and {}; the program runs without Offramp",
+                    library, needs));
+  const std::string problem = restart_program();
+  say_once(fmt::format("the program cannot be started again without Offramp: {}", problem));
+  _exit(1);
+}
+
+/// The last that happens in the process: a program that has ended well did not get all that was asked for.
+void on_exit_of_process(int code, void*) {
+  if (code != 0 || !output_lost()) return;
+  (void)std::fflush(nullptr);
+  _exit(kOutputLost);
+}
+
+pid_t watched_process = 0;  // 0: Offramp is off
+
+/// The calls of the program went past this library.
+void say_if_bypassed() {
+  if (begins_here || watched_process != getpid()) return;
+  const std::string library = initialized_mpi();
+  if (library.empty()) return;
+  Dl_info own{};
+  const bool is_own =
+      dladdr(reinterpret_cast<void*>(pmpi::Initialized), &own) != 0 && library == own.dli_fname;
+  say_once(fmt::format(
+      "the program used MPI without Offramp: it found the functions of {} by itself. {}", library,
+      is_own ? "offramp run carries such a program; without it, add " + audit_path() + " to LD_AUDIT"
+             : fmt::format("This Offramp calls {}; let the program open that file", own.dli_fname)));
+}
+
+/// Runs when the library is loaded: the exported functions work from then on, by the MPI library alone. In a
+/// process that never initialises MPI nothing else happens.
+__attribute__((constructor)) void load() {
+  if (const std::string library = other_mpi_of_program(); !library.empty()) leave(library);
+  resolve_natives(native, find_native);
+  const bool off = native.Init == nullptr || is_off_by_environment();
+  if (!off) stand_in_for_natives(native);  // off, the program has the library's own functions
+  resolve_dispatch_to_native();
+  if (off) return;
+  watched_process = getpid();
+  (void)on_exit(on_exit_of_process, nullptr);  // what is registered first is called last
+  dispatch.Init = face::Init;
+  dispatch.Init_thread = face::Init_thread;
+#ifdef OFFRAMP_HAS_Session_init
+  dispatch.Session_init = face::Session_init;
+#endif
+}
+
+/// mpirun says that a rank vanished, and not always which one.
+__attribute__((destructor)) void unload() {
+  const Session* session = Session::current;
+  if (session == nullptr) return say_if_bypassed();
+  if (session->is_aborted() || session->process() != getpid()) return;
+  (void)std::fprintf(stderr, "offramp: rank %d ended without MPI_Finalize\n", session->engine().rank());
+  leave_parts("ended without MPI_Finalize");
+}
+
+}  // namespace
+
+void resolve_dispatch_to_native() {
+  dispatch = native;
+}
+
+}  // namespace offramp

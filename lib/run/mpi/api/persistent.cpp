@@ -1,0 +1,165 @@
+// Chapter 3.9: persistent requests. Starting them is the MPI library's MPI_Start, which calls back into the
+// request.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "lib/run/mpi/api/entries.hpp"
+#include "lib/run/mpi/api/point_arguments.hpp"
+#include "lib/run/native/native.h"
+
+namespace offramp {
+namespace {
+
+MPI_Request prepare(Request& request, const Point& point) {
+  Request::Repeat& repeat = *request.repeat;
+  repeat.type = *point.type;
+  offramp_native_type_retain(repeat.type.type);
+  repeat.point = point;
+  repeat.point.type = &repeat.type;
+  repeat.communicator = *point.communicator;
+  Engine::retain(*repeat.communicator.context);
+  repeat.point.communicator = &repeat.communicator;
+  return request.handle;
+}
+
+/// One of the library's own, whose starts are recorded.
+template <typename Library>
+int track_persistent(Call& call, MPI_Comm comm, const Point& point, recording::EventKind kind,
+                     std::uint8_t flags, MPI_Request* handle, Library library) {
+  const int code = call.leave_to_library(library);
+  if (code != MPI_SUCCESS) return code;
+  TrackedRequest& tracked = track(call.session, comm, *handle, 0);
+  tracked.add_more().repeated = ProgramRecorder::message_event(Function::kStart, kind, point, flags);
+  return code;
+}
+
+template <typename Library>
+int make_send(Function function, const Point& point, SendMode mode, MPI_Comm comm, MPI_Request* handle,
+              Library library) {
+  Call call(function);
+  if (!call.session.carries())
+    return track_persistent(call, comm, point, recording::EventKind::kSend, flag_of(mode), handle, library);
+  Request& request = take_send_request(comm, true);
+  request.mode = mode;
+  *handle = prepare(request, point);
+  return MPI_SUCCESS;
+}
+
+template <typename Library>
+int make_receive(Function function, const Point& point, MPI_Comm comm, MPI_Request* handle, Library library) {
+  Call call(function);
+  if (!call.session.carries())
+    return track_persistent(call, comm, point, recording::EventKind::kReceive, 0, handle, library);
+  *handle = prepare(take_receive_request(comm, true), point);
+  return MPI_SUCCESS;
+}
+
+/// Starts of requests of the library's own. Where the message of an earlier start is still on its way, Open
+/// MPI puts another request into the program's handle: what is known of each is out of the table meanwhile,
+/// since another thread may get the old handle.
+class LibraryStarts {
+ public:
+  LibraryStarts(Call& call, int count, const MPI_Request* requests) : call_(call) {
+    for (int i = 0; i < count; ++i) {
+      TrackedRequest* const tracked = call.session.tracked().find(requests[i]);
+      if (tracked == nullptr || !tracked->persists()) continue;
+      const TrackedRequest::More& more = *tracked->more;
+      tracked->recorded = more.repeat != nullptr
+                              ? more.repeat()
+                              : call.recorder()->started(call.function(), *more.repeated, tracked->wildcard);
+      starts_.emplace_back(i, std::move(*tracked));
+      call.session.tracked().remove(requests[i]);
+    }
+  }
+  void end(int code, const MPI_Request* requests) {
+    for (auto& [place, tracked] : starts_) {
+      if (code != MPI_SUCCESS)
+        call_.recorder()->take_back(call_.function(), std::exchange(tracked.recorded, 0));
+      call_.session.tracked().add(requests[place]) = std::move(tracked);
+    }
+  }
+
+ private:
+  Call& call_;
+  std::vector<std::pair<int, TrackedRequest>> starts_;
+};
+
+/// Starts requests here if all are Offramp's; if not, the MPI library does, and calls back for ours. Open MPI
+/// 4.1 does not raise what goes wrong in a start, so that is done here.
+template <typename Library>
+int start_requests(Function function, int count, MPI_Request* requests, Library library) {
+  int code = MPI_SUCCESS;
+  MPI_Comm comm = MPI_COMM_NULL;
+  {
+    Call call(function);
+    if (!call.session.carries()) {
+      LibraryStarts starts(call, requests != nullptr ? count : 0, requests);
+      code = call.leave_to_library(library);
+      starts.end(code, requests);
+      return code;
+    }
+    if (requests == nullptr || count < 0 ||
+        !std::all_of(requests, requests + count, offramp_native_request_startable))
+      return call.unlocked(library);
+    for (int i = 0; i < count && code == MPI_SUCCESS; ++i) {
+      comm = offramp_native_request_comm(requests[i]);
+      code = start_again(call.session, request_in(offramp_native_request_body(requests[i])));
+    }
+  }
+  return raise_error(function, comm, code);
+}
+
+/// The functions of one form.
+template <typename Form>
+struct PersistentEntries {
+  using Count = typename Form::Count;
+
+  template <Function function, auto Library, SendMode mode>
+  static int send_init(const void* buf, Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+                       MPI_Request* request) {
+    const auto library = [&] { return (native.*Library)(buf, count, type, dest, tag, comm, request); };
+    Point point;
+    if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
+      return library();
+    return make_send(function, point, mode, comm, request, library);
+  }
+
+  static int recv_init(void* buf, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                       MPI_Request* request) {
+    const auto library = [&] {
+      return (native.*Form::Recv_init)(buf, count, type, source, tag, comm, request);
+    };
+    Point point;
+    if (request == nullptr || !receive_point(*Session::current, buf, count, type, source, tag, comm, point))
+      return library();
+    return make_receive(Form::kRecv_init, point, comm, request, library);
+  }
+};
+
+}  // namespace
+
+template <typename F>
+void fill_persistent_messages(MpiTable& table) {
+  using E = PersistentEntries<F>;
+  table.*F::Send_init = E::template send_init<F::kSend_init, F::Send_init, SendMode::kStandard>;
+  table.*F::Bsend_init = E::template send_init<F::kBsend_init, F::Bsend_init, SendMode::kBuffered>;
+  table.*F::Ssend_init = E::template send_init<F::kSsend_init, F::Ssend_init, SendMode::kSynchronous>;
+  table.*F::Rsend_init = E::template send_init<F::kRsend_init, F::Rsend_init, SendMode::kReady>;
+  table.*F::Recv_init = E::recv_init;
+}
+OFFRAMP_IN_BOTH_FORMS(fill_persistent_messages)
+
+namespace face {
+
+int Start(MPI_Request* request) {
+  return start_requests(Function::kStart, 1, request, [&] { return native.Start(request); });
+}
+
+int Startall(int count, MPI_Request requests[]) {
+  return start_requests(Function::kStartall, count, requests,
+                        [&] { return native.Startall(count, requests); });
+}
+
+}  // namespace face
+}  // namespace offramp

@@ -1,0 +1,238 @@
+// Chapter 3.8: probe, matched probe and matched receive.
+#include "lib/run/mpi/api/entries.hpp"
+#include "lib/run/mpi/api/point_arguments.hpp"
+#include "lib/run/native/native.h"
+#include "lib/run/native/world_comm.hpp"
+
+namespace offramp {
+namespace {
+
+/// A probe that names no source depends on which message came first.
+void count_dependence(Call& call, const Point& point) {
+  if (point.peer == kAnySource && point.communicator->size > 2)
+    call.engine.count_arrival_order_dependence(Dependence::kUnnamedSource, point.communicator->context->id());
+}
+
+UnexpectedMessage* find(const Point& point) {
+  return point.communicator->context->find_unexpected(point.peer, point.tag);
+}
+
+[[gnu::always_inline]] inline UnexpectedMessage* find_now(Call& call, const Point& point) {
+  UnexpectedMessage* message = find(point);
+  if (message == nullptr) {
+    if (!call.session.progress_in_place_of_library())
+      call.unlocked([] { return offramp_native_progress(), 0; });
+    message = find(point);
+  }
+  if (message != nullptr) {
+    count_dependence(call, point);
+  } else {
+    call.engine.count_arrival_order_dependence(Dependence::kPolling, point.communicator->context->id());
+    if (call.recorder() != nullptr) call.recorder()->polled(call.function());
+  }
+  return message;
+}
+
+UnexpectedMessage& find_waiting(Call& call, const Point& point) {
+  UnexpectedMessage* message = nullptr;
+  call.wait([&] { return (message = find(point)) != nullptr; });
+  count_dependence(call, point);
+  return *message;
+}
+
+void fill_status(MPI_Status* status, const UnexpectedMessage& message) {
+  const Envelope& e = message.envelope;
+  offramp::fill_status(status, e.source, e.tag, e.bytes);
+}
+
+/// Returns the request of a claim.
+std::uint32_t record(Call& call, recording::EventKind kind, const Point& point,
+                     const UnexpectedMessage& message) {
+  const Envelope& e = message.envelope;
+  if (call.recorder() == nullptr) return 0;
+  return call.recorder()->probe(call.function(), kind, point, e.bytes, {e.source, e.tag});
+}
+
+/// Where nothing is carried. flag, message: null where the function has none.
+template <typename Library>
+int ask_library(Call& call, const Point& point, const int* flag, const MPI_Message* message,
+                MPI_Status* status, Library library) {
+  MPI_Status own{};
+  MPI_Status* const told = status != MPI_STATUS_IGNORE ? status : &own;
+  const int code = call.leave_to_library([&] { return library(told); });
+  if (code != MPI_SUCCESS) return code;
+  if (flag != nullptr && *flag == 0) {
+    call.recorder()->polled(call.function());
+    return code;
+  }
+  const auto kind = message != nullptr ? recording::EventKind::kClaim : recording::EventKind::kProbe;
+  const std::uint32_t request = call.recorder()->probe(
+      call.function(), kind, point, offramp_native_status_bytes(told), {told->MPI_SOURCE, told->MPI_TAG});
+  if (message != nullptr) call.session.claim(*message, request);
+  return code;
+}
+
+MPI_Message claim(Call& call, UnexpectedMessage& message, MPI_Comm comm, const Point& point) {
+  const std::uint32_t request = record(call, recording::EventKind::kClaim, point, message);
+  const Envelope& e = message.envelope;
+  UnexpectedMessage* claimed = message.context->take_unexpected(message).release();
+  MPI_Message handle = offramp_native_message_take(comm, claimed, e.source, e.bytes);
+  call.session.claim(handle, request);
+  return handle;
+}
+
+/// The message behind a handle of ours, which ends with it; null for the library's own.
+/// request: which one it is in the recording.
+std::unique_ptr<UnexpectedMessage> redeem(Session& session, MPI_Message* handle, std::uint32_t& request) {
+  const auto guard = session.lock();
+  if (handle == nullptr) return nullptr;
+  const std::optional<std::uint32_t> claim = session.take_claim(*handle);
+  if (!claim) return nullptr;
+  request = *claim;
+  if (!session.carries()) return nullptr;
+  std::unique_ptr<UnexpectedMessage> message(
+      static_cast<UnexpectedMessage*>(offramp_native_message_payload(*handle)));
+  return message;
+}
+
+bool receivable(Session& session, void* buf, std::int64_t count, MPI_Datatype type) {
+  const auto guard = session.lock();
+  const TypeInfo* info = count >= 0 ? session.marshal().datatypes.find(type) : nullptr;
+  return info != nullptr && (buf != nullptr || count == 0 || !info->predefined);
+}
+
+}  // namespace
+
+namespace face {
+
+int Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
+  const auto library = [&](MPI_Status* told) { return native.Probe(source, tag, comm, told); };
+  Point point;
+  if (!probe_point(*Session::current, source, tag, comm, point)) return library(status);
+  Call call(Function::kProbe);
+  if (!call.session.carries()) return ask_library(call, point, nullptr, nullptr, status, library);
+  const UnexpectedMessage& found = find_waiting(call, point);
+  fill_status(status, found);
+  record(call, recording::EventKind::kProbe, point, found);
+  return MPI_SUCCESS;
+}
+
+int Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
+  const auto library = [&](MPI_Status* told) { return native.Iprobe(source, tag, comm, flag, told); };
+  Point point;
+  if (!probe_point(*Session::current, source, tag, comm, point)) return library(status);
+  Call call(Function::kIprobe);
+  if (!call.session.carries()) return ask_library(call, point, flag, nullptr, status, library);
+  const UnexpectedMessage* message = find_now(call, point);
+  *flag = message != nullptr ? 1 : 0;
+  if (message == nullptr) return MPI_SUCCESS;
+  fill_status(status, *message);
+  record(call, recording::EventKind::kProbe, point, *message);
+  return MPI_SUCCESS;
+}
+
+int Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
+  const auto library = [&](MPI_Status* told) { return native.Mprobe(source, tag, comm, message, told); };
+  Point point;
+  if (message == nullptr || !probe_point(*Session::current, source, tag, comm, point)) return library(status);
+  Call call(Function::kMprobe);
+  if (!call.session.carries()) return ask_library(call, point, nullptr, message, status, library);
+  UnexpectedMessage& found = find_waiting(call, point);
+  fill_status(status, found);
+  *message = claim(call, found, comm, point);
+  return MPI_SUCCESS;
+}
+
+int Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) {
+  const auto library = [&](MPI_Status* told) {
+    return native.Improbe(source, tag, comm, flag, message, told);
+  };
+  Point point;
+  if (message == nullptr || !probe_point(*Session::current, source, tag, comm, point)) return library(status);
+  Call call(Function::kImprobe);
+  if (!call.session.carries()) return ask_library(call, point, flag, message, status, library);
+  UnexpectedMessage* found = find_now(call, point);
+  *flag = found != nullptr ? 1 : 0;
+  if (found == nullptr) return MPI_SUCCESS;
+  fill_status(status, *found);
+  *message = claim(call, *found, comm, point);
+  return MPI_SUCCESS;
+}
+
+}  // namespace face
+
+namespace {
+
+template <typename Form>
+int mrecv(void* buf, typename Form::Count count, MPI_Datatype type, MPI_Message* message,
+          MPI_Status* status) {
+  Session& session = *Session::current;
+  if (!receivable(session, buf, count, type)) return (native.*Form::Mrecv)(buf, count, type, message, status);
+  std::uint32_t recorded = 0;
+  std::unique_ptr<UnexpectedMessage> claimed = redeem(session, message, recorded);
+  if (claimed == nullptr && recorded != 0) {
+    Call call(Form::kMrecv);
+    const int code =
+        call.leave_to_library([&] { return (native.*Form::Mrecv)(buf, count, type, message, status); });
+    call.recorder()->wait(Form::kMrecv, recorded);
+    return code;
+  }
+  if (claimed == nullptr) return (native.*Form::Mrecv)(buf, count, type, message, status);
+  const MPI_Comm comm = offramp_native_message_comm(*message);
+  Outcome outcome = Outcome::kOk;
+  {
+    Call call(Form::kMrecv);
+    offramp_native_message_release(*message);
+    *message = MPI_MESSAGE_NULL;
+    Records records(session);
+    ReceiveRecord& record = records.receive();
+    ReceiveBuffer buffer;
+    call.engine.receive_claimed(record, std::move(claimed),
+                                buffer.set(buf, count, *session.marshal().datatypes.find(type)));
+    call.wait([&] { return record.done; });
+    call.engine.observe(record);
+    if (call.recorder() != nullptr) call.recorder()->wait(Form::kMrecv, recorded);
+    buffer.finish(record.received);
+    offramp::fill_status(status, record.envelope.source, record.envelope.tag, record.told());
+    outcome = record.outcome;
+  }
+  return finish(Form::kMrecv, comm, outcome);
+}
+
+template <typename Form>
+int imrecv(void* buf, typename Form::Count count, MPI_Datatype type, MPI_Message* message,
+           MPI_Request* handle) {
+  Session& session = *Session::current;
+  if (handle == nullptr || !receivable(session, buf, count, type))
+    return (native.*Form::Imrecv)(buf, count, type, message, handle);
+  std::uint32_t recorded = 0;
+  std::unique_ptr<UnexpectedMessage> claimed = redeem(session, message, recorded);
+  if (claimed == nullptr && recorded != 0) {
+    Call call(Form::kImrecv);
+    const int code =
+        call.leave_to_library([&] { return (native.*Form::Imrecv)(buf, count, type, message, handle); });
+    if (code == MPI_SUCCESS) track(session, mpi_world(), *handle, recorded);
+    return code;
+  }
+  if (claimed == nullptr) return (native.*Form::Imrecv)(buf, count, type, message, handle);
+  const MPI_Comm comm = offramp_native_message_comm(*message);
+  Call call(Form::kImrecv);
+  offramp_native_message_release(*message);
+  *message = MPI_MESSAGE_NULL;
+  ReceiveRequest& request = take_receive_request(comm);
+  request.recorded = recorded;
+  *handle = request.handle;
+  start_claimed(session, request, std::move(claimed), buf, count, *session.marshal().datatypes.find(type));
+  return MPI_SUCCESS;
+}
+
+}  // namespace
+
+template <typename F>
+void fill_matched_receives(MpiTable& table) {
+  table.*F::Mrecv = mrecv<F>;
+  table.*F::Imrecv = imrecv<F>;
+}
+OFFRAMP_IN_BOTH_FORMS(fill_matched_receives)
+
+}  // namespace offramp

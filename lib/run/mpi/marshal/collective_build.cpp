@@ -1,0 +1,538 @@
+// A function per collective, all over class Builder, which gathers one call and turns invalid at the first
+// thing that is the MPI library's to say; later steps then do nothing, so a build_*() function reads as the
+// list of its arguments. Two kinds of checks look alike and are not: what all ranks know alike may decide
+// whether Offramp carries the call (refuse()); what only this rank knows may not, or ranks would disagree,
+// and is left to the library's own errors or told after the operation (truncated).
+#include "lib/run/mpi/marshal/collective_build.hpp"
+
+#include <utility>
+
+#include "lib/run/native/pmpi.hpp"
+
+namespace offramp {
+namespace {
+
+bool null_buffer(const void* buffer, std::int64_t count, const TypeInfo& type) {
+  return buffer == nullptr && count > 0 && type.size > 0 && (type.predefined || type.true_lb == 0);
+}
+
+template <typename Pointer>
+Pointer element(Pointer buffer, std::int64_t index, const TypeInfo& type) {
+  using Byte =
+      std::conditional_t<std::is_const_v<std::remove_pointer_t<Pointer>>, const std::byte, std::byte>;
+  return static_cast<Byte*>(buffer) + static_cast<MPI_Aint>(index) * type.extent;
+}
+
+/// Collects one call. As soon as something is the MPI library's to say, valid() is false and stays so.
+class Builder {
+ public:
+  Builder(MarshalContext& context, MPI_Comm comm, OperationKind kind, int root = 0)
+      : context_(context), communicator_(context.find(comm)) {
+    if (communicator_ == nullptr || root < 0 || root >= communicator_->size) return;
+    made_ = std::make_unique<CollectiveCall>(context.engine, *communicator_);
+    made_->operation.kind = kind;
+    made_->operation.ranks = communicator_->size;
+    made_->operation.root = root;
+  }
+
+  [[nodiscard]] bool valid() const { return made_ != nullptr; }
+  void refuse() { made_.reset(); }
+  void refuse_if(bool wrong) {
+    if (wrong) refuse();
+  }
+  [[nodiscard]] int rank() const { return communicator_->rank; }
+  [[nodiscard]] int size() const { return communicator_->size; }
+  [[nodiscard]] bool at_root() const { return valid() && rank() == made_->operation.root; }
+  BuiltCall take() {
+    if (made_ != nullptr) made_->built();
+    return std::move(made_);
+  }
+
+  /// The type of a buffer whose arguments are right; null, and not valid any more, otherwise. blocks: how
+  /// often the count.
+  const TypeInfo* check(const void* buffer, std::int64_t count, MPI_Datatype type) {
+    if (!valid()) return nullptr;
+    const TypeInfo* info = count < 0 ? nullptr : context_.datatypes.find(type);
+    if (info == nullptr || buffer == MPI_IN_PLACE || null_buffer(buffer, count, *info)) {
+      refuse();
+      return nullptr;
+    }
+    if (context_.checked_types != nullptr) context_.checked_types->push_back(type);
+    return info;
+  }
+
+  /// The size that the ranks know alike, where there is one.
+  void describe(const TypeInfo& type, std::int64_t count) {
+    made_->operation.bytes = type.bytes(count);
+    // Nothing matches any type, and so says nothing of what the others have.
+    made_->operation.element = made_->operation.bytes > 0 ? type.parts : ElementType::kByte;
+    made_->buffers.block = made_->operation.bytes;
+  }
+
+  /// After describe().
+  void reduce(MPI_Op op, const TypeInfo& type, std::int64_t count) {
+    if (op == MPI_OP_NULL || op == MPI_Op{}) return refuse();
+    const ReduceFunction function = function_of(op);
+    if (!reducible(function, type)) return refuse();
+    int commutative = 1;
+    pmpi::Op_commutative(op, &commutative);
+    made_->operation.element = type.element;
+    made_->operation.function = function;
+    made_->operation.elements = static_cast<std::size_t>(count);
+    made_->operation.commutative = commutative != 0;
+    made_->native_result = context_.native_reductions;
+    made_->reducer.set(op, type);
+  }
+
+  void send(const void* buffer, std::int64_t count, const TypeInfo& type) {
+    made_->buffers.send = bytes_of(made_->outgoing, buffer, count, type);
+  }
+  /// The same, from a buffer that the operation also writes to.
+  void send_copy(const void* buffer, std::int64_t count, const TypeInfo& type) {
+    made_->buffers.send = copy_of(made_->outgoing, buffer, count, type);
+  }
+  void receive(void* buffer, std::int64_t count, const TypeInfo& type) {
+    made_->buffers.receive = made_->incoming.set(buffer, count, type);
+  }
+  /// The own block is where its result goes already.
+  void send_in_place(const void* buffer, std::int64_t count, const TypeInfo& type) {
+    const std::size_t block = made_->buffers.block;
+    if (type.contiguous(count * size())) {
+      made_->buffers.send =
+          Bytes(made_->buffers.receive).subspan(block * static_cast<std::size_t>(rank()), block);
+    } else {
+      send_copy(element(buffer, count * rank(), type), count, type);
+    }
+  }
+  /// The own block stays where it is sent from.
+  void receive_in_place(Bytes block) {
+    made_->buffers.receive = {const_cast<std::byte*>(block.data()), block.size()};
+  }
+
+  /// A contribution that is longer than the receivers expect: the others are in the call already.
+  void cut_to_block() {
+    if (made_->buffers.send.size() <= made_->buffers.block) return;
+    made_->buffers.send = made_->buffers.send.first(made_->buffers.block);
+    made_->truncated = true;
+  }
+
+  void send_block(const void* buffer, std::int64_t count, const TypeInfo& type) {
+    SendBuffer& place = next_place(made_->outgoing_blocks, made_->send_blocks);
+    made_->send_blocks.push_back(bytes_of(place, buffer, count, type));
+  }
+  void send_block_copy(const void* buffer, std::int64_t count, const TypeInfo& type) {
+    SendBuffer& place = next_place(made_->outgoing_blocks, made_->send_blocks);
+    made_->send_blocks.push_back(copy_of(place, buffer, count, type));
+  }
+  void receive_block(void* buffer, std::int64_t count, const TypeInfo& type) {
+    ReceiveBuffer& place = next_place(made_->incoming_blocks, made_->receive_blocks);
+    made_->receive_blocks.push_back(place.set(buffer, count, type));
+  }
+  CollectiveCall& made() { return *made_; }
+
+ private:
+  Bytes bytes_of(SendBuffer& place, const void* buffer, std::int64_t count, const TypeInfo& type) const {
+    return type.contiguous(count) ? place.set(buffer, count, type) : copy_of(place, buffer, count, type);
+  }
+  /// Where nothing is carried the bytes are never read: the size is recorded, and that it is another buffer.
+  Bytes copy_of(SendBuffer& place, const void* buffer, std::int64_t count, const TypeInfo& type) const {
+    if (context_.moves_payload) return place.copy(buffer, count, type);
+    return {reinterpret_cast<const std::byte*>(&place), type.bytes(count)};
+  }
+  /// Where the next block's buffer is; there is one per rank.
+  template <typename Buffer, typename Span>
+  Buffer& next_place(std::vector<Buffer>& buffers, std::vector<Span>& blocks) const {
+    if (blocks.empty()) {
+      buffers = std::vector<Buffer>(static_cast<std::size_t>(size()));
+      blocks.reserve(buffers.size());
+    }
+    return buffers[blocks.size()];
+  }
+
+  MarshalContext& context_;
+  MpiCommunicator* communicator_;
+  BuiltCall made_;
+};
+
+/// Blocks as MPI describes them: per rank a count and a displacement, in elements of one type.
+struct CountedBlocks {
+  Counts counts;
+  Counts displacements;
+  MPI_Datatype type;
+};
+
+/// Null, and the builder not valid any more, when something about them is wrong.
+const TypeInfo* check_blocks(Builder& builder, const void* buffer, const CountedBlocks& blocks) {
+  if (!builder.valid()) return nullptr;
+  if (blocks.counts.missing() || blocks.displacements.missing()) {
+    builder.refuse();
+    return nullptr;
+  }
+  const TypeInfo* info = nullptr;
+  for (int i = 0; i < builder.size(); ++i) {
+    info = builder.check(buffer, blocks.counts[i], blocks.type);
+    if (info == nullptr) return nullptr;
+  }
+  return info;
+}
+
+void receive_blocks(Builder& builder, void* buffer, const CountedBlocks& blocks, const TypeInfo& type) {
+  for (int i = 0; i < builder.size(); ++i)
+    builder.receive_block(element(buffer, blocks.displacements[i], type), blocks.counts[i], type);
+}
+
+void send_blocks(Builder& builder, const void* buffer, const CountedBlocks& blocks, const TypeInfo& type) {
+  for (int i = 0; i < builder.size(); ++i)
+    builder.send_block(element(buffer, blocks.displacements[i], type), blocks.counts[i], type);
+}
+
+/// The own contribution, which is in its place among the received blocks.
+void send_own_block(Builder& builder, const void* buffer, const CountedBlocks& blocks, const TypeInfo& type) {
+  const int own = builder.rank();
+  const std::int64_t count = blocks.counts[own];
+  if (type.contiguous(count)) {
+    builder.made().buffers.send = builder.made().receive_blocks[static_cast<std::size_t>(own)];
+  } else {
+    builder.send_copy(element(buffer, blocks.displacements[own], type), count, type);
+  }
+}
+
+/// Arguments of the reductions without a root: where the operands are.
+struct Operands {
+  const TypeInfo* type = nullptr;
+  const void* from = nullptr;
+  bool in_place = false;
+};
+
+Operands check_operands(Builder& builder, const void* sendbuf, void* recvbuf, std::int64_t count,
+                        MPI_Datatype type) {
+  Operands operands;
+  operands.in_place = sendbuf == MPI_IN_PLACE;
+  operands.from = operands.in_place ? recvbuf : sendbuf;
+  builder.check(operands.from, count, type);
+  operands.type = builder.check(recvbuf, count, type);
+  return operands;
+}
+
+BuiltCall build_whole_reduction(MarshalContext& context, OperationKind kind, const void* sendbuf,
+                                void* recvbuf, std::int64_t count, MPI_Datatype type, MPI_Op op,
+                                MPI_Comm comm) {
+  Builder builder(context, comm, kind);
+  const Operands operands = check_operands(builder, sendbuf, recvbuf, count, type);
+  if (!builder.valid()) return nullptr;
+  builder.describe(*operands.type, count);
+  builder.reduce(op, *operands.type, count);
+  if (!builder.valid()) return nullptr;
+  builder.send(operands.from, count, *operands.type);
+  builder.receive(recvbuf, count, *operands.type);
+  return builder.take();
+}
+
+}  // namespace
+
+BuiltCall build_bcast(MarshalContext& context, void* buffer, std::int64_t count, MPI_Datatype type, int root,
+                      MPI_Comm comm) {
+  Builder builder(context, comm, OperationKind::kBcast, root);
+  const TypeInfo* const info = builder.check(buffer, count, type);
+  if (info == nullptr) return nullptr;
+  builder.describe(*info, count);
+  if (builder.at_root()) {
+    builder.send(buffer, count, *info);
+    builder.receive_in_place(builder.made().buffers.send);  // the algorithm only reads the root's buffer
+  } else {
+    builder.receive(buffer, count, *info);
+    builder.made().buffers.send = builder.made().buffers.receive;
+  }
+  return builder.take();
+}
+
+BuiltCall build_reduce(MarshalContext& context, const void* sendbuf, void* recvbuf, std::int64_t count,
+                       MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm) {
+  Builder builder(context, comm, OperationKind::kReduce, root);
+  if (!builder.valid()) return nullptr;
+  const bool at_root = builder.at_root();
+  const bool in_place = sendbuf == MPI_IN_PLACE;
+  // What the others pass as their receive buffer says nothing: the decision is alike everywhere.
+  builder.refuse_if((in_place && !at_root) || (at_root && recvbuf == MPI_IN_PLACE) ||
+                    (at_root && sendbuf == recvbuf && count > 0));
+  if (at_root) builder.check(recvbuf, count, type);
+  const TypeInfo* const info = builder.check(in_place ? recvbuf : sendbuf, count, type);
+  if (info == nullptr) return nullptr;
+  builder.describe(*info, count);
+  builder.reduce(op, *info, count);
+  if (!builder.valid()) return nullptr;
+  builder.send(in_place ? recvbuf : sendbuf, count, *info);
+  if (at_root) builder.receive(recvbuf, count, *info);
+  return builder.take();
+}
+
+BuiltCall build_allreduce(MarshalContext& context, const void* sendbuf, void* recvbuf, std::int64_t count,
+                          MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  if (sendbuf == recvbuf && count > 1) return nullptr;  // the MPI library refuses it
+  return build_whole_reduction(context, OperationKind::kAllreduce, sendbuf, recvbuf, count, type, op, comm);
+}
+
+BuiltCall build_scan(MarshalContext& context, const void* sendbuf, void* recvbuf, std::int64_t count,
+                     MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  return build_whole_reduction(context, OperationKind::kScan, sendbuf, recvbuf, count, type, op, comm);
+}
+
+BuiltCall build_exscan(MarshalContext& context, const void* sendbuf, void* recvbuf, std::int64_t count,
+                       MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  BuiltCall made =
+      build_whole_reduction(context, OperationKind::kExscan, sendbuf, recvbuf, count, type, op, comm);
+  // The first rank has no result: what its buffer holds stays.
+  if (made != nullptr && context.find(comm)->rank == 0) {
+    made->buffers.receive = {};
+    made->incoming.reset();
+  }
+  return made;
+}
+
+BuiltCall build_reduce_scatter_block(MarshalContext& context, const void* sendbuf, void* recvbuf,
+                                     std::int64_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  Builder builder(context, comm, OperationKind::kReduceScatter);
+  const Operands operands = check_operands(builder, sendbuf, recvbuf, count, type);
+  if (!builder.valid()) return nullptr;
+  builder.describe(*operands.type, count);
+  builder.reduce(op, *operands.type, count);
+  if (!builder.valid()) return nullptr;
+  const std::int64_t all = count * builder.size();
+  operands.in_place ? builder.send_copy(operands.from, all, *operands.type)
+                    : builder.send(operands.from, all, *operands.type);
+  builder.receive(recvbuf, count, *operands.type);
+  return builder.take();
+}
+
+BuiltCall build_reduce_scatter(MarshalContext& context, const void* sendbuf, void* recvbuf, Counts counts,
+                               MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  const MpiCommunicator* const communicator = context.find(comm);
+  if (communicator == nullptr || counts.missing()) return nullptr;
+  const int size = communicator->size;
+  bool alike = true;
+  std::int64_t all = 0;
+  for (int i = 0; i < size; ++i) {
+    if (counts[i] < 0) return nullptr;
+    alike = alike && counts[i] == counts[0];
+    all += counts[i];
+  }
+  if (alike) return build_reduce_scatter_block(context, sendbuf, recvbuf, counts[0], type, op, comm);
+
+  Builder builder(context, comm, OperationKind::kReduceScatterv);
+  const std::int64_t own = counts[communicator->rank];
+  const bool in_place = sendbuf == MPI_IN_PLACE;
+  builder.refuse_if(recvbuf == MPI_IN_PLACE);
+  builder.check(recvbuf, own, type);
+  const TypeInfo* const info = builder.check(in_place ? recvbuf : sendbuf, all, type);
+  if (info == nullptr) return nullptr;
+  builder.reduce(op, *info, all);
+  if (!builder.valid()) return nullptr;
+  in_place ? builder.send_copy(recvbuf, all, *info) : builder.send(sendbuf, all, *info);
+  std::size_t offset = 0;
+  for (int i = 0; i < size; ++i) {
+    const std::size_t bytes = info->bytes(counts[i]);
+    builder.made().send_blocks.push_back(builder.made().buffers.send.subspan(offset, bytes));
+    offset += bytes;
+  }
+  builder.receive(recvbuf, own, *info);
+  return builder.take();
+}
+
+BuiltCall build_gather(MarshalContext& context, const void* sendbuf, std::int64_t sendcount,
+                       MPI_Datatype sendtype, void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype,
+                       int root, MPI_Comm comm) {
+  Builder builder(context, comm, OperationKind::kGather, root);
+  if (!builder.valid()) return nullptr;
+  const bool at_root = builder.at_root();
+  const bool in_place = sendbuf == MPI_IN_PLACE;
+  builder.refuse_if(in_place && !at_root);
+  const TypeInfo* const sent = in_place ? nullptr : builder.check(sendbuf, sendcount, sendtype);
+  const TypeInfo* const received = at_root ? builder.check(recvbuf, recvcount, recvtype) : nullptr;
+  if (!builder.valid()) return nullptr;
+  if (!at_root) {
+    builder.describe(*sent, sendcount);
+    builder.send(sendbuf, sendcount, *sent);
+    return builder.take();
+  }
+  builder.describe(*received, recvcount);
+  builder.receive(recvbuf, recvcount * builder.size(), *received);
+  in_place ? builder.send_in_place(recvbuf, recvcount, *received) : builder.send(sendbuf, sendcount, *sent);
+  builder.cut_to_block();
+  return builder.take();
+}
+
+BuiltCall build_gatherv(MarshalContext& context, const void* sendbuf, std::int64_t sendcount,
+                        MPI_Datatype sendtype, void* recvbuf, Counts recvcounts, Counts displs,
+                        MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  Builder builder(context, comm, OperationKind::kGatherv, root);
+  if (!builder.valid()) return nullptr;
+  const bool at_root = builder.at_root();
+  const bool in_place = sendbuf == MPI_IN_PLACE;
+  const CountedBlocks blocks{recvcounts, displs, recvtype};
+  builder.refuse_if(in_place && !at_root);
+  const TypeInfo* const sent = in_place ? nullptr : builder.check(sendbuf, sendcount, sendtype);
+  const TypeInfo* const received = at_root ? check_blocks(builder, recvbuf, blocks) : nullptr;
+  if (!builder.valid()) return nullptr;
+  if (at_root) {
+    receive_blocks(builder, recvbuf, blocks, *received);
+    builder.made().buffers.block = received->bytes(recvcounts[builder.rank()]);
+  }
+  in_place ? send_own_block(builder, recvbuf, blocks, *received) : builder.send(sendbuf, sendcount, *sent);
+  if (at_root) builder.cut_to_block();
+  return builder.take();
+}
+
+BuiltCall build_scatter(MarshalContext& context, const void* sendbuf, std::int64_t sendcount,
+                        MPI_Datatype sendtype, void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype,
+                        int root, MPI_Comm comm) {
+  Builder builder(context, comm, OperationKind::kScatter, root);
+  if (!builder.valid()) return nullptr;
+  const bool at_root = builder.at_root();
+  const bool in_place = recvbuf == MPI_IN_PLACE;
+  builder.refuse_if(in_place && !at_root);
+  const TypeInfo* const sent = at_root ? builder.check(sendbuf, sendcount, sendtype) : nullptr;
+  const TypeInfo* const received = in_place ? nullptr : builder.check(recvbuf, recvcount, recvtype);
+  if (!builder.valid()) return nullptr;
+  at_root ? builder.describe(*sent, sendcount) : builder.describe(*received, recvcount);
+  CollectiveCall& made = builder.made();
+  if (at_root) builder.send(sendbuf, sendcount * builder.size(), *sent);
+  if (in_place) {
+    builder.receive_in_place(
+        made.buffers.send.subspan(made.buffers.block * static_cast<std::size_t>(root), made.buffers.block));
+    return builder.take();
+  }
+  builder.receive(recvbuf, recvcount, *received);
+  if (at_root) made.limit_receive(made.buffers.block);
+  return builder.take();
+}
+
+BuiltCall build_scatterv(MarshalContext& context, const void* sendbuf, Counts sendcounts, Counts displs,
+                         MPI_Datatype sendtype, void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype,
+                         int root, MPI_Comm comm) {
+  Builder builder(context, comm, OperationKind::kScatterv, root);
+  if (!builder.valid()) return nullptr;
+  const bool at_root = builder.at_root();
+  const bool in_place = recvbuf == MPI_IN_PLACE;
+  const CountedBlocks blocks{sendcounts, displs, sendtype};
+  builder.refuse_if(in_place && !at_root);
+  const TypeInfo* const sent = at_root ? check_blocks(builder, sendbuf, blocks) : nullptr;
+  const TypeInfo* const received = in_place ? nullptr : builder.check(recvbuf, recvcount, recvtype);
+  if (!builder.valid()) return nullptr;
+  CollectiveCall& made = builder.made();
+  if (at_root) send_blocks(builder, sendbuf, blocks, *sent);
+  if (in_place) {
+    builder.receive_in_place(made.send_blocks[static_cast<std::size_t>(root)]);
+    return builder.take();
+  }
+  builder.receive(recvbuf, recvcount, *received);
+  if (at_root) made.limit_receive(made.send_blocks[static_cast<std::size_t>(root)].size());
+  return builder.take();
+}
+
+BuiltCall build_allgather(MarshalContext& context, const void* sendbuf, std::int64_t sendcount,
+                          MPI_Datatype sendtype, void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype,
+                          MPI_Comm comm) {
+  Builder builder(context, comm, OperationKind::kAllgather);
+  const bool in_place = sendbuf == MPI_IN_PLACE;
+  builder.refuse_if(recvbuf == MPI_IN_PLACE);
+  const TypeInfo* const sent = in_place ? nullptr : builder.check(sendbuf, sendcount, sendtype);
+  const TypeInfo* const received = builder.check(recvbuf, recvcount, recvtype);
+  if (!builder.valid()) return nullptr;
+  builder.describe(*received, recvcount);
+  builder.receive(recvbuf, recvcount * builder.size(), *received);
+  in_place ? builder.send_in_place(recvbuf, recvcount, *received) : builder.send(sendbuf, sendcount, *sent);
+  builder.cut_to_block();
+  return builder.take();
+}
+
+BuiltCall build_allgatherv(MarshalContext& context, const void* sendbuf, std::int64_t sendcount,
+                           MPI_Datatype sendtype, void* recvbuf, Counts recvcounts, Counts displs,
+                           MPI_Datatype recvtype, MPI_Comm comm) {
+  Builder builder(context, comm, OperationKind::kAllgatherv);
+  const bool in_place = sendbuf == MPI_IN_PLACE;
+  const CountedBlocks blocks{recvcounts, displs, recvtype};
+  builder.refuse_if(recvbuf == MPI_IN_PLACE);
+  const TypeInfo* const sent = in_place ? nullptr : builder.check(sendbuf, sendcount, sendtype);
+  const TypeInfo* const received = check_blocks(builder, recvbuf, blocks);
+  if (!builder.valid()) return nullptr;
+  receive_blocks(builder, recvbuf, blocks, *received);
+  in_place ? send_own_block(builder, recvbuf, blocks, *received) : builder.send(sendbuf, sendcount, *sent);
+  builder.made().buffers.block = received->bytes(recvcounts[builder.rank()]);
+  builder.cut_to_block();
+  return builder.take();
+}
+
+BuiltCall build_alltoall(MarshalContext& context, const void* sendbuf, std::int64_t sendcount,
+                         MPI_Datatype sendtype, void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype,
+                         MPI_Comm comm) {
+  Builder builder(context, comm, OperationKind::kAlltoall);
+  const bool in_place = sendbuf == MPI_IN_PLACE;
+  builder.refuse_if(recvbuf == MPI_IN_PLACE);
+  const TypeInfo* const sent = in_place ? nullptr : builder.check(sendbuf, sendcount, sendtype);
+  const TypeInfo* const received = builder.check(recvbuf, recvcount, recvtype);
+  if (!builder.valid()) return nullptr;
+  builder.describe(*received, recvcount);
+  // Blocks of another size than is received: the MPI library says what it makes of that.
+  if (!in_place && sent->bytes(sendcount) != received->bytes(recvcount)) return nullptr;
+  const std::int64_t all = recvcount * builder.size();
+  in_place ? builder.send_copy(recvbuf, all, *received)
+           : builder.send(sendbuf, sendcount * builder.size(), *sent);
+  builder.receive(recvbuf, all, *received);
+  return builder.take();
+}
+
+BuiltCall build_alltoallv(MarshalContext& context, const void* sendbuf, Counts sendcounts, Counts sdispls,
+                          MPI_Datatype sendtype, void* recvbuf, Counts recvcounts, Counts rdispls,
+                          MPI_Datatype recvtype, MPI_Comm comm) {
+  Builder builder(context, comm, OperationKind::kAlltoallv);
+  const bool in_place = sendbuf == MPI_IN_PLACE;
+  const CountedBlocks outgoing{sendcounts, sdispls, sendtype};
+  const CountedBlocks incoming{recvcounts, rdispls, recvtype};
+  builder.refuse_if(recvbuf == MPI_IN_PLACE);
+  const TypeInfo* const sent = in_place ? nullptr : check_blocks(builder, sendbuf, outgoing);
+  const TypeInfo* const received = check_blocks(builder, recvbuf, incoming);
+  if (!builder.valid()) return nullptr;
+  if (in_place) {
+    for (int i = 0; i < builder.size(); ++i)
+      builder.send_block_copy(element(recvbuf, rdispls[i], *received), recvcounts[i], *received);
+  } else {
+    send_blocks(builder, sendbuf, outgoing, *sent);
+  }
+  receive_blocks(builder, recvbuf, incoming, *received);
+  builder.made().cut_own_block(builder.rank());
+  return builder.take();
+}
+
+BuiltCall build_alltoallw(MarshalContext& context, const void* sendbuf, Counts sendcounts, Counts sdispls,
+                          const MPI_Datatype sendtypes[], void* recvbuf, Counts recvcounts, Counts rdispls,
+                          const MPI_Datatype recvtypes[], MPI_Comm comm) {
+  Builder builder(context, comm, OperationKind::kAlltoallv);
+  const bool in_place = sendbuf == MPI_IN_PLACE;
+  builder.refuse_if(recvbuf == MPI_IN_PLACE || recvcounts.missing() || rdispls.missing() ||
+                    recvtypes == nullptr);
+  builder.refuse_if(!in_place && (sendcounts.missing() || sdispls.missing() || sendtypes == nullptr));
+  if (!builder.valid()) return nullptr;
+  for (int i = 0; i < builder.size(); ++i) {
+    // Displacements are in bytes here.
+    auto* const into = static_cast<std::byte*>(recvbuf) + rdispls[i];
+    const TypeInfo* const received = builder.check(into, recvcounts[i], recvtypes[i]);
+    if (received == nullptr) return nullptr;
+    if (in_place) {
+      builder.send_block_copy(into, recvcounts[i], *received);
+    } else {
+      const auto* const from = static_cast<const std::byte*>(sendbuf) + sdispls[i];
+      const TypeInfo* const sent = builder.check(from, sendcounts[i], sendtypes[i]);
+      if (sent == nullptr) return nullptr;
+      builder.send_block(from, sendcounts[i], *sent);
+    }
+    builder.receive_block(into, recvcounts[i], *received);
+  }
+  builder.made().cut_own_block(builder.rank());
+  return builder.take();
+}
+
+BuiltCall build_barrier(MarshalContext& context, MPI_Comm comm) {
+  return Builder(context, comm, OperationKind::kBarrier).take();
+}
+
+}  // namespace offramp

@@ -1,0 +1,113 @@
+// From the arguments of an MPI collective to a CollectiveCall. Whether Offramp carries a call is decided from
+// what all ranks know alike; a mistake in one rank's arguments goes to the MPI library, which reports it.
+//
+// Every builder returns null when the call is not Offramp's. They need the session's lock.
+#pragma once
+
+#include <mpi.h>
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include "lib/run/mpi/marshal/collective_call.hpp"
+#include "lib/run/mpi/marshal/marshal_context.hpp"
+
+namespace offramp {
+
+using BuiltCall = std::unique_ptr<CollectiveCall>;
+
+/// The counts or displacements of a call, one per rank, in either of its forms: int, or 64 bits wide.
+class Counts {
+ public:
+  template <std::integral T>
+  Counts(const T* values)  // NOLINT(google-explicit-constructor): stands for the argument
+      : values_(values), wide_(sizeof(T) == sizeof(Wide)) {
+    static_assert(sizeof(T) == sizeof(Wide) || std::is_same_v<T, int>);
+  }
+  [[nodiscard]] bool missing() const { return values_ == nullptr; }
+  std::int64_t operator[](int i) const {
+    return wide_ ? static_cast<const Wide*>(values_)[i] : static_cast<const int*>(values_)[i];
+  }
+
+ private:
+  using Wide [[gnu::may_alias]] = std::int64_t;
+  const void* values_;
+  bool wide_;
+};
+
+/// While there is one, the builders put down the types that they look at, which are those that count.
+class CheckedTypes {
+ public:
+  CheckedTypes(MarshalContext& context, std::vector<MPI_Datatype>& types) : context_(context) {
+    context_.checked_types = &types;
+  }
+  ~CheckedTypes() { context_.checked_types = nullptr; }
+  CheckedTypes(const CheckedTypes&) = delete;
+  CheckedTypes& operator=(const CheckedTypes&) = delete;
+
+ private:
+  MarshalContext& context_;
+};
+
+/// While there is one, the builders build on the place of a persistent collective, whatever communicator the
+/// arguments name: the program may have freed that since.
+class BuildOn {
+ public:
+  BuildOn(MarshalContext& context, MpiCommunicator& place) : context_(context) {
+    context_.persistent = &place;
+  }
+  ~BuildOn() { context_.persistent = nullptr; }
+  BuildOn(const BuildOn&) = delete;
+  BuildOn& operator=(const BuildOn&) = delete;
+
+ private:
+  MarshalContext& context_;
+};
+
+BuiltCall build_bcast(MarshalContext& context, void* buffer, std::int64_t count, MPI_Datatype type, int root,
+                      MPI_Comm comm);
+BuiltCall build_reduce(MarshalContext& context, const void* sendbuf, void* recvbuf, std::int64_t count,
+                       MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm);
+BuiltCall build_allreduce(MarshalContext& context, const void* sendbuf, void* recvbuf, std::int64_t count,
+                          MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+BuiltCall build_scan(MarshalContext& context, const void* sendbuf, void* recvbuf, std::int64_t count,
+                     MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+BuiltCall build_exscan(MarshalContext& context, const void* sendbuf, void* recvbuf, std::int64_t count,
+                       MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+BuiltCall build_reduce_scatter_block(MarshalContext& context, const void* sendbuf, void* recvbuf,
+                                     std::int64_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+BuiltCall build_reduce_scatter(MarshalContext& context, const void* sendbuf, void* recvbuf, Counts counts,
+                               MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+BuiltCall build_gather(MarshalContext& context, const void* sendbuf, std::int64_t sendcount,
+                       MPI_Datatype sendtype, void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype,
+                       int root, MPI_Comm comm);
+BuiltCall build_gatherv(MarshalContext& context, const void* sendbuf, std::int64_t sendcount,
+                        MPI_Datatype sendtype, void* recvbuf, Counts recvcounts, Counts displs,
+                        MPI_Datatype recvtype, int root, MPI_Comm comm);
+BuiltCall build_scatter(MarshalContext& context, const void* sendbuf, std::int64_t sendcount,
+                        MPI_Datatype sendtype, void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype,
+                        int root, MPI_Comm comm);
+BuiltCall build_scatterv(MarshalContext& context, const void* sendbuf, Counts sendcounts, Counts displs,
+                         MPI_Datatype sendtype, void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype,
+                         int root, MPI_Comm comm);
+BuiltCall build_allgather(MarshalContext& context, const void* sendbuf, std::int64_t sendcount,
+                          MPI_Datatype sendtype, void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype,
+                          MPI_Comm comm);
+BuiltCall build_allgatherv(MarshalContext& context, const void* sendbuf, std::int64_t sendcount,
+                           MPI_Datatype sendtype, void* recvbuf, Counts recvcounts, Counts displs,
+                           MPI_Datatype recvtype, MPI_Comm comm);
+BuiltCall build_alltoall(MarshalContext& context, const void* sendbuf, std::int64_t sendcount,
+                         MPI_Datatype sendtype, void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype,
+                         MPI_Comm comm);
+BuiltCall build_alltoallv(MarshalContext& context, const void* sendbuf, Counts sendcounts, Counts sdispls,
+                          MPI_Datatype sendtype, void* recvbuf, Counts recvcounts, Counts rdispls,
+                          MPI_Datatype recvtype, MPI_Comm comm);
+BuiltCall build_alltoallw(MarshalContext& context, const void* sendbuf, Counts sendcounts, Counts sdispls,
+                          const MPI_Datatype sendtypes[], void* recvbuf, Counts recvcounts, Counts rdispls,
+                          const MPI_Datatype recvtypes[], MPI_Comm comm);
+BuiltCall build_barrier(MarshalContext& context, MPI_Comm comm);
+
+}  // namespace offramp

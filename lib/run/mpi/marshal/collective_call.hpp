@@ -1,0 +1,104 @@
+// One collective call of the program: its buffers as packed bytes, the operation, and what to do with the
+// result.
+#pragma once
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "lib/run/engine/collective.hpp"
+#include "lib/run/mpi/marshal/buffers.hpp"
+#include "lib/run/mpi/marshal/communicator.hpp"
+
+namespace offramp {
+
+/// A reduction through the MPI library, so that every operation and type has MPI's own meaning.
+/// The program may free the operation and the type meanwhile.
+class MpiReducer final : public Reducer {
+ public:
+  MpiReducer() = default;
+  ~MpiReducer() override;
+  MpiReducer(const MpiReducer&) = delete;
+  MpiReducer& operator=(const MpiReducer&) = delete;
+
+  /// Once.
+  void set(MPI_Op op, const TypeInfo& type);
+  void combine(Bytes in, MutableBytes inout) override;
+
+ private:
+  void combine_with_gaps(Bytes in, MutableBytes inout, int count) const;
+  MPI_Op op_ = MPI_OP_NULL;
+  TypeInfo type_;
+};
+
+/// Built, started, completed, observed, destroyed; must stay where it is.
+class CollectiveCall : public detail::Pooled {
+ public:
+  CollectiveCall(Engine& engine, MpiCommunicator& where)
+      : communicator(where.recorded), collective(engine, *where.collective) {}
+
+  std::uint32_t communicator;  // in the recording of this rank
+  Operation operation;
+  CollectiveBuffers buffers;
+  MpiReducer reducer;
+  SendBuffer outgoing;
+  ReceiveBuffer incoming;
+  // Where blocks differ in size, one per rank.
+  std::vector<Bytes> send_blocks;
+  std::vector<MutableBytes> receive_blocks;
+  std::vector<SendBuffer> outgoing_blocks;
+  std::vector<ReceiveBuffer> incoming_blocks;
+  Collective collective;
+  bool truncated = false;
+  /// The MPI library's own function makes the result.
+  bool native_result = false;
+
+  /// What this rank sends to itself is so long: the algorithm delivers all of it, the program gets what it
+  /// has room for.
+  void limit_receive(std::size_t sent) {
+    if (sent <= buffers.receive.size()) {
+      buffers.receive = buffers.receive.first(sent);
+      return;
+    }
+    truncated = true;
+    cut_ = buffers.receive;
+    buffers.receive = {whole_.take(sent), sent};
+  }
+  void cut_own_block(int rank) {
+    Bytes& sent = send_blocks[static_cast<std::size_t>(rank)];
+    MutableBytes& received = receive_blocks[static_cast<std::size_t>(rank)];
+    if (sent.size() > received.size()) truncated = true;
+    const std::size_t bytes = std::min(sent.size(), received.size());
+    sent = sent.first(bytes);
+    received = received.first(bytes);
+  }
+
+  /// All arguments are there.
+  void built() {
+    buffers.send_blocks = send_blocks;
+    buffers.receive_blocks = receive_blocks;
+  }
+  void start() { collective.start(operation, buffers, native_result ? nullptr : &reducer); }
+  [[nodiscard]] bool done() const { return collective.done(); }
+  [[nodiscard]] Outcome outcome() const {
+    return collective.outcome() == Outcome::kOk && truncated ? Outcome::kTruncated : collective.outcome();
+  }
+  /// Data is in place: unpacks it. Once, on completion.
+  void deliver() {
+    if (native_result) return;
+    if (cut_) std::copy_n(buffers.receive.begin(), cut_->size(), cut_->begin());
+    incoming.finish(cut_.value_or(buffers.receive).size());
+    for (std::size_t i = 0; i < receive_blocks.size(); ++i)
+      incoming_blocks[i].finish(receive_blocks[i].size());
+  }
+  void observe() { collective.observe(); }
+
+ private:
+  std::optional<MutableBytes> cut_;  // the program's room for a longer block
+  detail::PooledMemory whole_;       // what the algorithm delivers and the program does not get
+};
+
+}  // namespace offramp

@@ -1,0 +1,172 @@
+// Ids of contexts. Members of a new communicator have to agree on one without a message if they can: a
+// communicator's id is derived from its parent's and the number of constructors that the members have
+// called on it, which all of them know (next_derived_id()); where they do not all take part, one member
+// gives an id of its own, made of its world rank and a counter. Each communicator has two contexts, one for
+// messages and one for its collectives.
+#include "lib/run/mpi/marshal/communicator.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "lib/programs/recording/event.hpp"
+#include "lib/run/native/pmpi.hpp"
+#include "lib/run/native/world_comm.hpp"
+#include "offramp/kernel/random.hpp"
+
+namespace offramp {
+namespace {
+
+// Bits of a context id: 63 collective, 62 agreed by derivation instead of by a message, 61 MPI_COMM_SELF. An
+// id that one member gives is its world rank and a counter of its own.
+constexpr std::uint64_t kDerived = std::uint64_t{1} << 62;
+constexpr std::uint64_t kSelf = std::uint64_t{1} << 61;
+
+using GroupOf = int (*)(MPI_Comm, MPI_Group*);
+
+/// The world ranks of a communicator's group; false when some of its processes have none.
+bool world_ranks(MPI_Comm comm, GroupOf group_of, std::vector<int>& world) {
+  MPI_Group members = MPI_GROUP_NULL;
+  MPI_Group all = MPI_GROUP_NULL;
+  group_of(comm, &members);
+  pmpi::Comm_group(offramp::mpi_world(), &all);
+  int size = 0;
+  pmpi::Group_size(members, &size);
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  world.resize(ranks.size());
+  pmpi::Group_translate_ranks(members, size, ranks.data(), all, world.data());
+  pmpi::Group_free(&members);
+  pmpi::Group_free(&all);
+  return std::find(world.begin(), world.end(), MPI_UNDEFINED) == world.end();
+}
+
+bool is_inter(MPI_Comm comm) {
+  int inter = 0;
+  pmpi::Comm_test_inter(comm, &inter);
+  return inter != 0;
+}
+
+}  // namespace
+
+bool Communicators::is_own(MPI_Comm comm, std::vector<int>& world) {
+  return !is_inter(comm) && world_ranks(comm, pmpi::Comm_group, world);
+}
+
+bool Communicators::are_ranks_of_world(MPI_Comm comm, std::vector<int>& local, std::vector<int>& remote) {
+  return is_inter(comm) && world_ranks(comm, pmpi::Comm_group, local) &&
+         world_ranks(comm, pmpi::Comm_remote_group, remote);
+}
+
+int Communicators::leader_of(MPI_Comm comm) {
+  std::vector<int> world;
+  return is_own(comm, world) ? world.front() : -1;
+}
+
+std::uint64_t Communicators::take_id() {
+  return (static_cast<std::uint64_t>(engine_.rank()) << 32) | next_++;
+}
+
+MpiCommunicator* Communicators::add(MPI_Comm comm, std::uint64_t id) {
+  std::vector<int> world;
+  if (comm == MPI_COMM_NULL || !is_own(comm, world)) return nullptr;
+  auto communicator = std::make_unique<MpiCommunicator>();
+  communicator->handle = comm;
+  pmpi::Comm_rank(comm, &communicator->rank);
+  communicator->size = static_cast<int>(world.size());
+  const auto members = std::make_shared<const std::vector<int>>(std::move(world));
+  communicator->collective = &engine_.open_context(id | kCollectiveContext, communicator->rank, members);
+  communicator->context = &engine_.open_context(id, communicator->rank, members);
+  MpiCommunicator* const added = communicator.get();
+  recent_[slot_of(comm)] = {comm, added};
+  const std::unique_ptr<MpiCommunicator> freed = std::exchange(known_[comm], std::move(communicator));
+  // The MPI library has freed it, and the thread that asked for that has not come back here yet.
+  if (freed != nullptr) close(*freed);
+  return added;
+}
+
+void set_recorded(MpiCommunicator& communicator, std::uint32_t number) {
+  communicator.recorded = number;
+  communicator.context->recorded = number;
+  communicator.collective->recorded = number;
+}
+
+void Communicators::add_predefined() {
+  add(MPI_COMM_WORLD, 0);
+  set_recorded(*add(MPI_COMM_SELF, kSelf | static_cast<std::uint64_t>(engine_.rank())), recording::kSelf);
+}
+
+namespace {
+std::uint64_t derive(std::uint64_t from, std::uint64_t number) {
+  return (splitmix_finaliser(splitmix_finaliser(from) + number) & (kDerived - 1)) | kDerived;
+}
+}  // namespace
+
+std::uint64_t Communicators::next_derived_id(MpiCommunicator& parent) {
+  return derive(parent.context->id(), parent.derived++);
+}
+
+std::uint64_t Communicators::id_of_part(std::uint64_t derived, int leader) {
+  return derive(derived, static_cast<std::uint64_t>(leader));
+}
+
+MpiCommunicator Communicators::open_persistent(MpiCommunicator& parent) {
+  MpiCommunicator place;
+  place.handle = parent.handle;
+  place.rank = parent.rank;
+  place.size = parent.size;
+  const std::uint64_t id = next_derived_id(parent) | kCollectiveContext;
+  place.collective = &engine_.open_context(id, parent.rank, parent.collective->members());
+  place.collective->setup_id = parent.collective->id();
+  return place;
+}
+
+MpiCommunicator* Communicators::look_up(MPI_Comm comm, Slot& slot) {
+  const auto found = known_.find(comm);
+  if (found == known_.end()) return nullptr;
+  slot = {comm, found->second.get()};
+  return slot.communicator;
+}
+
+namespace {
+std::string name_in_library(MPI_Comm comm) {
+  char name[MPI_MAX_OBJECT_NAME] = "";
+  int length = 0;
+  if (pmpi::Comm_get_name(comm, name, &length) != MPI_SUCCESS) return {};
+  return {name, static_cast<std::size_t>(length)};
+}
+}  // namespace
+
+void Communicators::keep_name(const MpiCommunicator& communicator) {
+  const std::uint64_t id = communicator.context->id();
+  const auto entries = engine_.places().entries();
+  const bool needed = std::any_of(entries.begin(), entries.end(), [id](const ArrivalPlaces::Entry& entry) {
+    return entry.place.context == id;
+  });
+  if (needed) names_[id] = name_in_library(communicator.handle);
+}
+
+std::string Communicators::name_of(std::uint64_t context) const {
+  const auto known = std::find_if(known_.begin(), known_.end(), [context](const auto& entry) {
+    return entry.second->context->id() == context;
+  });
+  if (known != known_.end()) return name_in_library(known->first);
+  const auto freed = names_.find(context);
+  return freed == names_.end() ? std::string() : freed->second;
+}
+
+void Communicators::remove(MPI_Comm comm, std::uint64_t context) {
+  const auto found = known_.find(comm);
+  if (found == known_.end() || found->second->context->id() != context) return;
+  Slot& slot = recent_[slot_of(comm)];
+  if (slot.comm == comm) slot = {};
+  close(*found->second);
+  known_.erase(found);
+}
+
+void Communicators::close(const MpiCommunicator& communicator) {
+  engine_.close_context(*communicator.context);
+  engine_.close_context(*communicator.collective);
+}
+
+}  // namespace offramp

@@ -1,0 +1,214 @@
+// What a type is made of, from the predefined ones at the leaves (common_parts() walks its recipe). A
+// handle may be freed and given to another type, so what is kept is dropped in forget(), which
+// MPI_Type_free calls. Whether a function may reduce a type is MPI's table (reducible()).
+#include "lib/run/mpi/marshal/datatype.hpp"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "lib/run/native/native.h"
+#include "lib/run/native/pmpi.hpp"
+#include "lib/run/native/type_recipe.hpp"
+#include "offramp/kernel/immortal.hpp"
+
+namespace offramp {
+namespace {
+
+// Predefined handles are addresses that the executable may have relocated: compared at run time, never stored
+// early.
+std::vector<std::pair<MPI_Datatype, ElementType>> predefined_types() {
+  using E = ElementType;
+  return {{MPI_CHAR, E::kInt8},
+          {MPI_SIGNED_CHAR, E::kInt8},
+          {MPI_INT8_T, E::kInt8},
+          {MPI_UNSIGNED_CHAR, E::kUint8},
+          {MPI_UINT8_T, E::kUint8},
+          {MPI_BYTE, E::kByte},
+          {MPI_PACKED, E::kByte},
+          {MPI_SHORT, E::kInt16},
+          {MPI_INT16_T, E::kInt16},
+          {MPI_UNSIGNED_SHORT, E::kUint16},
+          {MPI_UINT16_T, E::kUint16},
+          {MPI_INT, E::kInt32},
+          {MPI_INT32_T, E::kInt32},
+          {MPI_WCHAR, E::kInt32},
+          {MPI_UNSIGNED, E::kUint32},
+          {MPI_UINT32_T, E::kUint32},
+          {MPI_LONG, E::kInt64},
+          {MPI_LONG_LONG, E::kInt64},
+          {MPI_INT64_T, E::kInt64},
+          {MPI_AINT, E::kInt64},
+          {MPI_OFFSET, E::kInt64},
+          {MPI_COUNT, E::kInt64},
+          {MPI_UNSIGNED_LONG, E::kUint64},
+          {MPI_UNSIGNED_LONG_LONG, E::kUint64},
+          {MPI_UINT64_T, E::kUint64},
+          {MPI_FLOAT, E::kFloat32},
+          {MPI_DOUBLE, E::kFloat64},
+          {MPI_LONG_DOUBLE, E::kFloatExtended},
+          {MPI_C_BOOL, E::kLogical},
+          {MPI_CXX_BOOL, E::kLogical},
+          {MPI_C_FLOAT_COMPLEX, E::kComplex},
+          {MPI_C_DOUBLE_COMPLEX, E::kComplex},
+          {MPI_C_LONG_DOUBLE_COMPLEX, E::kComplex},
+          {MPI_CXX_FLOAT_COMPLEX, E::kComplex},
+          {MPI_CXX_DOUBLE_COMPLEX, E::kComplex},
+          {MPI_CXX_LONG_DOUBLE_COMPLEX, E::kComplex},
+          {MPI_FLOAT_INT, E::kPair},
+          {MPI_DOUBLE_INT, E::kPair},
+          {MPI_LONG_INT, E::kPair},
+          {MPI_2INT, E::kPair},
+          {MPI_SHORT_INT, E::kPair},
+          {MPI_LONG_DOUBLE_INT, E::kPair},
+          {MPI_CHARACTER, E::kInt8},
+          {MPI_LOGICAL, E::kLogical},
+          {MPI_INTEGER, E::kInt32},
+          {MPI_INTEGER1, E::kInt8},
+          {MPI_INTEGER2, E::kInt16},
+          {MPI_INTEGER4, E::kInt32},
+          {MPI_INTEGER8, E::kInt64},
+          {MPI_REAL, E::kFloat32},
+          {MPI_REAL4, E::kFloat32},
+          {MPI_REAL8, E::kFloat64},
+          {MPI_DOUBLE_PRECISION, E::kFloat64},
+          {MPI_COMPLEX, E::kComplex},
+          {MPI_DOUBLE_COMPLEX, E::kComplex},
+          {MPI_2REAL, E::kPair},
+          {MPI_2DOUBLE_PRECISION, E::kPair},
+          {MPI_2INTEGER, E::kPair}};
+}
+
+ElementType predefined_class(MPI_Datatype type) {
+  static const auto& table = immortal(predefined_types());
+  for (const auto& [handle, element] : table) {
+    if (handle == type) return element;
+  }
+  return ElementType::kMixed;
+}
+
+/// The class of what a predefined type consists of: of pairs, if both halves are alike.
+ElementType parts_of(MPI_Datatype type) {
+  if (type == MPI_2INT || type == MPI_2INTEGER) return ElementType::kInt32;
+  if (type == MPI_2REAL) return ElementType::kFloat32;
+  if (type == MPI_2DOUBLE_PRECISION) return ElementType::kFloat64;
+  const ElementType whole = predefined_class(type);
+  return whole == ElementType::kPair ? ElementType::kMixed : whole;
+}
+
+/// The class that all parts of a type share.
+ElementType common_parts(MPI_Datatype type, int depth = 0) {
+  constexpr int kDeepest = 32;
+  const TypeRecipe recipe(type);
+  if (recipe.combiner() == MPI_COMBINER_NAMED) return parts_of(type);
+  if (recipe.parts().empty() || depth > kDeepest)
+    return ElementType::kMixed;  // also MPI_Type_create_f90_*: no class here
+  std::optional<ElementType> common;
+  for (std::size_t k = 0; k < recipe.parts().size(); ++k) {
+    if (recipe.is_empty(k)) continue;
+    const ElementType own = common_parts(recipe.parts()[k], depth + 1);
+    common = common.value_or(own) == own ? own : ElementType::kMixed;
+  }
+  return common.value_or(ElementType::kByte);
+}
+
+}  // namespace
+
+namespace {
+std::unique_ptr<TypeInfo> describe(MPI_Datatype type) {
+  auto info = std::make_unique<TypeInfo>();
+  info->type = type;
+  MPI_Count size = 0;
+  MPI_Aint lb = 0;
+  pmpi::Type_size_x(type, &size);
+  info->size = static_cast<std::size_t>(size);
+  pmpi::Type_get_extent(type, &lb, &info->extent);
+  pmpi::Type_get_true_extent(type, &info->true_lb, &info->true_extent);
+  info->contiguous_one = offramp_native_type_contiguous(type, 1) != 0;
+  info->contiguous_many = offramp_native_type_contiguous(type, 2) != 0;
+  info->predefined = combiner_of(type) == MPI_COMBINER_NAMED;
+  info->parts = common_parts(type);
+  info->element = info->predefined ? predefined_class(type) : info->parts;
+  return info;
+}
+}  // namespace
+
+const TypeInfo* Datatypes::look_up(MPI_Datatype type, Slot& slot) {
+  if (type == MPI_DATATYPE_NULL || type == MPI_Datatype{}) return nullptr;
+  auto known = known_.find(type);
+  if (known == known_.end()) {
+    // Asked first: an MPI library may say no more of what is no type; and this one may be committed later.
+    if (offramp_native_type_committed(type) == 0) return nullptr;
+    known = known_.emplace(type, describe(type)).first;
+  }
+  slot = {type, known->second.get()};
+  return slot.info;
+}
+
+void Datatypes::forget(MPI_Datatype type) {
+  Slot& slot = recent_[slot_of(type)];
+  if (slot.type == type) slot = {};
+  known_.erase(type);
+}
+
+ReduceFunction function_of(MPI_Op op) {
+  using F = ReduceFunction;
+  static const auto& table = immortal(std::vector<std::pair<MPI_Op, F>>{{MPI_SUM, F::kSum},
+                                                                        {MPI_PROD, F::kProduct},
+                                                                        {MPI_MAX, F::kMaximum},
+                                                                        {MPI_MIN, F::kMinimum},
+                                                                        {MPI_LAND, F::kLogicalAnd},
+                                                                        {MPI_LOR, F::kLogicalOr},
+                                                                        {MPI_LXOR, F::kLogicalXor},
+                                                                        {MPI_BAND, F::kBitAnd},
+                                                                        {MPI_BOR, F::kBitOr},
+                                                                        {MPI_BXOR, F::kBitXor},
+                                                                        {MPI_MAXLOC, F::kMaximumLocation},
+                                                                        {MPI_MINLOC, F::kMinimumLocation},
+                                                                        {MPI_REPLACE, F::kReplace},
+                                                                        {MPI_NO_OP, F::kNone}});
+  for (const auto& [handle, function] : table) {
+    if (handle == op) return function;
+  }
+  return F::kUser;
+}
+
+namespace {
+bool is_fortran_integer(MPI_Datatype type) {
+  return type == MPI_INTEGER || type == MPI_INTEGER1 || type == MPI_INTEGER2 || type == MPI_INTEGER4 ||
+         type == MPI_INTEGER8;
+}
+}  // namespace
+
+bool reducible(ReduceFunction function, const TypeInfo& type) {
+  using E = ElementType;
+  if (function == ReduceFunction::kUser) return true;
+  if (!type.predefined || type.element == E::kMixed) return false;
+  if (type.type == MPI_WCHAR || type.type == MPI_PACKED) return false;  // no numbers and no bytes to MPI
+  const E e = type.element;
+  const bool integer = is_integer(e);
+  const bool real = is_floating_point(e);
+  switch (function) {
+    case ReduceFunction::kSum:
+    case ReduceFunction::kProduct:
+      return integer || real || e == E::kComplex;
+    case ReduceFunction::kMaximum:
+    case ReduceFunction::kMinimum:
+      return integer || real;
+    case ReduceFunction::kLogicalAnd:
+    case ReduceFunction::kLogicalOr:
+    case ReduceFunction::kLogicalXor:
+      return (integer && !is_fortran_integer(type.type)) || e == E::kLogical;
+    case ReduceFunction::kBitAnd:
+    case ReduceFunction::kBitOr:
+    case ReduceFunction::kBitXor:
+      return integer || e == E::kByte;
+    case ReduceFunction::kMaximumLocation:
+    case ReduceFunction::kMinimumLocation:
+      return e == E::kPair;
+    default:
+      return false;
+  }
+}
+
+}  // namespace offramp

@@ -1,0 +1,65 @@
+// What Offramp needs to know of an MPI datatype, asked once per type and kept until the type is freed.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <memory>
+#include <unordered_map>
+
+#include "lib/run/native/handles.hpp"
+#include "offramp/model/backend.hpp"
+
+namespace offramp {
+
+struct TypeInfo {
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  std::size_t size = 0;      // bytes of data per element
+  MPI_Aint extent = 0;       // from one element to the next
+  MPI_Aint true_lb = 0;      // where the data of an element begins
+  MPI_Aint true_extent = 0;  // and how far it reaches
+  bool contiguous_one = false;
+  bool contiguous_many = false;
+  bool predefined = false;
+  ElementType element = ElementType::kMixed;  // to a reduction
+  ElementType parts = ElementType::kMixed;    // of its signature, which is the same in all types that match
+
+  /// `count` elements are one run of count * size bytes from true_lb on.
+  [[nodiscard]] bool contiguous(std::int64_t count) const {
+    return contiguous_many || (count <= 1 && contiguous_one);
+  }
+  [[nodiscard]] std::size_t bytes(std::int64_t count) const { return size * static_cast<std::size_t>(count); }
+};
+
+/// Used by one thread at a time.
+class Datatypes {
+ public:
+  /// Null for MPI_DATATYPE_NULL and for types that are not committed.
+  const TypeInfo* find(MPI_Datatype type) {
+    Slot& slot = recent_[slot_of(type)];
+    if (slot.type == type) [[likely]]
+      return slot.info;
+    return look_up(type, slot);
+  }
+  /// The type is about to be freed, or has changed.
+  void forget(MPI_Datatype type);
+
+ private:
+  struct Slot {
+    MPI_Datatype type{};
+    const TypeInfo* info = nullptr;
+  };
+  static std::size_t slot_of(MPI_Datatype type) { return slot_of_handle<kSlots>(type); }
+  const TypeInfo* look_up(MPI_Datatype type, Slot& slot);
+
+  static constexpr std::size_t kSlots = 32;
+  std::array<Slot, kSlots> recent_{};
+  std::unordered_map<MPI_Datatype, std::unique_ptr<TypeInfo>> known_;
+};
+
+/// The reduction that an MPI_Op stands for; kUser for user-defined ones.
+ReduceFunction function_of(MPI_Op op);
+/// MPI's table (5.9.2) allows a reduction on this type. What it does not is the MPI library's to say.
+bool reducible(ReduceFunction function, const TypeInfo& type);
+
+}  // namespace offramp

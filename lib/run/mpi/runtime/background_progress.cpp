@@ -1,0 +1,91 @@
+// One thread for all such calls, which sleeps between them; while it serves, the session behaves as one
+// with threads (share()). It naps for 100 us where nothing happens, sleeps after a while without such a
+// call, and blocks all signals.
+#include "lib/run/mpi/runtime/background_progress.hpp"
+
+#include <pthread.h>
+
+#include <chrono>
+#include <csignal>
+#include <system_error>
+
+#include "lib/run/mpi/runtime/session.hpp"
+
+namespace offramp {
+
+BackgroundProgress::BackgroundProgress() : session_(*Session::current), had_threads_(session_.share(true)) {
+  session_.background().enter(session_);
+}
+
+BackgroundProgress::~BackgroundProgress() {
+  session_.background().leave();
+  session_.share(had_threads_);
+}
+
+void BackgroundThread::begin(Session& session) {
+  // The program's signals are for the program's threads.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::thread([this, &session] { serve(session); });
+  } catch (const std::system_error&) {
+    // No thread to be had: the call goes on without, and most programs send nothing meanwhile.
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void BackgroundThread::enter(Session& session) {
+  const std::scoped_lock guard(mutex_);
+  if (ending_) return;
+  ++calls_;
+  if (!thread_.joinable()) begin(session);
+  if (asleep_) changed_.notify_one();
+}
+
+void BackgroundThread::leave() {
+  const std::scoped_lock guard(mutex_);
+  if (calls_ > 0) --calls_;
+}
+
+void BackgroundThread::end() {
+  {
+    const std::scoped_lock guard(mutex_);
+    ending_ = true;
+    calls_ = 0;
+  }
+  changed_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void BackgroundThread::serve(Session& session) {
+  // Nobody notices so short a sleep, and the processor is free. Between calls that follow one another the
+  // thread naps as well, so that they need not wake it.
+  constexpr std::chrono::microseconds kPause(100);
+  constexpr int kNaps = 20;
+  const ProgramRecorder::Hidden none_of_the_programs;
+  std::unique_lock guard(mutex_);
+  for (int naps = 0; !ending_;) {
+    int events = 0;
+    if (calls_ > 0) {
+      naps = 0;
+      const auto session_guard = session.lock();
+      events = session.progress_alone();
+      if (events == 0) session.watch();
+    } else if (++naps > kNaps) {
+      asleep_ = true;
+      changed_.wait(guard, [this] { return ending_ || calls_ > 0; });
+      asleep_ = false;
+      continue;
+    }
+    if (events == 0) {
+      changed_.wait_for(guard, kPause, [this] { return ending_; });
+    } else {
+      guard.unlock();
+      guard.lock();
+    }
+  }
+}
+
+}  // namespace offramp

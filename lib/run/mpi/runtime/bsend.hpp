@@ -1,0 +1,48 @@
+// The buffer of MPI_Bsend. Messages are copied to memory of our own; the program's buffer only bounds them,
+// by MPI's accounting: a message occupies its packed size and MPI_BSEND_OVERHEAD until it has left.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <memory>
+
+#include "lib/run/engine/engine.hpp"
+
+namespace offramp {
+
+class Session;
+
+/// Used by one thread at a time.
+class BsendBuffer {
+ public:
+  void attach(std::size_t size) { size_ = size; }
+  void detach() { size_ = 0; }
+  /// Everything that was sent through it has left.
+  [[nodiscard]] bool empty() const { return messages_ == 0; }
+
+  /// Sends a copy of the data; false when the buffer has no room, even after all has left that can.
+  bool send(Session& session, SendArguments arguments);
+
+ private:
+  struct Message;
+
+  // Open MPI's eager limit between processes of one node: such messages leave without the buffer there, and
+  // without one being attached.
+  static constexpr std::size_t kUncounted = 4096;
+
+  static std::size_t occupied_by(std::size_t bytes) {
+    return bytes > kUncounted ? bytes + MPI_BSEND_OVERHEAD : 0;
+  }
+  [[nodiscard]] bool has_room(std::size_t bytes) const {
+    const std::size_t occupied = occupied_by(bytes);
+    return occupied == 0 || used_ + occupied <= size_;
+  }
+  void let_leave(Session& session, std::size_t bytes) const;
+
+  std::size_t size_ = 0;
+  std::size_t used_ = 0;
+  std::size_t messages_ = 0;
+};
+
+}  // namespace offramp

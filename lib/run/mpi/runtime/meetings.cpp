@@ -1,0 +1,265 @@
+// Where ranks meet (places of communicators, windows, files and intercommunicators) and when (class
+// MeetingAround, which a call of the library's is wrapped in). With several threads a meeting's begin is
+// recorded before the call and its end after it: a call that fails in its arguments has met no other rank,
+// and end(false) takes the begin back. What of a library's error codes means that others took part is in
+// took_part().
+#include "lib/run/mpi/runtime/meetings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "lib/run/mpi/runtime/request.hpp"
+#include "lib/run/mpi/runtime/session.hpp"
+#include "lib/run/native/pmpi.hpp"
+
+namespace offramp {
+
+void Meetings::open(Key handle, std::uint64_t id, int rank, std::vector<int> world, std::vector<int> remote) {
+  MeetingPlace& place = places_[handle.bits];
+  place.context = &engine_.open_context(id | kCollectiveContext, rank, std::move(world));
+  place.remote = std::move(remote);
+}
+
+void Meetings::open_epochs(Key handle, std::uint64_t id) {
+  MeetingPlace& place = places_.at(handle.bits);
+  const Context& whole = *place.context;
+  std::vector<int> world;
+  world.reserve(static_cast<std::size_t>(whole.size()));
+  for (int rank = 0; rank < whole.size(); ++rank) world.push_back(whole.world_rank(rank));
+  place.epochs = &engine_.open_context(id | kCollectiveContext, whole.rank(), std::move(world));
+}
+
+MeetingPlace* Meetings::find(Key handle) {
+  const auto found = places_.find(handle.bits);
+  return found != places_.end() ? &found->second : nullptr;
+}
+
+void Meetings::close(Key handle) {
+  const auto found = places_.find(handle.bits);
+  if (found == places_.end()) return;
+  engine_.close_context(*found->second.context);
+  if (found->second.epochs != nullptr) engine_.close_context(*found->second.epochs);
+  places_.erase(found);
+}
+
+namespace {
+
+void record_place(Call& call, Context& place) {
+  if (call.recorder() != nullptr) place.recorded = call.recorder()->communicator(call.function(), place);
+}
+
+Neighbours cartesian_neighbours(MPI_Comm comm) {
+  int dimensions = 0;
+  pmpi::Cartdim_get(comm, &dimensions);
+  Neighbours near;
+  for (int i = 0; i < dimensions; ++i) {
+    int below = MPI_PROC_NULL;
+    int above = MPI_PROC_NULL;
+    pmpi::Cart_shift(comm, i, 1, &below, &above);
+    near.to.insert(near.to.end(), {below, above});
+  }
+  near.from = near.to;
+  return near;
+}
+
+Neighbours graph_neighbours(MPI_Comm comm) {
+  int rank = 0;
+  int count = 0;
+  pmpi::Comm_rank(comm, &rank);
+  pmpi::Graph_neighbors_count(comm, rank, &count);
+  Neighbours near;
+  near.to.resize(static_cast<std::size_t>(count));
+  pmpi::Graph_neighbors(comm, rank, count, near.to.data());
+  near.from = near.to;
+  return near;
+}
+
+Neighbours distributed_neighbours(MPI_Comm comm) {
+  int in = 0;
+  int out = 0;
+  int weighted = 0;
+  pmpi::Dist_graph_neighbors_count(comm, &in, &out, &weighted);
+  Neighbours near;
+  near.from.resize(static_cast<std::size_t>(in));
+  near.to.resize(static_cast<std::size_t>(out));
+  std::vector<int> from_weights(near.from.size());
+  std::vector<int> to_weights(near.to.size());
+  pmpi::Dist_graph_neighbors(comm, in, near.from.data(), weighted != 0 ? from_weights.data() : MPI_UNWEIGHTED,
+                             out, near.to.data(), weighted != 0 ? to_weights.data() : MPI_UNWEIGHTED);
+  return near;
+}
+
+Neighbours neighbours_of(MPI_Comm comm) {
+  int topology = MPI_UNDEFINED;
+  pmpi::Topo_test(comm, &topology);
+  Neighbours near;
+  if (topology == MPI_CART) near = cartesian_neighbours(comm);
+  if (topology == MPI_GRAPH) near = graph_neighbours(comm);
+  if (topology == MPI_DIST_GRAPH) near = distributed_neighbours(comm);
+  // One token tells all, whatever the number of edges between two ranks.
+  for (std::vector<int>* list : {&near.to, &near.from}) {
+    std::sort(list->begin(), list->end());
+    list->erase(std::unique(list->begin(), list->end()), list->end());
+    std::erase_if(*list, [](int rank) { return rank < 0; });  // MPI_PROC_NULL
+  }
+  return near;
+}
+
+}  // namespace
+
+Context* place_of_other(Session& session, Meetings::Key handle) {
+  const MeetingPlace* place = session.meetings().find(handle);
+  return place != nullptr ? place->context : nullptr;
+}
+Context* place_of_communicator(Session& session, MPI_Comm comm) {
+  if (const MpiCommunicator* own = session.marshal().communicators.find(comm)) return own->collective;
+  return place_of_other(session, comm);
+}
+
+bool took_part(int code) {
+  if (code == MPI_SUCCESS) return true;
+  int kind = MPI_SUCCESS;
+  pmpi::Error_class(code, &kind);
+  // What the world outside says no to; everything else is a mistake in the arguments.
+  constexpr std::array kOutside = {
+      MPI_ERR_ACCESS, MPI_ERR_BAD_FILE, MPI_ERR_FILE,      MPI_ERR_FILE_EXISTS, MPI_ERR_FILE_IN_USE,
+      MPI_ERR_INTERN, MPI_ERR_IO,       MPI_ERR_NO_MEM,    MPI_ERR_NO_SPACE,    MPI_ERR_NO_SUCH_FILE,
+      MPI_ERR_OTHER,  MPI_ERR_QUOTA,    MPI_ERR_READ_ONLY, MPI_ERR_UNKNOWN};
+  return std::find(kOutside.begin(), kOutside.end(), kind) != kOutside.end();
+}
+
+std::uint32_t record_exchange(Call& call, const Context& place, std::uint32_t subject,
+                              std::span<const int> to, std::span<const int> from, bool blocking) {
+  if (call.recorder() == nullptr) return 0;
+  return call.recorder()->exchange(call.function(), place.recorded, static_cast<int>(subject), to, from,
+                                   blocking);
+}
+
+MeetingAround::MeetingAround(Call& call, Context* place, std::optional<Neighbours> near)
+    : call_(call), place_(place), near_(std::move(near)) {
+  if (place_ != nullptr && call_.session.has_threads()) begun_ = record(false);
+}
+
+MeetingAround MeetingAround::neighbours(Call& call, MPI_Comm comm) {
+  Context* const place = meeting_place(call.session, comm);
+  return {call, place, place != nullptr ? neighbours_of(comm) : Neighbours()};
+}
+
+MeetingAround MeetingAround::other_group(Call& call, MPI_Comm comm) {
+  const MeetingPlace* const place = call.session.meetings().find(comm);
+  if (place == nullptr) return {call, nullptr, std::nullopt};
+  return {call, place->context, Neighbours{place->remote, place->remote}};
+}
+
+std::uint32_t MeetingAround::record(bool blocking) {
+  if (near_) return record_exchange(call_, *place_, kUnnamedSubject, near_->to, near_->from, blocking);
+  if (call_.recorder() == nullptr) return 0;
+  return call_.recorder()->meet(call_.function(), place_->recorded, blocking);
+}
+
+void MeetingAround::meet() {
+  over_ = true;
+  if (place_ == nullptr) return;
+  if (begun_ == 0) record(true);
+}
+
+void MeetingAround::end(bool took_part) {
+  if (!took_part && begun_ != 0) return call_.recorder()->free(call_.function(), begun_);
+  if (took_part && !over_) meet();
+  if (begun_ != 0) call_.recorder()->wait(call_.function(), begun_);
+}
+
+int start_beside_neighbours(Call& call, MPI_Comm comm, MPI_Request& request,
+                            const std::function<int()>& start) {
+  Context* const place = meeting_place(call.session, comm);
+  if (place == nullptr) return start();
+  const Neighbours near = neighbours_of(comm);
+  const std::uint32_t recorded = record_exchange(call, *place, kUnnamedSubject, near.to, near.from, false);
+  if (const int code = start(); code != MPI_SUCCESS) {
+    if (recorded != 0) call.recorder()->free(call.function(), recorded);
+    return code;
+  }
+  if (!call.session.carries()) {
+    track(call.session, comm, request, recorded);
+    return MPI_SUCCESS;
+  }
+  request = follow(call.session, comm, request, recorded);
+  return MPI_SUCCESS;
+}
+
+namespace {
+
+/// Opens it under one id, and returns the next one; none: the members do not meet.
+std::optional<std::uint64_t> open_place(Call& call, MPI_Comm comm, Meetings::Key handle) {
+  Session& session = call.session;
+  MpiCommunicator* parent = session.marshal().communicators.find(comm);
+  if (parent == nullptr) return std::nullopt;
+  const std::uint64_t id =
+      session.marshal().communicators.next_derived_id(*parent);  // counted on every member
+  if (handle.bits != 0) {
+    std::vector<int> world;
+    world.reserve(static_cast<std::size_t>(parent->size));
+    for (int rank = 0; rank < parent->size; ++rank) world.push_back(parent->collective->world_rank(rank));
+    session.meetings().open(handle, id, parent->rank, std::move(world));
+    record_place(call, *session.meetings().find(handle)->context);
+  }
+  return session.marshal().communicators.next_derived_id(*parent);
+}
+
+}  // namespace
+
+void open_meeting_place(Call& call, MPI_Comm comm, MPI_Win window) {
+  const std::optional<std::uint64_t> epochs = open_place(call, comm, window);
+  if (!epochs) return;
+  if (window != MPI_Win{}) {
+    call.session.meetings().open_epochs(window, *epochs);
+    record_place(call, *call.session.meetings().find(window)->epochs);
+  }
+}
+
+void open_meeting_place(Call& call, MPI_Comm comm, MPI_File file) {
+  (void)open_place(call, comm, file);
+}
+
+void open_intercommunicator(Call& call, MPI_Comm comm) {
+  Communicators& communicators = call.session.marshal().communicators;
+  std::vector<int> world;
+  std::vector<int> other;
+  if (!communicators.are_ranks_of_world(comm, world, other)) return;
+  // Both groups in one order.
+  world.insert(world.end(), other.begin(), other.end());
+  std::sort(world.begin(), world.end());
+  // The first of all gives the id, which is its own whatever its other threads do meanwhile. Two turns: one
+  // brings it to the other group, the next one back to that rank's.
+  const std::uint64_t own = world.front() == call.engine.rank() ? communicators.take_id() : 0;
+  std::uint64_t theirs = 0;
+  std::uint64_t ours = 0;
+  call.unlocked([&] { return native.Allreduce(&own, &theirs, 1, MPI_UINT64_T, MPI_MAX, comm); });
+  call.unlocked([&] { return native.Allreduce(&theirs, &ours, 1, MPI_UINT64_T, MPI_MAX, comm); });
+  const std::uint64_t id = std::max(ours, theirs);
+  const auto place_in = [&world](int rank) {
+    return static_cast<int>(std::lower_bound(world.begin(), world.end(), rank) - world.begin());
+  };
+  for (int& rank : other) rank = place_in(rank);
+  const int rank = place_in(call.engine.rank());
+  call.session.meetings().open(comm, id, rank, std::move(world), std::move(other));
+  record_place(call, *call.session.meetings().find(comm)->context);
+}
+
+void meet_at_new(Call& call, MPI_Comm comm) {
+  Context* const place = meeting_place(call.session, comm);
+  if (place == nullptr) return;
+  MeetingAround meeting(call, place);
+  // Its begin could not be recorded before the place was known. With threads, ranks may make several in
+  // different orders: none records the end of a meeting before all have recorded the begin of it, which they
+  // do on the way here. Where nothing is carried, the library has to see to that, on all ranks alike,
+  // whatever threads they have. A barrier between two groups keeps each waiting for the other one only.
+  if (!call.session.carries()) {
+    const int turns = call.session.meetings().find(comm) != nullptr ? 2 : 1;
+    for (int turn = 0; turn < turns; ++turn) call.unlocked([&] { return native.Barrier(comm); });
+  }
+  meeting.end();
+}
+
+}  // namespace offramp

@@ -1,0 +1,216 @@
+// All decisions here are made alike on all ranks, by exchanging what each can see (nodes, shared memory,
+// whether processes can read each other's memory), since a fabric with different settings at its ends does
+// not work. If a segment cannot be made after all, the next smaller way is tried on all of them.
+#include "lib/run/mpi/runtime/open_fabric.hpp"
+
+#include <dlfcn.h>
+#include <fmt/core.h>
+#include <sys/statvfs.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+#include <vector>
+
+#include "lib/run/fabric/node_fabric.hpp"
+#include "lib/run/fabric/transports.hpp"
+#include "lib/run/fabric/ucx_fabric.hpp"
+#include "lib/run/mpi/runtime/program.hpp"
+#include "lib/run/native/pmpi.hpp"
+#include "lib/run/native/world_comm.hpp"
+
+namespace offramp {
+namespace {
+
+/// Equal for two ranks if they can share memory: the same host by name and boot, and the same namespaces, so
+/// that two containers of one host, which may even have the same name, are two nodes.
+std::string node_identity() {
+  char host[MPI_MAX_PROCESSOR_NAME] = {};
+  int length = 0;
+  pmpi::Get_processor_name(host, &length);
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  std::error_code ignored;
+  return fmt::format("{}|{}|{}|{}", host, boot,
+                     std::filesystem::read_symlink("/proc/self/ns/ipc", ignored).string(),
+                     std::filesystem::read_symlink("/proc/self/ns/pid", ignored).string());
+}
+
+/// The ranks on the node of this one, in rising order.
+std::vector<int> ranks_of_node() {
+  const std::vector<std::string> all = exchange_strings(node_identity());
+  const std::string& own = all[static_cast<std::size_t>(world_rank())];
+  std::vector<int> ranks;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i] == own) ranks.push_back(static_cast<int>(i));
+  }
+  return ranks;
+}
+
+/// Whether the processes of a node can read each other's memory: every rank tries the next one's.
+bool cross_memory_works(const std::vector<int>& node) {
+  std::uint64_t secret = 0x0ff4a3b5c6d7e8f9U ^ static_cast<std::uint64_t>(world_rank());
+  const std::string own =
+      fmt::format("{} {} {}", getpid(), reinterpret_cast<std::uintptr_t>(&secret), secret);
+  const std::vector<std::string> all = exchange_strings(own);
+  const auto next = std::upper_bound(node.begin(), node.end(), world_rank());
+  const std::string& peer = all[static_cast<std::size_t>(next == node.end() ? node.front() : *next)];
+  int pid = 0;
+  unsigned long address = 0;
+  unsigned long expected = 0;
+  std::uint64_t seen = 0;
+  bool works = std::sscanf(peer.c_str(), "%d %lu %lu", &pid, &address, &expected) == 3;
+  if (works) {
+    iovec local{&seen, sizeof seen};
+    iovec remote{reinterpret_cast<void*>(address), sizeof seen};
+    works = process_vm_readv(pid, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(sizeof seen) &&
+            seen == expected;
+  }
+  return largest_of_all(works ? 0 : 1) == 0;  // also: nobody leaves before it was read
+}
+
+double free_shared_memory() {
+  struct statvfs status {};
+  if (statvfs("/dev/shm", &status) != 0) return 0;
+  return static_cast<double>(status.f_bavail) * static_cast<double>(status.f_frsize);
+}
+
+/// What fits into /dev/shm beside the MPI library's own segments, which grow while the program runs; `most`
+/// is as much as there is use for.
+SharedMemory what_fits(std::size_t ranks, SharedMemory most) {
+  constexpr double kLibrary = 4 * 0x1p20;  // per rank: Open MPI's btl vader
+  const auto node = static_cast<double>(ranks);
+  const double free = free_shared_memory();
+  if (most == SharedMemory::kWide && free >= node * (shared_memory_per_rank(most) + kLibrary)) return most;
+  if (free >= node * 2 * shared_memory_per_rank(SharedMemory::kNarrow)) return SharedMemory::kNarrow;
+  return SharedMemory::kNone;
+}
+
+/// What the rings may take, of which memory that no pair of ranks uses is never taken: a quarter of what is
+/// free. None where /dev/shm is short, or the user has told UCX to do without it.
+double ring_memory(SharedMemory way) {
+  constexpr double kMost = 256 * 0x1p20;
+  if (way == SharedMemory::kNone || !shares_memory(std::getenv("UCX_TLS"))) return 0;
+  return std::min(kMost, free_shared_memory() / 4);
+}
+
+/// UCX reads these when it is loaded; what the user set stays. No patched memory functions, no signal
+/// handlers in the program, no warnings of each message that the program never received. Afterwards they are
+/// gone again: what the program starts is not concerned. Where the MPI library has loaded UCX for itself, it
+/// is too late, and UCX would warn of variables that it has not read.
+class UcxVariables {
+ public:
+  /// one_node: of UCX's modules only the copies between processes are of use, and those for networks need not
+  /// be loaded.
+  explicit UcxVariables(bool one_node) {
+    if (void* const loaded = dlopen("libucs.so.0", RTLD_LAZY | RTLD_NOLOAD); loaded != nullptr) {
+      dlclose(loaded);
+      return;
+    }
+    for (const auto& [name, value] :
+         {std::pair{"UCX_MEM_EVENTS", "n"}, std::pair{"UCX_ERROR_SIGNALS", ""},
+          std::pair{"UCX_DEBUG_SIGNO", "0"}, std::pair{"UCX_LOG_LEVEL", "error"}}) {
+      if (std::getenv(name) != nullptr) continue;
+      setenv(name, value, 1);
+      set_.push_back(name);
+    }
+    if (!one_node || std::getenv("UCX_TLS") != nullptr || std::getenv("UCX_MODULES") != nullptr) return;
+    setenv("UCX_MODULES", "cma", 1);
+    set_.push_back("UCX_MODULES");
+  }
+  ~UcxVariables() {
+    for (const char* name : set_) unsetenv(name);
+  }
+  UcxVariables(const UcxVariables&) = delete;
+  UcxVariables& operator=(const UcxVariables&) = delete;
+
+ private:
+  std::vector<const char*> set_;
+};
+
+class NoFabric final : public ProcessFabric {
+ public:
+  NoFabric(int rank, int ranks) : rank_(rank), ranks_(ranks) {}
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int ranks() const override { return ranks_; }
+  State send(int, std::span<const std::byte>, std::span<const std::byte>, FabricWaiter&) override {
+    return State::kFailed;
+  }
+  State offer(int, std::span<const std::byte>, std::span<const std::byte>, FabricWaiter&) override {
+    return State::kFailed;
+  }
+  State pull(void*, std::span<std::byte>, FabricWaiter&) override { return State::kFailed; }
+  void drop(void*) override {}
+  int progress(Sink&) override { return 0; }
+  void close(Sink&) override {}
+
+ private:
+  int rank_;
+  int ranks_;
+};
+
+Result<UcxFabricCreate> load_module() {
+  const std::filesystem::path module =
+      std::filesystem::path(own_path()).parent_path() / "offramp" / "offramp-fabric-ucx.so";
+  void* library = dlopen(module.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr)
+    return Result<UcxFabricCreate>::failure(fmt::format("cannot load the UCX fabric: {}", dlerror()));
+  const auto create = reinterpret_cast<UcxFabricCreate>(dlsym(library, kUcxFabricCreate));
+  if (create == nullptr)
+    return Result<UcxFabricCreate>::failure(fmt::format("{} is not an Offramp fabric", module.string()));
+  return create;
+}
+
+/// Without UCX, where that does: null on all ranks otherwise. A user who says how UCX is to move messages
+/// gets UCX.
+std::unique_ptr<ProcessFabric> fabric_of_node(const UcxOptions& options) {
+  const bool suits = options.one_node && options.cross_memory && std::getenv("UCX_TLS") == nullptr &&
+                     static_cast<std::size_t>(options.ranks) <= kMostRanksOfNodeFabric;
+  if (largest_of_all(suits ? 0 : 1) != 0) return nullptr;
+  return open_node_fabric(options.rank, options.ranks, ring_memory(SharedMemory::kNarrow), exchange_strings);
+}
+
+}  // namespace
+
+std::unique_ptr<ProcessFabric> no_fabric(int rank, int ranks) {
+  return std::make_unique<NoFabric>(rank, ranks);
+}
+
+Result<std::unique_ptr<ProcessFabric>> open_fabric() {
+  const std::vector<int> node = ranks_of_node();
+  UcxOptions options;
+  options.rank = world_rank();
+  options.ranks = world_size();
+  options.one_node = largest_of_all(node.size() == static_cast<std::size_t>(world_size()) ? 0 : 1) == 0;
+  options.cross_memory = cross_memory_works(node);
+  if (std::unique_ptr<ProcessFabric> fabric = fabric_of_node(options)) return fabric;
+  const UcxVariables variables(options.one_node);
+  const Result<UcxFabricCreate> create = load_module();
+  agree(create.error());
+  options.node = node;
+  options.exchange = exchange_strings;
+  const SharedMemory most = most_shared_memory(options.one_node && options.cross_memory);
+  // What fits may have been taken by somebody else when it is allocated: then the next one is tried.
+  for (int way = largest_of_all(static_cast<int>(what_fits(node.size(), most)));; ++way) {
+    options.shared_memory = static_cast<SharedMemory>(way);
+    options.ring_memory = ring_memory(options.shared_memory);
+    std::string error;
+    std::unique_ptr<ProcessFabric> fabric((*create)(options, error));
+    if (fabric == nullptr && options.shared_memory != SharedMemory::kNone) continue;
+    if (fabric == nullptr) return Result<std::unique_ptr<ProcessFabric>>::failure(error);
+    if (options.shared_memory == SharedMemory::kNone && options.rank == 0 &&
+        std::getenv("UCX_TLS") == nullptr) {
+      (void)std::fprintf(
+          stderr, "offramp: /dev/shm is too small: messages take the network, which costs wall time\n");
+    }
+    return fabric;
+  }
+}
+
+}  // namespace offramp

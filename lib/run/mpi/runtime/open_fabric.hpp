@@ -1,0 +1,17 @@
+// From the ranks and the nodes they are on to the UCX fabric between them.
+#pragma once
+
+#include <memory>
+
+#include "lib/run/fabric/process_fabric.hpp"
+#include "offramp/kernel/result.hpp"
+
+namespace offramp {
+
+/// Of a run in which the MPI library carries everything.
+std::unique_ptr<ProcessFabric> no_fabric(int rank, int ranks);
+
+/// Collective over MPI_COMM_WORLD. Fails on every rank alike, or on this one alone.
+Result<std::unique_ptr<ProcessFabric>> open_fabric();
+
+}  // namespace offramp

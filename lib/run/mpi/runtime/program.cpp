@@ -1,0 +1,266 @@
+// Questions about the process, answered from the loader's list of objects and their dynamic sections. They
+// are asked before MPI_Init, so the one function that is called in what may be another MPI library is the
+// one that MPI allows then: that for its version. program_calls() reads relocations, which tells whether a
+// program could call a function, not whether it does.
+#include "lib/run/mpi/runtime/program.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lib/answers/report/run_facts.hpp"
+#include "lib/base/mpi_family.hpp"
+#include "lib/run/native/native.h"
+
+namespace offramp {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What an object of the process says of itself in its dynamic section.
+struct Object {
+  const link_map* map = nullptr;
+  std::string name;  // as others ask for it
+  std::vector<std::string> needed;
+};
+
+/// A value of the dynamic section; 0: there is none.
+ElfW(Addr) dynamic_value(const link_map& map, ElfW(Sxword) tag) {
+  for (const ElfW(Dyn)* entry = map.l_ld; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == tag) return entry->d_un.d_ptr;
+  }
+  return 0;
+}
+
+/// A table that the dynamic section names; null: there is none. The loader has turned offsets into addresses,
+/// but for objects whose dynamic section is read-only.
+template <typename Element>
+const Element* table_of(const link_map& map, ElfW(Sxword) tag) {
+  const ElfW(Addr) at = dynamic_value(map, tag);
+  return reinterpret_cast<const Element*>(at != 0 && at < map.l_addr ? at + map.l_addr : at);
+}
+
+const char* string_table(const link_map& map) {
+  return table_of<char>(map, DT_STRTAB);
+}
+
+/// Whether one of the relocations in a table is for a function of that name.
+bool relocates(const link_map& map, ElfW(Sxword) table, ElfW(Sxword) bytes, std::string_view function) {
+  const auto* const relocations = table_of<ElfW(Rela)>(map, table);
+  const auto* const symbols = table_of<ElfW(Sym)>(map, DT_SYMTAB);
+  const char* const strings = string_table(map);
+  if (relocations == nullptr || symbols == nullptr || strings == nullptr) return false;
+  return std::any_of(relocations, relocations + dynamic_value(map, bytes) / sizeof *relocations,
+                     [&](const ElfW(Rela) & one) {
+                       const auto symbol = ELF64_R_SYM(one.r_info);
+                       return symbol != 0 && strings + symbols[symbol].st_name == function;
+                     });
+}
+
+Object object_of(const link_map& map) {
+  Object object{&map, fs::path(map.l_name).filename().string(), {}};
+  const char* const strings = map.l_ld != nullptr ? string_table(map) : nullptr;
+  if (strings == nullptr) return object;
+  for (const ElfW(Dyn)* entry = map.l_ld; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_SONAME) object.name = strings + entry->d_un.d_val;
+    if (entry->d_tag == DT_NEEDED) object.needed.push_back(fs::path(strings + entry->d_un.d_val).filename());
+  }
+  return object;
+}
+
+bool is_own(const Object& object) {
+  Dl_info info{};
+  return dladdr(reinterpret_cast<const void*>(&is_own), &info) != 0 &&
+         reinterpret_cast<ElfW(Addr)>(info.dli_fbase) == object.map->l_addr;
+}
+
+/// The program comes first. This library is not among them.
+std::vector<Object> loaded_objects() {
+  std::vector<Object> objects;
+  void* const program = dlopen(nullptr, RTLD_LAZY);
+  link_map* map = nullptr;
+  if (program == nullptr || dlinfo(program, RTLD_DI_LINKMAP, &map) != 0) return objects;
+  for (; map != nullptr; map = map->l_next) {
+    Object object = object_of(*map);
+    if (!is_own(object)) objects.push_back(std::move(object));
+  }
+  return objects;
+}
+
+/// The program and what it needs, in the order in which the loader looks symbols up.
+std::vector<Object> needed_by_program() {
+  const std::vector<Object> all = loaded_objects();
+  std::vector<Object> wanted;
+  if (!all.empty()) wanted.push_back(all.front());
+  const auto same_map = [](const Object& a) { return [&a](const Object& b) { return a.map == b.map; }; };
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    for (const std::string& name : std::vector<std::string>(wanted[i].needed)) {
+      const auto found =
+          std::find_if(all.begin(), all.end(), [&](const Object& object) { return object.name == name; });
+      if (found != all.end() && std::none_of(wanted.begin(), wanted.end(), same_map(*found)))
+        wanted.push_back(*found);
+    }
+  }
+  return wanted;
+}
+
+/// Its own definition of a function; null: it has none, though what it needs may have one.
+void* own_symbol(void* handle, const Object& object, const char* name) {
+  void* const symbol = dlsym(handle, name);
+  Dl_info info{};
+  const bool own = symbol != nullptr && dladdr(symbol, &info) != 0 &&
+                   reinterpret_cast<ElfW(Addr)>(info.dli_fbase) == object.map->l_addr;
+  return own ? symbol : nullptr;
+}
+
+/// Whether an object is an MPI library other than the one that this library was built for. One that wraps
+/// that one says so when it is asked for its version, which MPI allows before MPI_Init.
+bool is_other_mpi(const Object& object) {
+  if (*object.map->l_name == '\0') return false;  // the program itself: nothing can be put before its own MPI
+  void* const handle = dlopen(object.map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr) return false;
+  bool other = false;
+  if (own_symbol(handle, object, "PMPI_Init") != nullptr) {
+    const auto version =
+        reinterpret_cast<decltype(&PMPI_Get_library_version)>(dlsym(handle, "PMPI_Get_library_version"));
+    other = version == nullptr || offramp_native_supports(version) == 0;
+  }
+  dlclose(handle);
+  return other;
+}
+
+std::string first_other_mpi(const std::vector<Object>& objects) {
+  const auto found = std::find_if(objects.begin(), objects.end(), is_other_mpi);
+  return found != objects.end() ? found->map->l_name : std::string();
+}
+
+/// An entry without a folder is found along the loader's search path.
+bool names_own_file(const std::string& entry) {
+  const fs::path own = own_path();
+  if (entry.find('/') == std::string::npos) {
+    const std::string name = own.filename();
+    const std::string stem = name.substr(0, name.find(".so")) + ".so";
+    return entry == name || entry == stem || entry.starts_with(stem + ".");
+  }
+  std::error_code ignored;
+  return entry == own || fs::equivalent(entry, own, ignored);
+}
+
+/// Takes some entries out of a list of libraries in the environment, and puts another one in the place of the
+/// first. False: the list has none of them.
+template <typename Predicate>
+bool replace_entries(const char* variable, Predicate is_meant, const std::string& instead = {}) {
+  const char* const list = std::getenv(variable);
+  if (list == nullptr) return false;
+  bool found = false;
+  std::string kept;
+  std::string entry;
+  for (const char* p = list;; ++p) {
+    if (*p != ':' && *p != ' ' && *p != '\0') {
+      entry += *p;
+      continue;
+    }
+    if (!entry.empty() && is_meant(entry)) entry = std::exchange(found, true) ? std::string() : instead;
+    if (!entry.empty()) kept += (kept.empty() ? "" : ":") + entry;
+    entry.clear();
+    if (*p == '\0') break;
+  }
+  if (found) kept.empty() ? unsetenv(variable) : setenv(variable, kept.c_str(), 1);
+  return found;
+}
+
+/// An MPI library that the program has initialised.
+bool is_initialized_mpi(const Object& object) {
+  if (*object.map->l_name == '\0') return false;
+  void* const handle = dlopen(object.map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr) return false;
+  int initialized = 0;
+  if (void* const symbol = own_symbol(handle, object, "PMPI_Initialized"); symbol != nullptr)
+    reinterpret_cast<decltype(&PMPI_Initialized)>(symbol)(&initialized);
+  dlclose(handle);
+  return initialized != 0;
+}
+
+}  // namespace
+
+std::string own_path() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(&own_path), &info) == 0 || info.dli_fname == nullptr) return {};
+  return info.dli_fname;
+}
+
+std::string audit_path() {
+  const fs::path path = fs::path(own_path()).parent_path() / "offramp/offramp-audit.so";
+  std::error_code ignored;
+  return fs::exists(path, ignored) ? path.string() : std::string();
+}
+
+std::string initialized_mpi() {
+  const std::vector<Object> objects = loaded_objects();
+  const auto found = std::find_if(objects.begin(), objects.end(), is_initialized_mpi);
+  return found != objects.end() ? found->map->l_name : std::string();
+}
+
+std::string other_mpi_of_program() {
+  return first_other_mpi(needed_by_program());
+}
+
+std::string other_mpi_loaded() {
+  return first_other_mpi(loaded_objects());
+}
+
+bool program_calls(std::string_view function) {
+  const std::vector<Object> objects = loaded_objects();
+  if (objects.empty() || objects.front().map->l_ld == nullptr) return false;
+  const link_map& program = *objects.front().map;
+  // The addresses of functions are in one table or the other: bound when they are called first, or at once.
+  return relocates(program, DT_JMPREL, DT_PLTRELSZ, function) ||
+         relocates(program, DT_RELA, DT_RELASZ, function);
+}
+
+std::string interposer_for(const std::string& other_mpi) {
+  const std::string_view family = family_of_mpi_library(fs::path(other_mpi).filename().string());
+  if (family.empty() || family == OFFRAMP_MPI_FAMILY) return {};
+  const fs::path own = own_path();
+  std::error_code ignored;
+  for (const std::string& name : {interposer_of_family(family), std::string("libofframp.so")}) {
+    const fs::path candidate = own.parent_path() / name;
+    if (fs::exists(candidate, ignored) && !fs::equivalent(candidate, own, ignored)) return candidate;
+  }
+  return {};
+}
+
+bool clear_preload(const std::string& instead) {
+  if (instead.empty()) {
+    replace_entries("LD_AUDIT", [](const std::string& entry) {
+      return fs::path(entry).filename() == fs::path(audit_path()).filename();
+    });
+  }
+  return replace_entries("LD_PRELOAD", names_own_file, instead);
+}
+
+std::string restart_program() {
+  std::vector<std::string> words = own_command();
+  if (words.empty()) return "its command line cannot be read";
+  std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);  // by its name, which tools show
+  if (!program.empty()) execv(program.c_str(), pointers.data());
+  execv("/proc/self/exe", pointers.data());  // the file may have been moved since
+  return std::strerror(errno);
+}
+
+}  // namespace offramp

@@ -1,0 +1,498 @@
+// Compute time is what passes between two calls. The time-stamp counter says how much, and the kernel's CPU
+// clock how much of a long way the thread had the processor; the latter is read for long ways only, of
+// which asking the kernel takes about a hundredth. A program that asks again and again (MPI_Test and its
+// like) would spend its time being measured: of a run of questions that find nothing only every 2nd, 4th
+// and at most 8th has its clock read (Watch::step), and what passed is divided among them when something is
+// found or the run ends (end_run(), read_late()).
+#include "lib/run/mpi/runtime/program_recorder.hpp"
+
+#include <unwind.h>
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+#include <fmt/format.h>
+
+#include "lib/run/mpi/marshal/point.hpp"
+
+namespace offramp {
+namespace {
+
+using recording::EventFlag;
+
+std::uint64_t nanoseconds_of(clockid_t clock) {
+  std::timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+/// What a thread can read without asking the kernel.
+std::uint64_t ticks() {
+#if defined(__x86_64__)
+  return __rdtsc();
+#elif defined(__aarch64__)
+  std::uint64_t value = 0;
+  asm volatile("mrs %0, cntvct_el0" : "=r"(value));
+  return value;
+#else
+  return nanoseconds_of(CLOCK_MONOTONIC);
+#endif
+}
+
+/// What passes outside of calls is added up until it is this long; for longer ways the kernel is asked how
+/// much of it the thread had the processor.
+constexpr std::uint64_t kShortTicks = 2'000;
+constexpr std::uint64_t kLongTicks = 250'000;  // the kernel's answer takes about a hundredth of this
+
+std::uint64_t size_of(Bytes bytes) {
+  return bytes.size();
+}
+
+}  // namespace
+
+ProgramRecorder::ProgramRecorder(const recording::RecorderOptions& options, bool threads, bool times)
+    : recorder_(options),
+      is_shared_(threads),
+      times_(times),
+      first_ticks_(ticks()),
+      first_time_(nanoseconds_of(CLOCK_MONOTONIC)) {
+  thread_ = ++threads_;
+  if (!times_) return;
+  constexpr std::uint64_t kEnough = 200'000;  // ns, for an error of about 1e-4
+  while (nanoseconds_of(CLOCK_MONOTONIC) - first_time_ < kEnough) continue;
+  measure_ticks();
+  flushed_ = ticks();
+  constexpr double kSecond = 1e9;  // ns
+  between_flushes_ = static_cast<std::uint64_t>(kSecond / tick_);
+}
+
+// --- time ---
+
+void ProgramRecorder::restart() {
+  watch_ = {};
+  watch_.left = ticks();
+  read_cpu_time(watch_.left);
+}
+
+void ProgramRecorder::measure_ticks() {
+  const std::uint64_t passed = std::max<std::uint64_t>(ticks() - first_ticks_, 1);
+  tick_ = static_cast<double>(nanoseconds_of(CLOCK_MONOTONIC) - first_time_) / static_cast<double>(passed);
+  brief_gap_ = static_cast<std::uint64_t>(static_cast<double>(recording::kBriefGap) / tick_);
+}
+
+void ProgramRecorder::read_cpu_time(std::uint64_t now) {
+  watch_.cpu = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID);
+  watch_.cpu_read = now;
+}
+
+/// In nanoseconds: what passed outside of calls up to now.
+std::uint64_t ProgramRecorder::cpu_time_of(std::uint64_t passed, std::uint64_t now) {
+  const auto in_nanoseconds = [&] { return static_cast<std::uint64_t>(static_cast<double>(passed) * tick_); };
+  if (passed <= kLongTicks) return in_nanoseconds();
+  measure_ticks();
+  // Another process may have had the processor.
+  const std::uint64_t before = watch_.cpu;
+  read_cpu_time(now);
+  return std::min(in_nanoseconds(), watch_.cpu - before);
+}
+
+/// asks_again: the call may find nothing.
+void ProgramRecorder::begin_time(bool asks_again) {
+  const std::uint64_t now = ticks();
+  watch_.entered = now;
+  if (watch_.left == 0) {
+    watch_.left = now;
+    read_cpu_time(now);
+  }
+  if (now - flushed_ > between_flushes_) [[unlikely]] {
+    recorder_.flush();
+    flushed_ = now;
+  }
+  if (watch_.asks) {
+    end_run(now, watch_.unread_calls + std::uint64_t{1}, asks_again);
+  } else {
+    watch_.outside += now - watch_.left;
+  }
+  if (watch_.outside > kShortTicks) recorder_.computed(cpu_time_of(std::exchange(watch_.outside, 0), now));
+}
+
+/// The clock has been read again: what passed since the last time was so many gaps and the calls between
+/// them.
+void ProgramRecorder::end_run(std::uint64_t now, std::uint64_t gaps, bool asks_again) {
+  const std::uint64_t calls = std::exchange(watch_.unread_calls, 0);
+  std::uint64_t passed = now - watch_.left;
+  passed -= std::min(passed, calls * watch_.shortest);
+  watch_.asks = false;
+  watch_.to_skip = 0;
+  if (!asks_again && calls == 0) {
+    watch_.step = 0;
+    watch_.outside += passed;
+    return;
+  }
+  auto time = static_cast<std::uint64_t>(static_cast<double>(passed) * tick_);
+  if (passed > gaps * brief_gap_ && (calls > 0 || passed > kLongTicks / 4)) {
+    // Another process may have had the processor. What this one had of it before the gap is none of the gap.
+    measure_ticks();
+    const auto earlier =
+        static_cast<std::uint64_t>(static_cast<double>(watch_.left - watch_.cpu_read) * tick_);
+    const std::uint64_t cpu_before = watch_.cpu;
+    read_cpu_time(now);
+    const std::uint64_t spent = watch_.cpu - cpu_before;
+    time = std::min(time, spent - std::min(spent, earlier));
+  }
+  if (passed <= gaps * brief_gap_ || time <= gaps * recording::kBriefGap)
+    return recorder_.asked_between({time, 0});
+  watch_.step = 0;
+  // One of the calls may have taken longer than the others. If it was a gap, the next ones are read one by
+  // one.
+  constexpr std::uint64_t kDoubtful = 8;
+  if (asks_again && calls > 0 && time <= kDoubtful * gaps * recording::kBriefGap)
+    return recorder_.asked_between({time, 0});
+  if (asks_again) {
+    recorder_.asked_between({0, time});
+  } else {
+    recorder_.computed(time);
+  }
+}
+
+/// A question whose beginning was not read has found something, or is none.
+[[gnu::noinline, gnu::cold]] void ProgramRecorder::read_late() {
+  watch_.unread = false;
+  watch_.entered = ticks();
+  end_run(watch_.entered, std::max<std::uint64_t>(watch_.unread_calls, 1), true);
+}
+
+void ProgramRecorder::end_time() {
+  constexpr std::uint32_t kMostSteps = 8;
+  const std::uint64_t now = ticks();
+  const std::uint64_t inside = now - watch_.entered;
+  watch_.left = now;
+  if (!watch_.asks) {
+    watch_.step = 0;
+    if (inside > kLongTicks) [[unlikely]]
+      read_cpu_time(now);
+    return;
+  }
+  // Where the call itself takes long, the processor is shared, and each gap is worth a look.
+  watch_.shortest = watch_.step == 0 ? inside : std::min(watch_.shortest, inside);
+  watch_.step = inside > brief_gap_ ? 0 : std::min(std::max(2 * watch_.step, 1U), kMostSteps);
+  watch_.to_skip = watch_.step > 0 ? watch_.step - 1 : 0;
+  if (now - watch_.cpu_read > kLongTicks) read_cpu_time(now);
+}
+
+void ProgramRecorder::close() {
+  switch_to_this_thread();
+  enter(Function::kFinalize, {});
+  leave(Function::kFinalize);
+}
+
+// --- events ---
+
+ProgramRecorder::Event ProgramRecorder::event(EventKind kind, Function function, std::uint8_t flags) {
+  Event made;
+  made.kind = kind;
+  made.call = static_cast<std::uint16_t>(function);
+  made.flags = flags;
+  return made;
+}
+
+[[gnu::always_inline]] inline std::uint32_t ProgramRecorder::add(Event event) {
+  if (watch_.hidden > 0) return 0;
+  if (watch_.unread) [[unlikely]]
+    read_late();
+  event.flags |= static_cast<std::uint8_t>(watch_.silent ? 0 : recording::kContinues);
+  calls_ += watch_.silent && !is_question(static_cast<Function>(event.call)) ? 1 : 0;
+  watch_.silent = false;
+  event.site = number_of(watch_.place);
+  return recorder_.add(event);
+}
+
+namespace {
+
+/// The return addresses of the calls that this one is in, the innermost first.
+struct Frames {
+  std::array<const void*, 64> returns{};
+  std::size_t count = 0;
+};
+
+Frames frames_here() {
+  Frames frames;
+  const auto take = [](_Unwind_Context* context, void* data) {
+    Frames& all = *static_cast<Frames*>(data);
+    all.returns[all.count++] = reinterpret_cast<const void*>(_Unwind_GetIP(context));
+    return all.count < all.returns.size() ? _URC_NO_REASON : _URC_END_OF_STACK;
+  };
+  _Unwind_Backtrace(take, &frames);
+  return frames;
+}
+
+/// To which the function returns that contains the site; null: it cannot be found.
+const void* caller_of(const void* site) {
+  const Frames frames = frames_here();
+  const auto end = frames.returns.begin() + static_cast<std::ptrdiff_t>(frames.count);
+  const auto found = std::find(frames.returns.begin(), end, site);
+  return found == end || found + 1 == end ? nullptr : *(found + 1);
+}
+
+/// How many words above the slot that address stands; 0: not within reach. It reads what others have on the
+/// stack.
+__attribute__((no_sanitize("address"))) std::uint32_t words_up_to(const void* address,
+                                                                  const void* const* slot) {
+  constexpr std::uint32_t kReach = 1024;  // the frames of the layers are some hundred bytes
+  for (std::uint32_t up = 1; address != nullptr && up < kReach; ++up) {
+    if (slot[up] == address) return up;
+  }
+  return 0;
+}
+
+}  // namespace
+
+// Fortran calls layers of the MPI library, and those call here. Such a layer's frame has one size, so its
+// return address stands at one distance from that of its call. The unwinder, which takes microseconds, finds
+// it once, and is asked again whether it holds for each caller that is new.
+const ProgramRecorder::KnownSite& ProgramRecorder::look_up(CallPlace place) {
+  const auto [known, is_new] = sites_.try_emplace(place.site, KnownSite{place.site, 0, 0});
+  if (!is_new) return known->second;
+  static const std::string own = call_site(reinterpret_cast<const void*>(&call_names)).path;
+  const CallSite found = call_site(place.site);
+  // A call from Offramp itself is a part of it that is not inlined into the function of the interface.
+  if (found.object.empty() || found.path == own) return known->second;
+  if (found.object.starts_with("libmpi")) {
+    if (place.slot != nullptr) known->second.up = words_up_to(caller_of(place.site), place.slot);
+    return known->second;
+  }
+  known->second.number = recorder_.site(fmt::format("{}+{:#x}", found.object, found.offset));
+  if (std::ranges::find(objects_, found.object, &LoadedObject::name) == objects_.end())
+    objects_.push_back({found.object, build_id_of(found.path), found.path});
+  return known->second;
+}
+
+std::uint32_t ProgramRecorder::number_of_other(CallPlace place) {
+  for (;;) {
+    KnownSite& at_hand = known_site(place.site);
+    if (at_hand.site != place.site) at_hand = look_up(place);
+    if (at_hand.up == 0) return at_hand.number;
+    const CallPlace outer = {place.slot[at_hand.up], place.slot + at_hand.up};
+    if (!sites_.contains(outer.site) && caller_of(place.site) != outer.site) {
+      sites_[place.site].up = at_hand.up = 0;  // its frames differ after all
+      return 0;
+    }
+    place = outer;
+  }
+}
+
+void ProgramRecorder::add_native(Function function) {
+  add(event(EventKind::kNative, function, 0));
+}
+
+std::uint32_t ProgramRecorder::started(Function function, const Event& again, std::uint32_t& wildcard) {
+  Event made = again;
+  made.call = static_cast<std::uint16_t>(function);
+  const std::uint32_t request = add(made);
+  const bool is_wildcard =
+      made.kind == EventKind::kReceive && (made.peer == kAnySource || made.tag == MPI_ANY_TAG);
+  wildcard = is_wildcard && watch_.hidden == 0 ? recorder_.wildcards() : 0;
+  return (made.flags & recording::kBuffered) != 0 ? 0 : request;
+}
+
+ProgramRecorder::Event ProgramRecorder::message_event(Function function, EventKind kind, const Point& point,
+                                                      std::uint8_t flags) {
+  Event made = event(kind, function, flags);
+  made.element = point.type->element;
+  made.communicator = point.communicator->recorded;
+  made.peer = point.peer;
+  made.tag = point.tag;
+  made.bytes = point.type->bytes(point.count);
+  return made;
+}
+
+std::uint32_t ProgramRecorder::message(Function function, EventKind kind, const Point& point,
+                                       std::uint8_t flags) {
+  return add(message_event(function, kind, point, flags));
+}
+
+std::uint32_t ProgramRecorder::begin(Function function, EventKind kind, const Point& point,
+                                     std::uint8_t flags) {
+  if (!is_shared_) flags |= recording::kBlocking;
+  return message(function, kind, point, flags);
+}
+
+ProgramRecorder::Event ProgramRecorder::collective_event(Function function, const Operation& operation,
+                                                         const CollectiveBuffers& buffers,
+                                                         std::uint32_t communicator) {
+  const bool one = !buffers.send.empty() && buffers.send.data() == buffers.receive.data();
+  Event made = event(EventKind::kCollective, function, one ? recording::kInPlace : 0);
+  if (!operation.commutative) made.flags |= recording::kNotCommutative;
+  made.element = operation.element;
+  made.function = operation.function;
+  made.operation = operation.kind;
+  made.communicator = communicator;
+  made.peer = operation.root;
+  const bool differ = has_blocks_of_different_sizes(operation.kind);
+  made.bytes = differ ? buffers.send.size() : operation.bytes;
+  made.extra = reduces(operation.kind) ? operation.elements : differ ? buffers.receive.size() : 0;
+  const auto sizes = [this](const auto& blocks) {
+    scratch_.resize(blocks.size());
+    std::transform(blocks.begin(), blocks.end(), scratch_.begin(), size_of);
+    return recorder_.list(scratch_);
+  };
+  made.list = sizes(buffers.send_blocks);
+  made.second_list = sizes(buffers.receive_blocks);
+  return made;
+}
+
+std::uint32_t ProgramRecorder::begin(Function function, const Operation& operation,
+                                     const CollectiveBuffers& buffers, std::uint32_t communicator) {
+  Event made = collective_event(function, operation, buffers, communicator);
+  if (!is_shared_) made.flags |= recording::kBlocking;
+  return add(made);
+}
+
+std::uint32_t ProgramRecorder::collective(Function function, const Operation& operation,
+                                          const CollectiveBuffers& buffers, std::uint32_t communicator) {
+  return add(collective_event(function, operation, buffers, communicator));
+}
+
+std::uint32_t ProgramRecorder::probe(Function function, EventKind kind, const Point& point, std::size_t bytes,
+                                     recording::Match match) {
+  Event made = event(kind, function, kind == EventKind::kProbe ? recording::kBlocking : 0);
+  made.communicator = point.communicator->recorded;
+  made.peer = point.peer;
+  made.tag = point.tag;
+  made.bytes = bytes;
+  const std::uint32_t request = add(made);
+  if (const std::uint32_t number = wildcard(point); number != 0) recorder_.matched(number, match);
+  return request;
+}
+
+// --- completion ---
+
+void ProgramRecorder::about(EventKind kind, Function function, std::uint32_t request) {
+  if (request == 0) return;
+  Event made = event(kind, function, 0);
+  made.extra = recorder_.distance(request);
+  add(made);
+}
+
+void ProgramRecorder::wait(Function function, std::uint32_t request, std::uint8_t flags) {
+  if (request == 0) return;
+  Event made = event(EventKind::kWait, function, flags);
+  made.extra = recorder_.distance(request);
+  add(made);
+}
+
+std::uint32_t ProgramRecorder::distances(std::span<const std::uint32_t> requests) {
+  scratch_.resize(requests.size());
+  std::size_t recorded = 0;
+  for (const std::uint32_t request : requests) {
+    scratch_[recorded] = recorder_.distance(request);
+    if (request != 0) ++recorded;
+  }
+  return recorder_.list(std::span(scratch_).first(recorded));
+}
+
+void ProgramRecorder::wait_all(Function function, std::span<const std::uint32_t> requests,
+                               std::uint8_t flags) {
+  Event made = event(EventKind::kWait, function, flags);
+  made.list = distances(requests);
+  if (made.list != 0) add(made);
+}
+
+void ProgramRecorder::wait_some(Function function, std::span<const std::uint32_t> requests,
+                                std::span<const int> places, recording::EventFlag flag) {
+  // The list of the event has only those that are recorded.
+  positions_.resize(requests.size());
+  std::uint32_t position = 0;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    positions_[i] = position;
+    if (requests[i] != 0) ++position;
+  }
+  chosen_.clear();
+  for (const int place : places) {
+    const auto i = static_cast<std::size_t>(place);
+    if (requests[i] != 0) chosen_.push_back(positions_[i]);
+  }
+  if (chosen_.empty() || watch_.hidden > 0) return;
+  wait_all(function, requests, static_cast<std::uint8_t>(flag));
+  recorder_.chosen(chosen_);
+}
+
+// --- communicators and clocks ---
+
+std::uint32_t ProgramRecorder::list_of(std::span<const int> values) {
+  scratch_.assign(values.begin(), values.end());
+  return recorder_.list(scratch_);
+}
+
+std::uint32_t ProgramRecorder::communicator(Function function, const Context& members, std::uint64_t id) {
+  return new_communicator(event(EventKind::kCommunicator, function, 0), members, id);
+}
+
+std::uint32_t ProgramRecorder::persistent(Function function, const Context& place, std::uint32_t parent) {
+  Event made = event(EventKind::kCommunicator, function, recording::kPersistent);
+  made.communicator = parent;
+  return new_communicator(made, place, place.id());
+}
+
+std::uint32_t ProgramRecorder::new_communicator(Event made, const Context& members, std::uint64_t id) {
+  if (watch_.hidden > 0) return 0;  // nothing on it is recorded
+  scratch_.resize(static_cast<std::size_t>(members.size()));
+  for (int rank = 0; rank < members.size(); ++rank)
+    scratch_[static_cast<std::size_t>(rank)] = static_cast<std::uint64_t>(members.world_rank(rank));
+  made.list = recorder_.list(scratch_);
+  made.extra = id;
+  add(made);
+  return communicators_++;
+}
+
+std::uint32_t ProgramRecorder::meet(Function function, std::uint32_t communicator, bool blocking) {
+  Event made = event(EventKind::kMeet, function, blocking ? recording::kBlocking : 0);
+  made.communicator = communicator;
+  return add(made);
+}
+
+std::uint32_t ProgramRecorder::exchange(Function function, std::uint32_t communicator, int subject,
+                                        std::span<const int> to, std::span<const int> from, bool blocking) {
+  Event made = event(EventKind::kExchange, function, blocking ? recording::kBlocking : 0);
+  made.communicator = communicator;
+  made.tag = subject;
+  made.list = list_of(to);
+  made.second_list = list_of(from);
+  return add(made);
+}
+
+std::span<const char* const> ProgramRecorder::call_names() {
+  constexpr auto kFunctions = static_cast<std::size_t>(Function::kCount);
+  static const std::array<const char*, kFunctions + 1> names = [] {
+    std::array<const char*, kFunctions + 1> all{};
+    std::copy_n(kFunctionNames, kFunctions, all.begin());
+    all.back() = "MPI_Pcontrol";
+    return all;
+  }();
+  return names;
+}
+
+std::optional<std::uint64_t> ProgramRecorder::clock_read() {
+  if (watch_.hidden > 0) return std::nullopt;
+  Event made = event(EventKind::kClock, Function::kWtime, 0);
+  made.extra = std::exchange(calls_, 0);
+  add(made);
+  calls_ = 0;
+  return made.extra;
+}
+
+void ProgramRecorder::phase(int level, std::string_view name) {
+  Event made = event(EventKind::kPhase, Function::kCount, 0);
+  made.tag = level;
+  scratch_.clear();
+  for (const char c : name) scratch_.push_back(static_cast<unsigned char>(c));
+  made.list = recorder_.list(scratch_);
+  add(made);
+}
+
+}  // namespace offramp

@@ -1,0 +1,463 @@
+// The life of a request object: taken from a pool of its kind, begun under a handle of the MPI library's,
+// completed by the engine, observed when the program learns of it, and recycled. Completion and release
+// come in either order: a request that the program has freed while active is recycled by its completion
+// (released). The library calls back in on_released(), on_cancel() and on_start() without our lock, so each
+// takes it; they may come after MPI_Finalize has ended the session.
+#include "lib/run/mpi/runtime/request.hpp"
+
+#include <array>
+#include <cstddef>
+#include <new>
+#include <utility>
+
+#include "lib/run/mpi/marshal/collective_build.hpp"
+#include "lib/run/mpi/marshal/point.hpp"
+
+namespace offramp {
+namespace {
+
+/// Objects that are in no use now. They are never freed: the program may hold a great many again.
+struct Pool {
+  std::array<Request*, static_cast<std::size_t>(Request::Kind::kCount)> idle{};
+} pool;
+
+SendRequest& as_send(Request& request) {
+  return static_cast<SendRequest&>(request);
+}
+ReceiveRequest& as_receive(Request& request) {
+  return static_cast<ReceiveRequest&>(request);
+}
+CollectiveRequest& as_collective(Request& request) {
+  return static_cast<CollectiveRequest&>(request);
+}
+ExchangeRequest& as_exchange(Request& request) {
+  return static_cast<ExchangeRequest&>(request);
+}
+
+void let_go(Request::Repeat& repeat) {
+  if (repeat.communicator.context != nullptr) {
+    Session::current->engine().release(*repeat.communicator.context);
+  } else {
+    Session::current->marshal().communicators.close_persistent(repeat.communicator);
+  }
+  if (repeat.type.type != MPI_DATATYPE_NULL) offramp_native_type_release(repeat.type.type);
+  for (MPI_Datatype type : repeat.types) offramp_native_type_release(type);
+}
+
+void give_back(Request& request) {
+  request.next_idle = std::exchange(pool.idle[static_cast<std::size_t>(request.kind)], &request);
+}
+
+/// Lets go of what only some requests hold.
+[[gnu::noinline]] void clear(Request& request) {
+  if (request.kind == Request::Kind::kExchange) {
+    as_exchange(request).exchange.reset();
+  } else if (request.kind >= Request::Kind::kCollective) {
+    as_collective(request).collective.reset();
+  }
+  if (request.repeat != nullptr) let_go(*request.repeat);
+  request.repeat.reset();
+}
+
+[[gnu::always_inline]] inline void recycle(Request& request) {
+  if (request.kind >= Request::Kind::kCollective || request.repeat != nullptr) clear(request);
+  offramp_native_request_end(request.handle);
+  give_back(request);
+}
+
+template <typename T>
+[[gnu::noinline]] Request* make(Request::Kind kind) {
+  const MPI_Request handle = offramp_native_request_make(sizeof(T));
+  if (handle == MPI_REQUEST_NULL) throw std::bad_alloc();
+  Request* const request = new (offramp_native_request_body(handle)) T;
+  request->handle = handle;
+  request->kind = kind;
+  return request;
+}
+
+/// Of its fields, those of the operation may be used; nobody else knows of it.
+template <typename T>
+T& reserve(Request::Kind kind) {
+  Request*& idle = pool.idle[static_cast<std::size_t>(kind)];
+  Request* const request = idle != nullptr ? std::exchange(idle, idle->next_idle) : make<T>(kind);
+  return static_cast<T&>(*request);
+}
+
+void begin(Request& request, MPI_Comm comm, bool persistent) {
+  offramp_native_request_begin(request.handle, comm, persistent ? 1 : 0);
+  request.released = false;
+  request.recorded = 0;
+  if (persistent) request.repeat = std::make_unique<Request::Repeat>();
+}
+
+template <typename T>
+T& take(MPI_Comm comm, Request::Kind kind, bool persistent) {
+  T& request = reserve<T>(kind);
+  begin(request, comm, persistent);
+  return request;
+}
+
+[[gnu::always_inline]] inline void observe_if_done(Engine& engine, Request& request) {
+  switch (request.kind) {
+    case Request::Kind::kReceive:
+      if (ReceiveRecord& record = as_receive(request).record; record.done) engine.observe(record);
+      break;
+    case Request::Kind::kSend:
+      break;
+    case Request::Kind::kCollective:
+      if (const auto& collective = as_collective(request).collective;
+          collective != nullptr && collective->done())
+        collective->observe();
+      break;
+    case Request::Kind::kExchange:
+      if (const auto& both = as_exchange(request).exchange;
+          both != nullptr && both->running == 0 && both->receives)
+        engine.observe(both->receive);
+      break;
+    case Request::Kind::kCount:
+      break;
+  }
+}
+
+void run_locked(void (*body)(void*), void* argument) {
+  if (Session::current == nullptr) return;
+  const auto guard = Session::current->lock();
+  body(argument);
+}
+
+void run_serving(void (*call)(void*), void* argument) {
+  const BackgroundProgress serving;
+  call(argument);
+}
+
+// Called by the MPI library without our lock: the program learns of a completion, or frees the request.
+void on_released(void* memory, int active) {
+  if (Session::current == nullptr) return;
+  const auto guard = Session::current->lock();
+  Request& request = request_in(memory);
+  request.released = true;
+  if (active != 0) return;  // recycled when it completes
+  observe_if_done(Session::current->engine(), request);
+  recycle(request);
+}
+
+void on_cancel(void* memory) {
+  if (Session::current == nullptr) return;
+  const auto guard = Session::current->lock();
+  Request& request = request_in(memory);
+  // A send is on its way already: cancelling it has no effect, as with the MPI library's own.
+  if (request.kind == Request::Kind::kReceive) Session::current->engine().cancel(as_receive(request).record);
+}
+
+// By the library, of a list in which there are requests of its own.
+int on_start(void* memory) {
+  if (Session::current == nullptr) return MPI_ERR_OTHER;
+  const auto guard = Session::current->lock();
+  return start_again(*Session::current, request_in(memory));
+}
+
+void on_send_complete(SendRecord& record) {
+  auto& request = *static_cast<SendRequest*>(record.owner);
+  request.outgoing.reset();
+  complete_request(request, MPI_ANY_SOURCE, MPI_ANY_TAG, record.outcome, 0);
+}
+
+SendArguments arguments_of(SendRequest& request, const Point& point, SendMode mode) {
+  return {*point.communicator->context,
+          point.peer,
+          point.tag,
+          request.outgoing.set(point.buffer, point.count, *point.type),
+          point.type->element,
+          mode == SendMode::kSynchronous};
+}
+
+void on_receive_complete(ReceiveRecord& record) {
+  auto& request = *static_cast<ReceiveRequest*>(record.owner);
+  const Envelope& e = record.envelope;
+  const bool cancelled = record.outcome == Outcome::kCancelled;
+  if (request.wildcard != 0) {
+    Session::current->recorder()->matched(request.wildcard, cancelled ? -1 : e.source, cancelled ? 0 : e.tag);
+    request.wildcard = 0;
+  }
+  if (cancelled) {
+    request.incoming.reset();
+    return complete_request(request, MPI_ANY_SOURCE, MPI_ANY_TAG, record.outcome, 0);
+  }
+  request.incoming.finish(record.received);
+  request.incoming.reset();
+  complete_request(request, e.source, e.tag, record.outcome, record.told());
+}
+
+}  // namespace
+
+void Request::observe() {
+  observe_if_done(Session::current->engine(), *this);
+}
+
+std::uint32_t record_start(Session& session, recording::EventKind kind, const Point& point,
+                           std::uint8_t flags) {
+  if (session.recorder() == nullptr) return 0;
+  return session.recorder()->message(static_cast<Function>(session.engine().function()), kind, point, flags);
+}
+
+std::uint32_t record_start(Session& session, const CollectiveCall& collective) {
+  if (session.recorder() == nullptr) return 0;
+  return session.recorder()->collective(static_cast<Function>(session.engine().function()),
+                                        collective.operation, collective.buffers, collective.communicator);
+}
+
+void open_requests() {
+  static const offramp_callbacks callbacks = {.locked = run_locked,
+                                              .serving = run_serving,
+                                              .released = on_released,
+                                              .cancel = on_cancel,
+                                              .start = on_start};
+  offramp_native_open(&callbacks);
+}
+
+SendRequest& take_send_request(MPI_Comm comm, bool persistent) {
+  return take<SendRequest>(comm, Request::Kind::kSend, persistent);
+}
+ReceiveRequest& take_receive_request(MPI_Comm comm, bool persistent) {
+  return take<ReceiveRequest>(comm, Request::Kind::kReceive, persistent);
+}
+CollectiveRequest& take_collective_request(MPI_Comm comm, Request::Kind kind, bool persistent) {
+  return take<CollectiveRequest>(comm, kind, persistent);
+}
+
+void complete_request(Request& request, int source, int tag, Outcome outcome, std::size_t bytes) {
+  if (request.released) return recycle(request);
+  int error = MPI_SUCCESS;
+  if (outcome != Outcome::kOk && (error = error_code(outcome)) != MPI_SUCCESS)
+    Session::current->count_failed_request();
+  const int cancelled = outcome == Outcome::kCancelled ? 1 : 0;
+  offramp_native_request_finish(request.handle, source, tag, error, bytes, cancelled);
+}
+
+MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::uint32_t recorded,
+                   std::function<void()> finish) {
+  CollectiveRequest& request = take_collective_request(comm, Request::Kind::kCollective);
+  request.recorded = recorded;
+  session.poll([&request, library, finish = std::move(finish)]() mutable {
+    if (library != MPI_REQUEST_NULL && offramp_native_request_complete(library) == 0) return false;
+    // Freed, not waited for: an error is raised when the program learns of it.
+    const int error = library != MPI_REQUEST_NULL ? offramp_native_request_error(library) : MPI_SUCCESS;
+    if (library != MPI_REQUEST_NULL) offramp_native_request_drop(library);
+    if (finish != nullptr) finish();
+    if (request.released)
+      recycle(request);
+    else
+      offramp_native_request_finish(request.handle, MPI_ANY_SOURCE, MPI_ANY_TAG, error, 0, 0);
+    return true;
+  });
+  return request.handle;
+}
+
+TrackedRequest& track(Session& session, MPI_Comm comm, MPI_Request& handle, std::uint32_t recorded) {
+  if (offramp_native_request_is_shared(handle) != 0) {
+    offramp_native_request_drop(handle);
+    SendRequest& request = take_send_request(comm);
+    request.mode = SendMode::kBuffered;  // there is nothing to observe
+    handle = request.handle;
+    complete_request(request, MPI_ANY_SOURCE, MPI_ANY_TAG, Outcome::kOk, 0);
+  }
+  TrackedRequest& tracked = session.tracked().add(handle);
+  tracked.recorded = recorded;
+  return tracked;
+}
+
+std::uint32_t recorded_of(Session& session, MPI_Request handle) {
+  if (!session.carries()) {
+    const TrackedRequest* const tracked = session.tracked().find(handle);
+    return tracked != nullptr ? tracked->recorded : 0;
+  }
+  if (offramp_native_request_is_own(handle) == 0 || offramp_native_request_inactive(handle) != 0) return 0;
+  return request_in(offramp_native_request_body(handle)).recorded;
+}
+
+int start_new_send(Session& session, MPI_Comm comm, const Point& point, SendMode mode, MPI_Request& handle) {
+  SendRequest& request = reserve<SendRequest>(Request::Kind::kSend);
+  request.mode = mode;
+  const std::uint32_t recorded =
+      mode != SendMode::kBuffered ? record_start(session, recording::EventKind::kSend, point, flag_of(mode))
+                                  : 0;
+  const SendArguments arguments = arguments_of(request, point, mode);
+  bool room = true;
+  if (mode == SendMode::kBuffered) {
+    room = session.bsend().send(session, arguments);
+    if (room) record_buffered(session, point);
+  } else {
+    request.record.on_complete = nullptr;
+    session.engine().send(request.record, arguments);
+  }
+  // The recording has to know which send a wait is for.
+  if (mode == SendMode::kBuffered || (recorded == 0 && session.engine().is_over(request.record))) {
+    request.outgoing.reset();
+    give_back(request);
+    handle = offramp_native_request_completed();
+    return room ? MPI_SUCCESS : MPI_ERR_BUFFER;
+  }
+  begin(request, comm, false);
+  request.recorded = recorded;
+  handle = request.handle;
+  request.record.owner = &request;
+  request.record.on_complete = on_send_complete;
+  if (request.record.done) on_send_complete(request.record);
+  return MPI_SUCCESS;
+}
+
+namespace {
+void start_receive(Session& session, ReceiveRequest& request, const Point& point) {
+  request.recorded = record_start(session, recording::EventKind::kReceive, point);
+  request.wildcard = request.recorded != 0 ? session.recorder()->wildcard(point) : 0;
+  request.record.owner = &request;
+  request.record.on_complete = on_receive_complete;
+  const MutableBytes into = request.incoming.set(point.buffer, point.count, *point.type);
+  session.engine().receive(request.record, *point.communicator->context, point.peer, point.tag, into);
+}
+
+int start_buffered(Session& session, SendRequest& request, const SendArguments& arguments) {
+  const bool room = session.bsend().send(session, arguments);
+  request.outgoing.reset();
+  if (!room) return MPI_ERR_BUFFER;
+  offramp_native_request_activate(request.handle);
+  complete_request(request, MPI_ANY_SOURCE, MPI_ANY_TAG, Outcome::kOk, 0);
+  return MPI_SUCCESS;
+}
+
+int start_send(Session& session, SendRequest& request, const Point& point) {
+  const SendArguments arguments = arguments_of(request, point, request.mode);
+  if (request.mode == SendMode::kBuffered) {
+    const int code = start_buffered(session, request, arguments);
+    if (code == MPI_SUCCESS) record_buffered(session, point);
+    return code;
+  }
+  request.recorded = record_start(session, recording::EventKind::kSend, point, flag_of(request.mode));
+  offramp_native_request_activate(request.handle);
+  request.record.owner = &request;
+  request.record.on_complete = on_send_complete;
+  session.engine().send(request.record, arguments);
+  return MPI_SUCCESS;
+}
+
+int start_collective_again(CollectiveRequest& request) {
+  const BuildOn place(Session::current->marshal(), request.repeat->communicator);
+  std::unique_ptr<CollectiveCall> collective = request.repeat->build();
+  if (collective == nullptr) return MPI_ERR_OTHER;  // the arguments are not what they were
+  request.recorded = record_start(*Session::current, *collective);
+  offramp_native_request_activate(request.handle);
+  start_collective(request, std::move(collective));
+  return MPI_SUCCESS;
+}
+}  // namespace
+
+int start_again(Session& session, Request& request) {
+  const Point& point = request.repeat->point;
+  switch (request.kind) {
+    case Request::Kind::kCollective:
+      return start_collective_again(as_collective(request));
+    case Request::Kind::kSend:
+      return start_send(session, as_send(request), point);
+    default:
+      offramp_native_request_activate(request.handle);
+      start_receive(session, as_receive(request), point);
+      return MPI_SUCCESS;
+  }
+}
+
+namespace {
+
+/// One of the messages has ended, or both have been started.
+void end_part(ExchangeRequest& request) {
+  Exchange& both = *request.exchange;
+  if (--both.running > 0) return;
+  Outcome outcome = both.sends ? both.send.outcome : Outcome::kOk;
+  if (!both.receives) return complete_request(request, MPI_PROC_NULL, MPI_ANY_TAG, outcome, 0);
+  if (both.receive.outcome != Outcome::kOk) outcome = both.receive.outcome;
+  const Envelope& e = both.receive.envelope;
+  complete_request(request, e.source, e.tag, outcome, both.receive.told());
+}
+
+void on_exchange_sent(SendRecord& record) {
+  auto& request = *static_cast<ExchangeRequest*>(record.owner);
+  request.exchange->outgoing.reset();
+  end_part(request);
+}
+
+void on_exchange_received(ReceiveRecord& record) {
+  auto& request = *static_cast<ExchangeRequest*>(record.owner);
+  Exchange& both = *request.exchange;
+  const Envelope& e = record.envelope;
+  if (both.wildcard != 0) Session::current->recorder()->matched(both.wildcard, e.source, e.tag);
+  both.incoming.finish(record.received);
+  both.incoming.reset();
+  end_part(request);
+}
+
+}  // namespace
+
+MPI_Request start_new_exchange(Session& session, MPI_Comm comm, const Point* to, const Point* from,
+                               bool replace) {
+  auto& request = take<ExchangeRequest>(comm, Request::Kind::kExchange, false);
+  request.exchange = std::make_unique<Exchange>();
+  Exchange& both = *request.exchange;
+  both.sends = to != nullptr;
+  both.receives = from != nullptr;
+  both.running = 1 + (both.sends ? 1 : 0) + (both.receives ? 1 : 0);
+  const MPI_Request handle = request.handle;
+  Bytes data;
+  if (both.sends)
+    data = replace ? both.outgoing.copy(to->buffer, to->count, *to->type)
+                   : both.outgoing.set(to->buffer, to->count, *to->type);
+  if (both.receives) {
+    request.recorded = record_start(session, recording::EventKind::kReceive, *from);
+    both.wildcard = request.recorded != 0 ? session.recorder()->wildcard(*from) : 0;
+    both.receive.owner = &request;
+    both.receive.on_complete = on_exchange_received;
+    session.engine().receive(both.receive, *from->communicator->context, from->peer, from->tag,
+                             both.incoming.set(from->buffer, from->count, *from->type));
+  }
+  if (both.sends) {
+    const std::uint32_t recorded = record_start(session, recording::EventKind::kSend, *to);
+    if (!both.receives) request.recorded = recorded;
+    // A recording knows one operation by a request: what a replay waits for is the receive.
+    if (both.receives && recorded != 0)
+      session.recorder()->free(static_cast<Function>(session.engine().function()), recorded);
+    both.send.owner = &request;
+    both.send.on_complete = on_exchange_sent;
+    session.engine().send(both.send,
+                          {*to->communicator->context, to->peer, to->tag, data, to->type->element, false});
+  }
+  end_part(request);
+  return handle;
+}
+
+MPI_Request start_new_receive(Session& session, MPI_Comm comm, const Point& point) {
+  ReceiveRequest& request = take_receive_request(comm, false);
+  start_receive(session, request, point);
+  return request.handle;
+}
+
+void start_collective(CollectiveRequest& request, std::unique_ptr<CollectiveCall> collective) {
+  request.collective = std::move(collective);
+  Collective& running = request.collective->collective;
+  running.owner = &request;
+  running.on_complete = [](Collective& self) {
+    auto& done = *static_cast<CollectiveRequest*>(self.owner);
+    const Outcome outcome = done.collective->outcome();
+    done.collective->deliver();
+    complete_request(done, MPI_ANY_SOURCE, MPI_ANY_TAG, outcome, 0);
+  };
+  request.collective->start();
+}
+
+void start_claimed(Session& session, ReceiveRequest& request, std::unique_ptr<UnexpectedMessage> message,
+                   void* buffer, std::int64_t count, const TypeInfo& type) {
+  request.wildcard = 0;
+  request.record.owner = &request;
+  request.record.on_complete = on_receive_complete;
+  session.engine().receive_claimed(request.record, std::move(message),
+                                   request.incoming.set(buffer, count, type));
+}
+
+}  // namespace offramp

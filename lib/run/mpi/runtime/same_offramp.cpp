@@ -1,0 +1,110 @@
+// No rank may send anything to find out: a rank without Offramp would take it for a message of the program.
+#include "lib/run/mpi/runtime/same_offramp.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/base/format.hpp"
+#include "lib/base/launched_job.hpp"
+#include "lib/run/native/announcement.hpp"
+#include "lib/run/native/native.h"
+#include "lib/run/native/table.hpp"
+#include "lib/run/native/world_comm.hpp"
+#include "offramp/version.hpp"
+
+namespace offramp {
+namespace {
+
+/// Of foreign_launcher(), as it was before the MPI library was up: Open MPI sets the variables of its own
+/// launchers for a process that none of them started.
+std::string other_launcher;
+
+/// speaks: this rank prints the line. The others give it the time to do so.
+[[noreturn]] void end_job(const std::string& why, bool speaks) {
+  constexpr unsigned kPatience = 10;  // s
+  if (speaks) {
+    const std::string line = "offramp: " + why + "\n";  // in one piece: other processes write too
+    (void)!write(STDERR_FILENO, line.data(), line.size());
+  } else {
+    sleep(kPatience);
+  }
+  native.Abort(mpi_world(), 2);
+  _exit(2);
+}
+
+/// The number at this place in a list of Open MPI's mpirun, which has one number for each program of the job;
+/// otherwise: there is none.
+int number_in_list(const char* variable, int place, int otherwise) {
+  const char* text = std::getenv(variable);
+  if (text == nullptr) return otherwise;
+  for (;; --place) {
+    char* end = nullptr;
+    const long number = std::strtol(text, &end, 10);
+    if (end == text) return otherwise;
+    if (place == 0) return static_cast<int>(number);
+    text = end;
+  }
+}
+
+/// As started by the launcher of another MPI library: this rank and those of the same program.
+std::vector<std::size_t> ranks_of_program() {
+  const char* const program = std::getenv("OMPI_MCA_orte_app_num");
+  const int place = program != nullptr ? std::atoi(program) : 0;
+  const int own = launched_job().rank;
+  const int first = number_in_list("OMPI_FIRST_RANKS", place, own);
+  const int count = number_in_list("OMPI_APP_CTX_NUM_PROCS", place, 1);
+  std::vector<std::size_t> ranks;
+  for (int rank = first; rank < first + count; ++rank) ranks.push_back(static_cast<std::size_t>(rank));
+  return ranks;
+}
+
+/// For lists: "rank 1 has Offramp 0.2.0".
+std::string versions_text(const std::map<std::string, std::vector<std::size_t>>& by_version) {
+  std::string text;
+  for (const auto& [version, ranks] : by_version) {
+    const char* const has = ranks.size() == 1 ? "has" : "have";
+    text += fmt::format("{}{} {} {}{}", text.empty() ? "" : "; ", ranks_text(ranks), has,
+                        version.empty() ? "no Offramp" : "Offramp ", version);
+  }
+  return text;
+}
+
+}  // namespace
+
+void announce_offramp() {
+  static bool done = false;
+  if (std::exchange(done, true)) return;
+  other_launcher = foreign_launcher();
+  announce(OFFRAMP_VERSION);
+}
+
+void end_job_unless_all_have_offramp() {
+  if (!other_launcher.empty() && world_size() == 1) {
+    const std::vector<std::size_t> ranks = ranks_of_program();
+    const bool speaks = ranks.empty() || static_cast<int>(ranks.front()) == launched_job().rank;
+    end_job(fmt::format("the launcher of {} started {} with a program for {}: each rank is alone in "
+                        "its MPI_COMM_WORLD; start the program with the launcher of its own MPI library",
+                        other_launcher, ranks_text(ranks), offramp_native_name()),
+            speaks);
+  }
+  const auto texts = announced(world_size());
+  if (!texts) return;
+  std::map<std::string, std::vector<std::size_t>> by_version;
+  for (std::size_t rank = 0; rank < texts->size(); ++rank) by_version[(*texts)[rank]].push_back(rank);
+  if (by_version.size() == 1 && !by_version.contains("")) return;
+  const auto with = std::find_if(texts->begin(), texts->end(), [](const auto& one) { return !one.empty(); });
+  end_job(
+      versions_text(by_version) +
+          ": all ranks of MPI_COMM_WORLD need the same Offramp; give its LD_PRELOAD and OFFRAMP_ variables "
+          "to every program of the job, as offramp run does",
+      with - texts->begin() == world_rank());
+}
+
+}  // namespace offramp

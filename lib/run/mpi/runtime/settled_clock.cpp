@@ -1,0 +1,49 @@
+#include "lib/run/mpi/runtime/settled_clock.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <utility>
+
+namespace offramp {
+
+Result<SettledClock> SettledClock::open(const Configuration& configuration, int rank, int ranks) {
+  if (configuration.times.empty())
+    return Result<SettledClock>::failure(
+        "clock = settled needs a file for what MPI_Wtime says, times = FILE; offramp run --clock settled "
+        "runs "
+        "the program twice and takes care of the file");
+  if (access(configuration.times.c_str(), F_OK) != 0) return SettledClock({}, true);
+  Result<std::vector<ClockRead>> reads = read_clock_reads(configuration.times, rank, ranks);
+  if (!reads) return Result<SettledClock>::failure("times: " + reads.error());
+  return SettledClock(std::move(*reads), false);
+}
+
+SettledClock::SettledClock(std::vector<ClockRead> reads, bool first_run)
+    : reads_(std::move(reads)), first_run_(first_run) {}
+
+double SettledClock::read(std::uint64_t calls, double machine) {
+  if (first_run_) return machine;
+  if (difference_.empty() && next_ < reads_.size() && reads_[next_].calls == calls) {
+    machine_ = machine;
+    return last_ = reads_[next_++].time.seconds();
+  }
+  if (difference_.empty())
+    difference_ = next_ == reads_.size()
+                      ? fmt::format("it asks for the time more than {} times, which the first run did not",
+                                    reads_.size())
+                      : fmt::format(
+                            "between its calls {} and {} of MPI_Wtime it makes {} other calls, and "
+                            "made {} in the first run",
+                            next_, next_ + 1, calls, reads_[next_].calls);
+  // So that a program that waits for a moment gets there.
+  return last_ + (machine - machine_);
+}
+
+void SettledClock::end() {
+  if (difference_.empty() && next_ < reads_.size())
+    difference_ = fmt::format("it asks {} times for the time, and asked {} times in the first run", next_,
+                              reads_.size());
+}
+
+}  // namespace offramp

@@ -1,0 +1,165 @@
+// The order matters: whatever may end the process or the run is found out before anything exists that would
+// have to be taken down, and on all ranks alike (agree()), since a rank that went on alone would wait for
+// the others for ever.
+#include "lib/run/mpi/runtime/startup.hpp"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "lib/answers/report/outputs.hpp"
+#include "lib/base/configuration/fault_script.hpp"
+#include "lib/base/launched_job.hpp"
+#include "lib/run/engine/make_lane.hpp"
+#include "lib/run/mpi/runtime/open_fabric.hpp"
+#include "lib/run/mpi/runtime/program.hpp"
+#include "lib/run/mpi/runtime/same_offramp.hpp"
+#include "lib/run/mpi/runtime/write_recording.hpp"
+#include "lib/run/native/native.h"
+#include "lib/run/native/pmpi.hpp"
+#include "lib/run/native/world_comm.hpp"
+#include "offramp/kernel/immortal.hpp"
+
+namespace offramp {
+namespace {
+
+bool same_everywhere(const std::string& text) {
+  const std::vector<std::string> all = exchange_strings(text);
+  for (const std::string& other : all) {
+    if (other != all.front()) return false;
+  }
+  return true;
+}
+
+/// Every rank calls it: the first one empties the file before the others write into it.
+void record_faults(Configuration& configuration) {
+  for (const bool first : {true, false}) {
+    std::string error;
+    if (first == (world_rank() == 0)) {
+      const auto log = open_fault_log(configuration.fault_record, first);
+      if (log) configuration.faults.log = *log;
+      error = log.error();
+    }
+    agree(error);
+  }
+}
+
+/// The program may change its folder.
+void fix_folder_of_files(Configuration& configuration) {
+  for (std::string* path : {&configuration.report, &configuration.record, &configuration.trace,
+                            &configuration.capture, &configuration.times}) {
+    std::error_code error;
+    const std::filesystem::path absolute = std::filesystem::absolute(*path, error);
+    if (!path->empty() && !error) *path = absolute.string();
+  }
+}
+
+/// Processes that the program spawns are a run of their own, and write files of their own: the local number
+/// of their job, which Open MPI counts from 1 for the first, goes before the ending of the name.
+void name_files_of_spawned(Configuration& configuration) {
+  int initialized = 0;
+  pmpi::Initialized(&initialized);
+  if (initialized == 0) return;  // the parent is part of what MPI_Init makes
+  MPI_Comm parent = MPI_COMM_NULL;
+  pmpi::Comm_get_parent(&parent);
+  if (parent == MPI_COMM_NULL) return;
+  constexpr unsigned long kLocal = 0xffff;
+  const char* job = std::getenv("PMIX_NAMESPACE");
+  const unsigned long number = job != nullptr ? std::strtoul(job, nullptr, 10) & kLocal : 0;
+  for (std::string* path : {&configuration.report, &configuration.record, &configuration.trace,
+                            &configuration.capture, &configuration.fault_record, &configuration.times}) {
+    if (path->empty()) continue;
+    const std::filesystem::path file(*path);
+    *path = (file.parent_path() /
+             fmt::format("{}.spawned-{}{}", file.stem().string(), number, file.extension().string()))
+                .string();
+  }
+}
+
+/// Of the session only the recorder has something to do.
+void let_library_carry(Configuration& configuration) {
+  configuration.backend = baseline_name();  // for what has to be there
+  configuration.compared.clear();
+  configuration.routes.clear();
+  configuration.clock = Clock::kWall;
+  configuration.compute = {};
+  configuration.summary = configuration.certificate = configuration.details = false;
+  configuration.receipts = {};
+  for (std::string* path :
+       {&configuration.report, &configuration.trace, &configuration.capture, &configuration.fault_record})
+    path->clear();
+}
+
+}  // namespace
+
+void say_once(const std::string& text) {
+  if (launched_job().rank != 0) return;
+  const std::string line = "offramp: " + text + "\n";  // in one piece: other processes write too
+  (void)!write(STDERR_FILENO, line.data(), line.size());
+}
+
+bool is_off_by_environment() {
+  const char* backend = secure_getenv("OFFRAMP_BACKEND");
+  const char* record = secure_getenv("OFFRAMP_RECORD");
+  return backend != nullptr && std::strcmp(backend, "off") == 0 && (record == nullptr || *record == '\0');
+}
+
+std::unique_ptr<Session> make_session(bool threads) {
+  if (const char* reason = offramp_native_check()) {  // not even its handles are known: no communication
+    say_once(fmt::format("{}; the program runs without Offramp", reason));
+    return nullptr;
+  }
+  end_job_unless_all_have_offramp();
+
+  static Registry& registry = immortal(Registry{built_in_backends()});
+  Result<Configuration> configuration = load_configuration(Surroundings::of_process(), registry);
+  agree(configuration.error());
+  agree(same_everywhere(agreed_settings(*configuration)) ? std::string()
+                                                         : "the ranks have different configurations");
+  const bool carries = !configuration->off();
+  if (!carries && !configuration->records_only()) return nullptr;
+  if (!carries) let_library_carry(*configuration);
+  fix_folder_of_files(*configuration);
+  name_files_of_spawned(*configuration);
+  if (world_rank() == 0) {
+    for (const std::string& note : configuration->notes)
+      (void)std::fprintf(stderr, "offramp: %s\n", note.c_str());
+  }
+
+  agree(problem_of_outputs(*configuration, world_rank()));
+  if (!configuration->fault_record.empty()) record_faults(*configuration);
+
+  Result<std::unique_ptr<ProcessFabric>> fabric =
+      carries ? open_fabric() : no_fabric(world_rank(), world_size());
+  agree(fabric.error());
+  Result<std::unique_ptr<Lane>> lane = make_lane(
+      {*configuration, registry, world_rank(), world_size(), static_cast<std::size_t>(Function::kCount)});
+  agree(lane.error());
+  configuration->faults.log = nullptr;  // what is settled afterwards is not recorded once more
+  SessionParts parts;
+  clear_preload();  // the program's children are not part of the run
+  parts.fabric = std::move(*fabric);
+  parts.lane = std::move(*lane);
+  parts.carries = carries;
+  parts.threads = threads;
+  parts.recorder = make_recorder(*configuration, threads);
+  parts.settings = settings_in_force(*configuration, registry);
+  if (configuration->clock == Clock::kSettled) {
+    Result<SettledClock> settled = SettledClock::open(*configuration, world_rank(), world_size());
+    if (settled && parts.recorder == nullptr)
+      settled = Result<SettledClock>::failure("clock = settled needs a settle_limit above 0");
+    agree(settled ? std::string() : settled.error());
+    const int first_runs = largest_of_all((*settled).is_first_run() ? 1 : 0);
+    agree(first_runs == ((*settled).is_first_run() ? 1 : 0)
+              ? std::string()
+              : fmt::format("times: {} is there for some ranks only", configuration->times));
+    parts.settled_clock = std::move(*settled);
+  }
+  return std::make_unique<Session>(std::move(*configuration), registry, std::move(parts));
+}
+
+}  // namespace offramp

@@ -1,0 +1,101 @@
+// Requests of the MPI library's own that are recorded: where nothing is carried and the program is only
+// recorded, what Request holds otherwise.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "lib/programs/recording/event.hpp"
+#include "lib/run/native/handles.hpp"
+
+namespace offramp {
+
+struct TrackedRequest {
+  /// What few have.
+  struct More {
+    std::optional<recording::Event> repeated;  // what each start of a persistent one does
+    std::function<std::uint32_t()> repeat;     // the same of a collective
+    std::function<void()> complete;            // what is to be done once
+  };
+
+  std::uint32_t recorded = 0;  // as Request::recorded; 0: persistent, and not active
+  std::uint32_t wildcard = 0;  // the number of it as one; 0: none
+  std::unique_ptr<More> more;  // or null
+
+  More& add_more() {
+    if (more == nullptr) more = std::make_unique<More>();
+    return *more;
+  }
+  [[nodiscard]] bool persists() const {
+    return more != nullptr && (more->repeated.has_value() || more->repeat != nullptr);
+  }
+};
+
+/// By handle. Open addressing: requests come and go with every message.
+class TrackedRequests {
+ public:
+  /// Null: it is not recorded. Valid until the next add() or remove().
+  [[nodiscard]] TrackedRequest* find(MPI_Request handle) {
+    if (count_ == 0 || handle == MPI_Request{}) return nullptr;
+    Slot& slot = slots_[place_of(handle)];
+    return slot.handle == handle ? &slot.request : nullptr;
+  }
+  TrackedRequest& add(MPI_Request handle) {
+    if (2 * (count_ + 1) > slots_.size()) grow();
+    Slot& slot = slots_[place_of(handle)];
+    if (slot.handle != handle) ++count_;
+    slot.handle = handle;
+    const TrackedRequest before = std::exchange(slot.request, {});
+    // The library has completed that one, and the thread that waited for it has not come back here yet.
+    if (before.more != nullptr && before.more->complete != nullptr) before.more->complete();
+    return slot.request;
+  }
+  void remove(MPI_Request handle) {
+    if (count_ == 0 || handle == MPI_Request{}) return;
+    std::size_t hole = place_of(handle);
+    if (slots_[hole].handle != handle) return;
+    --count_;
+    // What was put behind it because it was here moves up.
+    const std::size_t mask = slots_.size() - 1;
+    for (std::size_t next = (hole + 1) & mask; slots_[next].handle != MPI_Request{};
+         next = (next + 1) & mask) {
+      const std::size_t wanted = hash(slots_[next].handle) & mask;
+      if (((next - wanted) & mask) < ((next - hole) & mask)) continue;
+      slots_[hole] = std::move(slots_[next]);
+      hole = next;
+    }
+    slots_[hole] = {};
+  }
+
+ private:
+  struct Slot {
+    MPI_Request handle{};
+    TrackedRequest request;
+  };
+  static std::size_t hash(MPI_Request handle) { return (bits_of(handle) * 0x9e3779b97f4a7c15U) >> 20; }
+  /// Of the handle, or where it would go.
+  [[nodiscard]] std::size_t place_of(MPI_Request handle) const {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t place = hash(handle) & mask;
+    while (slots_[place].handle != MPI_Request{} && slots_[place].handle != handle)
+      place = (place + 1) & mask;
+    return place;
+  }
+  void grow() {
+    std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(slots_.empty() ? 64 : 2 * slots_.size()));
+    for (Slot& slot : old) {
+      if (slot.handle != MPI_Request{}) slots_[place_of(slot.handle)] = std::move(slot);
+    }
+  }
+
+  std::vector<Slot> slots_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace offramp

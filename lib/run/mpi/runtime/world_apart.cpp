@@ -1,0 +1,106 @@
+#include "lib/run/mpi/runtime/world_apart.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "lib/run/native/pmpi.hpp"
+#include "lib/run/native/table.hpp"
+#include "lib/run/native/world_comm.hpp"
+
+namespace offramp {
+
+// Not a duplicate: that would call the program's functions for its attributes.
+WorldApart::WorldApart() {
+  MPI_Group all = MPI_GROUP_NULL;
+  pmpi::Comm_group(mpi_world(), &all);
+  native.Comm_create(mpi_world(), all, &comm_);
+  pmpi::Group_free(&all);
+  pmpi::Comm_rank(comm_, &rank_);
+  pmpi::Comm_size(comm_, &ranks_);
+}
+
+WorldApart::~WorldApart() {
+  native.Comm_free(&comm_);
+}
+
+namespace {
+constexpr std::size_t kPiece = std::size_t{1} << 30;  // a message of MPI has no more than 2^31 - 1 elements
+}
+
+void WorldApart::send(std::string_view text) const {
+  std::uint64_t size = text.size();
+  native.Send(&size, 1, MPI_UINT64_T, 0, 0, comm_);
+  for (std::size_t at = 0; at < text.size(); at += kPiece)
+    native.Send(text.data() + at, static_cast<int>(std::min(kPiece, text.size() - at)), MPI_BYTE, 0, 0,
+                comm_);
+}
+
+std::string WorldApart::receive(int rank) const {
+  std::uint64_t size = 0;
+  native.Recv(&size, 1, MPI_UINT64_T, rank, 0, comm_, MPI_STATUS_IGNORE);
+  std::string text(size, '\0');
+  for (std::size_t at = 0; at < text.size(); at += kPiece)
+    native.Recv(text.data() + at, static_cast<int>(std::min(kPiece, text.size() - at)), MPI_BYTE, rank, 0,
+                comm_, MPI_STATUS_IGNORE);
+  return text;
+}
+
+std::vector<std::string> WorldApart::gather(std::string own) const {
+  std::vector<std::string> all;
+  if (rank_ != 0) {
+    send(own);
+    return all;
+  }
+  all.push_back(std::move(own));
+  for (int rank = 1; rank < ranks_; ++rank) all.push_back(receive(rank));
+  return all;
+}
+
+void WorldApart::send_pieces(const std::function<std::string_view()>& next) const {
+  for (;;) {
+    const std::string_view piece = next();
+    send(piece);
+    if (piece.empty()) return;
+  }
+}
+
+void WorldApart::receive_pieces(int rank, const std::function<void(std::string_view)>& take) const {
+  for (std::string piece = receive(rank); !piece.empty(); piece = receive(rank)) take(piece);
+}
+
+std::uint64_t WorldApart::sum(std::uint64_t own) const {
+  std::uint64_t total = 0;
+  native.Allreduce(&own, &total, 1, MPI_UINT64_T, MPI_SUM, comm_);
+  return total;
+}
+
+bool WorldApart::hear(bool of_rank_0) const {
+  int said = of_rank_0 ? 1 : 0;
+  native.Bcast(&said, 1, MPI_INT, 0, comm_);
+  return said != 0;
+}
+
+bool WorldApart::hear_own(const std::vector<int>& of_rank_0) const {
+  int said = 0;
+  native.Scatter(of_rank_0.data(), 1, MPI_INT, &said, 1, MPI_INT, 0, comm_);
+  return said != 0;
+}
+
+bool WorldApart::hear_asleep(bool of_rank_0) const {
+  int said = of_rank_0 ? 1 : 0;
+  int heard = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  native.Ibcast(&said, 1, MPI_INT, 0, comm_, &request);
+  constexpr auto kLongest = std::chrono::microseconds(1000);
+  auto nap = std::chrono::microseconds(50);
+  for (native.Test(&request, &heard, MPI_STATUS_IGNORE); heard == 0;
+       native.Test(&request, &heard, MPI_STATUS_IGNORE)) {
+    std::this_thread::sleep_for(nap);
+    nap = std::min(2 * nap, kLongest);
+  }
+  return said != 0;
+}
+
+}  // namespace offramp

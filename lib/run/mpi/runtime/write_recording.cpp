@@ -1,0 +1,257 @@
+#include "lib/run/mpi/runtime/write_recording.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lib/base/format.hpp"
+#include "lib/base/output_file.hpp"
+#include "lib/run/mpi/runtime/session.hpp"
+#include "lib/run/mpi/runtime/write_reports.hpp"
+#include "lib/run/native/world_comm.hpp"
+#include "offramp/version.hpp"
+
+namespace offramp {
+namespace {
+
+recording::Description describe(Session& session) {
+  const RunFacts facts = facts_of(session);
+  const HostFacts host = look_at_host();
+  recording::Description description;
+  description.ranks = session.engine().ranks();
+  auto& known = description.facts;
+  std::string arguments;
+  for (std::size_t i = 1; i < facts.command.size(); ++i)
+    arguments += (arguments.empty() ? "" : " ") + facts.command[i];
+  known.emplace_back("program", facts.command.empty() ? std::string() : facts.command.front());
+  known.emplace_back("arguments", arguments);
+  known.emplace_back("date", facts.date);
+  known.emplace_back("host", host.name);
+  known.emplace_back("processor", host.cpu);
+  known.emplace_back("cores", std::to_string(host.cores));
+  known.emplace_back("mpi", facts.mpi);
+  known.emplace_back("offramp", OFFRAMP_VERSION);
+  known.emplace_back("carried by",
+                     session.carries() ? session.configuration().backend : std::string("the MPI library"));
+  for (const LoadedObject& object : facts.objects)
+    known.emplace_back(std::string(kObjectFact) + object.name, object.build_id + " " + object.path);
+  for (const SettingInForce& setting : facts.settings) {
+    if (!setting.is_default()) known.emplace_back("setting " + setting.key, setting.value);
+  }
+  return description;
+}
+
+/// What others know a rank's part by.
+std::string encode(const std::optional<recording::PartMark>& mark) {
+  return mark ? fmt::format("{} {}", mark->bytes, mark->checksum) : std::string();
+}
+
+/// What of a rank's part is lost, because its own file could not be written and memory had no room for it.
+/// Each host may have a disk of its own.
+std::string loss_of(const recording::Recorder& recorder, int rank, bool rest_in_memory) {
+  const bool lost = !recorder.complete() || (rank == 0 && rest_in_memory && recorder.has_written());
+  if (!lost) return {};
+  return fmt::format("of rank {}, on {}, it ends early: {}", rank, look_at_host().name, recorder.problem());
+}
+
+/// Of the first rank that has lost something, and how many more have.
+std::string first_of(const std::vector<std::string>& losses) {
+  std::string first;
+  std::uint64_t others = 0;
+  for (const std::string& loss : losses) {
+    others += static_cast<std::uint64_t>(!loss.empty() && !first.empty());
+    if (first.empty()) first = loss;
+  }
+  return others == 0 ? first : fmt::format("{} (and of {} more)", first, counted(others, "rank"));
+}
+
+/// Sends to rank 0 what it does not see of this rank's part: what is in a file, and what is in memory.
+void send_part(const WorldApart& apart, const std::string& path, std::string_view memory) {
+  std::ifstream file;
+  if (!path.empty()) file.open(path, std::ios::binary);
+  std::vector<char> buffer(std::size_t{1} << 20U);
+  apart.send_pieces([&] {
+    file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    const std::string_view piece(buffer.data(), static_cast<std::size_t>(file.gcount()));
+    return piece.empty() ? std::exchange(memory, std::string_view()) : piece;
+  });
+}
+
+/// Empty, or why this rank could not write the part of another.
+std::string receive_part(const WorldApart& apart, int rank, const std::string& path) {
+  Result<OutputFile> file = OutputFile::create(path);
+  apart.receive_pieces(rank, [&](std::string_view piece) {
+    if (file) file->write(piece);
+  });
+  return file ? file->finish() : file.error();
+}
+
+/// Of a run that records into a file: the parts stay in their files, and rank 0 gets none of them into
+/// memory. A part that it does not see whole is copied: the rank is on a host with a file system of its own,
+/// or could not write all of it.
+Result<recording::Recording> parts_of_all(Session& session, const WorldApart& apart, bool& was_copied) {
+  using Recording = Result<recording::Recording>;
+  const recording::Recorder& recorder = session.recorder()->recorder();
+  const std::string& record = session.configuration().record;
+  const auto path_of = [&](std::size_t rank) { return recording::part_path(record, static_cast<int>(rank)); };
+  const std::string own = path_of(static_cast<std::size_t>(apart.rank()));
+  const std::string memory = session.recorder()->recorder().finish();
+  const std::string loss = first_of(apart.gather(loss_of(recorder, apart.rank(), !memory.empty())));
+  if (!loss.empty()) tell_incomplete("recording", loss);
+  const bool in_file = memory.empty() || (apart.rank() == 0 && recorder.has_written());
+  const std::vector<std::string> marks =
+      apart.gather(in_file ? encode(recording::mark_of_part(own)) : std::string());
+  std::vector<int> unseen;
+  for (std::size_t rank = 0; rank < marks.size(); ++rank) {
+    const bool seen = !marks[rank].empty() && marks[rank] == encode(recording::mark_of_part(path_of(rank)));
+    unseen.push_back(seen ? 0 : 1);
+  }
+  was_copied = apart.hear_own(unseen) && apart.rank() != 0;
+  if (was_copied) send_part(apart, recorder.has_written() ? own : std::string(), memory);
+  if (apart.rank() != 0) return Recording::failure("it is at rank 0");
+  std::vector<recording::Part> parts(marks.size());
+  std::string problem;
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    parts[rank].path = path_of(rank);
+    if (unseen[rank] == 0) continue;
+    if (rank == 0) {
+      parts[rank] = {memory, {}};
+      continue;
+    }
+    const std::string lost = receive_part(apart, static_cast<int>(rank), parts[rank].path);
+    if (problem.empty() && !lost.empty())
+      problem = fmt::format("a copy of the part of rank {}: {}; the parts stay where they are", rank, lost);
+  }
+  if (!problem.empty()) return Recording::failure(problem);
+  return recording::Recording::from_parts(describe(session), std::move(parts));
+}
+
+/// An index that an earlier run has left, whose parts this one writes anew, goes, and with it the parts of
+/// ranks that there are no more.
+void remove_index(const std::string& path, int ranks) {
+  if (access(path.c_str(), F_OK) != 0) return;
+  const Result<recording::Recording> earlier = recording::Recording::open(path);
+  if (!earlier || !(*earlier).is_in_parts(path)) return;
+  (void)unlink(path.c_str());
+  for (int rank = ranks; rank < (*earlier).description().ranks; ++rank)
+    (void)unlink(recording::part_path(path, rank).c_str());
+}
+
+}  // namespace
+
+std::string recording_path(const Configuration& configuration) {
+  if (!configuration.record.empty()) return configuration.record;
+  for (const std::string* path : {&configuration.report, &configuration.trace, &configuration.capture}) {
+    if (!path->empty() && !output_target(*path).empty()) return *path + ".recording";
+  }
+  return {};
+}
+
+std::unique_ptr<ProgramRecorder> make_recorder(const Configuration& configuration, bool threads) {
+  const bool has_file = !configuration.record.empty();
+  const bool settles = !configuration.off() && configuration.settle_limit > 0 &&
+                       (configuration.summary || configuration.clock == Clock::kSettled ||
+                        !recording_path(configuration).empty());
+  if (!has_file && !settles) return nullptr;
+  recording::RecorderOptions options;
+  options.rank = world_rank();
+  options.ranks = world_size();
+  options.calls = ProgramRecorder::call_names();
+  if (has_file) options.spill = recording::part_path(configuration.record, options.rank);
+  options.keep = has_file;
+  if (has_file && options.rank == 0) remove_index(configuration.record, options.ranks);
+  // What an earlier run has left.
+  if (const std::string path = recording_path(configuration); !has_file && !path.empty())
+    (void)unlink(recording::part_path(path, options.rank).c_str());
+  const bool times =
+      has_file || !configuration.report.empty() || configuration.compute.kind != Compute::Kind::kNone;
+  return std::make_unique<ProgramRecorder>(options, threads, times);
+}
+
+Recorded gather_recording(Session& session, const WorldApart& apart) {
+  using Recording = Result<recording::Recording>;
+  recording::Recorder& recorder = session.recorder()->recorder();
+  const Configuration& configuration = session.configuration();
+  const std::uint64_t cut = apart.sum(recorder.complete() ? 0 : 1);
+  const std::uint64_t events = apart.sum(recorder.events());
+  Recorded recorded{Recording::failure("it is at rank 0"), configuration.record};
+  if (configuration.record.empty() && cut > 0) {
+    recorded.recording = Recording::failure(
+        fmt::format("the recording of {} does not fit into memory; with --record FILE it is written to a "
+                    "file, which offramp replay settles",
+                    counted(cut, "rank")));
+    return recorded;
+  }
+  if (configuration.record.empty() && events > configuration.settle_limit) {
+    const std::string too_long = fmt::format("the run has {} events, which is above settle_limit = {}",
+                                             events, configuration.settle_limit);
+    recorded.path = recording_path(configuration);
+    if (recorded.path.empty()) {
+      recorded.recording = Recording::failure(
+          too_long + "; raise it, or write a recording (--record FILE) and settle it with offramp replay");
+      return recorded;
+    }
+    recorded.unsettled =
+        fmt::format("{}; its recording is in {}: offramp replay settles it", too_long, recorded.path);
+  }
+  if (!configuration.record.empty()) {
+    recorded.recording = parts_of_all(session, apart, recorded.was_copied);
+    if (const std::uint64_t ended = apart.sum(recorder.complete() ? 0 : 1); ended > 0)
+      recorded.unsettled =
+          fmt::format("the recording of {} ends early; offramp replay --partial {} shows what there is",
+                      counted(ended, "rank"), recorded.path);
+    return recorded;
+  }
+  std::vector<std::string> parts = apart.gather(recorder.finish());
+  if (apart.rank() == 0)
+    recorded.recording = recording::Recording::from_parts(describe(session), std::move(parts));
+  return recorded;
+}
+
+void write_recording(Session& session, const WorldApart& apart, Recorded& recorded) {
+  if (recorded.path.empty()) return;
+  std::string problem;
+  bool joins = session.configuration().joins_parts;
+  if (apart.rank() == 0) {
+    auto& recording = recorded.recording;
+    joins = joins || !recording || !recording->is_in_parts(recorded.path);
+    problem = !recording ? recording.error()
+              : joins    ? recording->write(recorded.path)
+                         : recording->write_index(recorded.path);
+    if (!problem.empty()) {
+      tell_lost("recording", recorded.path, problem);
+    } else {  // the parts go, or it reads them by the index
+      recorded.recording = recording::Recording::open(recorded.path);
+    }
+  }
+  if (!apart.hear(problem.empty())) return;
+  if (!apart.hear(joins)) {
+    if (recorded.was_copied) (void)unlink(recording::part_path(recorded.path, apart.rank()).c_str());
+    return;
+  }
+  // Rank 0 may have copies of parts that are on other hosts.
+  const int first = apart.rank();
+  const int end = first == 0 ? session.engine().ranks() : first + 1;
+  for (int rank = first; rank < end; ++rank) (void)unlink(recording::part_path(recorded.path, rank).c_str());
+}
+
+bool leave_recording(Session& session) {
+  const Configuration& configuration = session.configuration();
+  if (session.recorder() == nullptr || !configuration.record.empty()) return false;
+  const std::string path = recording_path(configuration);
+  bool first = true;
+  for (int rank = 0; rank < session.engine().ranks() && first; ++rank)
+    first = access(recording::part_path(path, rank).c_str(), F_OK) != 0;
+  const std::string own = recording::part_path(path, session.engine().rank());
+  const std::string problem = write_output(own, session.recorder()->recorder().finish());
+  if (!problem.empty()) tell_lost("recording", own, problem);
+  return first && problem.empty();
+}
+
+}  // namespace offramp

@@ -1,0 +1,291 @@
+// The order of a run's last outputs: the recording is gathered and written, then every rank's contribution;
+// rank 0 settles the recording in worlds (class Settlement), over the backend that carried the run, which
+// also writes trace, captures and receipts, and over those that it is compared with; the report and the
+// summary show what those worlds gave. A file that cannot be written costs that file and no other.
+#include "lib/run/mpi/runtime/write_reports.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/answers/replay/free_communication.hpp"
+#include "lib/answers/report/accounts.hpp"
+#include "lib/answers/report/encode_report.hpp"
+#include "lib/answers/report/lanes.hpp"
+#include "lib/answers/report/replay_records.hpp"
+#include "lib/answers/report/report.hpp"
+#include "lib/answers/report/write_report.hpp"
+#include "lib/base/format.hpp"
+#include "lib/base/mpi_family.hpp"
+#include "lib/base/output_file.hpp"
+#include "lib/run/mpi/runtime/session.hpp"
+#include "lib/run/mpi/runtime/world_apart.hpp"
+#include "lib/run/mpi/runtime/write_recording.hpp"
+#include "lib/run/native/pmpi.hpp"
+#include "offramp/version.hpp"
+
+namespace offramp {
+
+RunFacts facts_of(Session& session) {
+  RunFacts facts;
+  for (const std::string& word : own_command()) facts.command.push_back(clean_text(word));
+  facts.date = date_text();
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  if (pmpi::Get_library_version(text.data(), &length) == MPI_SUCCESS) {
+    facts.mpi = release_of_mpi_library(text.data());
+  }
+  facts.ucx = session.fabric().version();
+  if (session.recorder() != nullptr) facts.objects = session.recorder()->objects();
+  facts.settings = session.settings();
+  return facts;
+}
+
+namespace {
+
+std::vector<ReportPlace> places_of(Session& session) {
+  std::vector<ReportPlace> places;
+  for (const auto& [place, times] : session.engine().places().entries()) {
+    const bool named = place.context != ArrivalPlace::kNoContext;
+    places.push_back({kFunctionNames[place.function],
+                      named ? session.marshal().communicators.name_of(place.context) : std::string(),
+                      call_site(place.site), times});
+  }
+  return places;
+}
+
+}  // namespace
+
+RunReport own_contribution(Session& session) {
+  Engine& engine = session.engine();
+  const Counters& counters = engine.lane().counters;
+  RunReport rank;
+  rank.version = OFFRAMP_VERSION;
+  rank.lanes.push_back(lane_of_run(std::string(engine.lane().name()), static_cast<std::size_t>(engine.rank()),
+                                   counters, kFunctionNames));
+  rank.arrival_order_dependences = counters.arrival_order_dependences();
+  rank.dependences = dependences_of(counters);
+  rank.places = places_of(session);
+  rank.elsewhere = engine.places().others();
+  if (!session.configuration().report.empty()) {
+    const HostFacts host = look_at_host();
+    if (!host.name.empty()) rank.hosts.push_back({host, 1});
+  }
+  if (engine.malformed() > 0)
+    rank.warnings.push_back(
+        fmt::format("rank {} dropped {}", engine.rank(), counted(engine.malformed(), "malformed message")));
+  if (engine.certificate() != nullptr)
+    rank.data_certificate = fmt::format("{:016x}", engine.certificate()->of_data());
+  return rank;
+}
+
+namespace {
+
+/// Wall time since it was made, in nanoseconds.
+class Stopwatch {
+ public:
+  [[nodiscard]] double passed() const {
+    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+/// Says while a long simulation goes on how far it is: after 3 s, and then whenever twice as much time has
+/// passed. The program itself has nothing to show any more.
+class PatienceLines {
+ public:
+  explicit PatienceLines(std::uint64_t events) : events_(events) {}
+
+  void see(const std::string& backend, const ReplayProgress& progress) {
+    if (watch_.passed() < next_) return;
+    next_ *= 2;
+    (void)std::fprintf(stderr,
+                       "offramp: the program is over; what it takes over %s is being simulated: %s of %s "
+                       "events\n",
+                       backend.c_str(), count_text(progress.events).c_str(), count_text(events_).c_str());
+  }
+
+ private:
+  static constexpr double kFirst = 3e9;  // ns
+  std::uint64_t events_;
+  Stopwatch watch_;
+  double next_ = kFirst;
+};
+
+/// The run as worlds see it.
+class Settlement {
+ public:
+  Settlement(const Session& session, Recorded& recorded)
+      : session_(session), recorded_(recorded), patience_(events_of(recorded)) {}
+
+  /// Over each backend, the one that carried it first.
+  std::vector<Settled> all();
+  [[nodiscard]] const std::optional<ProgramTimes>& program() const { return whole_runs_.program(); }
+
+ private:
+  static std::uint64_t events_of(const Recorded& recorded) {
+    std::uint64_t events = 0;
+    if (!recorded.recording) return events;
+    for (int rank = 0; rank < (*recorded.recording).description().ranks; ++rank)
+      events += (*recorded.recording).read(rank)->events().value_or(0);
+    return events;
+  }
+  /// clock_reads: as in ReplayOptions.
+  Settled over(const std::string& backend, ReplayObserver* observer, ClockReads* clock_reads = nullptr);
+  /// The backend that carried the run, and what its simulation records.
+  Settled over_own();
+
+  const Session& session_;
+  Recorded& recorded_;
+  WholeRuns whole_runs_;
+  PatienceLines patience_;
+};
+
+Settled Settlement::over(const std::string& backend, ReplayObserver* observer, ClockReads* clock_reads) {
+  const Configuration& configuration = session_.configuration();
+  ReplayOptions options;
+  options.compute = configuration.compute;
+  options.sizes = !configuration.report.empty();
+  options.details = configuration.details && options.sizes;
+  options.certificate = configuration.certificate;
+  options.observer = observer;
+  options.clock_reads = clock_reads;
+  options.progress = [this, &backend](const ReplayProgress& progress) {
+    if (session_.configuration().summary) patience_.see(backend, progress);
+    return true;
+  };
+  const auto setting = world_setting(configuration, session_.registry(), *session_.registry().find(backend),
+                                     session_.engine().ranks());
+  if (!setting) return {backend, {}, setting.error()};
+  const ReplaySource source = source_of(*recorded_.recording);
+  Result<ReplayResult> result = replay(*setting, source, options);
+  if (!result) return {backend, {}, result.error()};
+  Settled settled{backend, std::move(*result), {}};
+  settled.run = whole_runs_.of(*setting, source, options, *settled.result);
+  if (options.details) settled.accounts = accounts_of(*setting, source, options, *settled.result);
+  return settled;
+}
+
+Settled Settlement::over_own() {
+  const Configuration& configuration = session_.configuration();
+  ReplayRecords records(session_.engine().ranks(), {!configuration.trace.empty(), configuration.receipts,
+                                                    !configuration.capture.empty()});
+  const bool for_next_run = session_.settled_clock() != nullptr && session_.settled_clock()->is_first_run();
+  ClockReads clock_reads;
+  Settled settled = over(configuration.backend, records.wanted().any() ? &records : nullptr,
+                         for_next_run ? &clock_reads : nullptr);
+  const auto write = [](const char* what, const std::string& path, const std::string& problem) {
+    if (!problem.empty()) tell_lost(what, path, problem);
+  };
+  if (for_next_run)
+    write("file of times", configuration.times,
+          settled.result ? write_clock_reads(configuration.times, clock_reads) : settled.problem);
+  if (!configuration.trace.empty())
+    write("trace", configuration.trace, records.write_trace(configuration.trace));
+  if (!configuration.capture.empty())
+    write("capture", configuration.capture, records.write_captures(configuration.capture));
+  if (configuration.receipts.any()) settled.receipts = records.receipts_json();
+  for (const std::string& line : records.notes()) (void)std::fprintf(stderr, "offramp: %s\n", line.c_str());
+  return settled;
+}
+
+std::vector<Settled> Settlement::all() {
+  const Configuration& configuration = session_.configuration();
+  std::vector<Settled> all;
+  if (!recorded_.recording || !recorded_.unsettled.empty()) {
+    all.push_back({configuration.backend,
+                   {},
+                   recorded_.unsettled.empty() ? recorded_.recording.error() : recorded_.unsettled});
+    if (session_.settled_clock() != nullptr && session_.settled_clock()->is_first_run())
+      tell_lost("file of times", configuration.times, all.back().problem);
+    return all;
+  }
+  for (const std::string& backend : configuration.settled_backends())
+    all.push_back(all.empty() ? over_own() : over(backend, nullptr));
+  return all;
+}
+
+/// With clock = settled.
+void tell_of_settled_clock(Session& session, const WorldApart& apart) {
+  SettledClock& clock = *session.settled_clock();
+  clock.end();
+  const std::uint64_t settled = apart.sum(clock.settled());
+  const std::uint64_t others = apart.sum(clock.difference().empty() ? 0 : 1);
+  const std::vector<std::string> differences = apart.gather(clock.difference());
+  if (apart.rank() != 0) return;
+  std::string text;
+  const auto first = std::find_if(differences.begin(), differences.end(),
+                                  [](const std::string& difference) { return !difference.empty(); });
+  if (clock.is_first_run() && !output_lost() && session.configuration().summary) {
+    text = fmt::format(
+        "offramp: MPI_Wtime said the machine's time; the next run with the same settings gets settled times "
+        "from {}\n",
+        session.configuration().times);
+  } else if (first != differences.end()) {
+    text = fmt::format(
+        "offramp: this run is not as the first one was: rank {}: {}{}; from there on MPI_Wtime goes on with "
+        "the "
+        "machine's time\n",
+        first - differences.begin(), *first,
+        others > 1 ? fmt::format(" (and so do {} of the others)", others - 1) : "");
+  } else if (!clock.is_first_run() && session.configuration().summary) {
+    text = fmt::format("offramp: MPI_Wtime said settled times, {} times\n", settled);
+  }
+  (void)std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+/// At rank 0. gathered: so many bytes of recordings, in that wall time in nanoseconds.
+void write_reports(const Session& session, const RunFacts& facts, const std::vector<std::string>& ranks,
+                   Recorded& recorded, std::uint64_t gathered, double gathering) {
+  const Configuration& configuration = session.configuration();
+  const Stopwatch simulating;
+  Settlement settlement(session, recorded);
+  const std::vector<Settled> settled = settlement.all();
+  const double simulated = simulating.passed();
+  const Stopwatch writing;
+  const RunReport report = run_report(ranks, facts, configuration, settled, settlement.program());
+  if (!configuration.report.empty()) {
+    const std::string problem = write_output(configuration.report, report_text(report));
+    if (!problem.empty()) tell_lost("report", configuration.report, problem);
+  }
+  if (!configuration.summary) return;
+  std::string text = summary(report);
+  if (configuration.details)
+    text += fmt::format(
+        "offramp: at the end it took {} to gather {} of recordings, {} to simulate, {} to write\n",
+        time_text(gathering), bytes_text(static_cast<double>(gathered)), time_text(simulated),
+        time_text(writing.passed()));
+  (void)std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+}  // namespace
+
+void write_outputs(Session& session) {
+  if (!session.carries() && session.recorder() == nullptr) return;
+  const Stopwatch gathering;
+  const WorldApart apart;
+  const std::uint64_t bytes =
+      apart.sum(session.recorder() != nullptr ? session.recorder()->recorder().bytes() : 0);
+  Recorded recorded = session.recorder() != nullptr
+                          ? gather_recording(session, apart)
+                          : Recorded{Result<recording::Recording>::failure("settle_limit is 0")};
+  write_recording(session, apart, recorded);
+  if (!session.carries()) return;
+  const std::vector<std::string> ranks = apart.gather(encode(own_contribution(session)));
+  if (apart.rank() == 0)
+    write_reports(session, facts_of(session), ranks, recorded, bytes, gathering.passed());
+  if (session.settled_clock() != nullptr) tell_of_settled_clock(session, apart);
+  (void)apart.hear_asleep(true);  // no rank leaves before the files have their names
+}
+
+}  // namespace offramp

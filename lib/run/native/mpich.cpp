@@ -1,0 +1,443 @@
+// MPICH 4 by its public interface: progress, requests and messages of Offramp's own, errors.
+#include <dlfcn.h>
+#include <link.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "lib/run/native/mpich_inner.hpp"
+
+char* offramp_mpich_requests = nullptr;
+uintptr_t offramp_mpich_code_begin = 0;
+uintptr_t offramp_mpich_code_bytes = 0;
+
+namespace offramp {
+namespace mpich {
+
+MpiTable library;
+
+namespace {
+
+static_assert(sizeof(offramp_mpich_request) <= kOfframpRequestBytes);
+
+offramp_callbacks callbacks;
+
+// --- memory of requests ---
+
+constexpr std::size_t kMostRequests = std::size_t{1} << kOfframpHandleBits;
+constexpr std::size_t kLeastRequests = std::size_t{1} << 20;
+std::size_t reserved = 0;  // cache lines of addresses
+std::size_t usable = 0;    // with memory
+std::size_t used = 1;      // the first is the shared complete request
+std::vector<MPI_Request>& made_requests() {
+  static auto& made = *new std::vector<MPI_Request>;  // used until the process ends
+  return made;
+}
+
+/// Where addresses are limited, fewer do.
+bool reserve() {
+  for (std::size_t lines = kMostRequests; offramp_mpich_requests == nullptr && lines >= kLeastRequests;
+       lines /= 2) {
+    void* const at = mmap(nullptr, lines * kOfframpRequestAlignment, PROT_NONE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) continue;
+    offramp_mpich_requests = static_cast<char*>(at);
+    reserved = lines;
+  }
+  return offramp_mpich_requests != nullptr;
+}
+
+bool grow(std::size_t lines) {
+  constexpr std::size_t kStep = std::size_t{1} << 14;  // a MiB
+  if (used + lines <= usable) return true;
+  const std::size_t more = std::max(kStep, lines);
+  if (usable + more > reserved) return false;
+  char* const at = offramp_mpich_requests + usable * kOfframpRequestAlignment;
+  if (mprotect(at, more * kOfframpRequestAlignment, PROT_READ | PROT_WRITE) != 0) return false;
+  usable += more;
+  return true;
+}
+
+// --- progress ---
+
+int (*progress_callback)() = nullptr;
+MPI_Request turned = MPI_REQUEST_NULL;  // asking for one that never completes turns the library's engine
+
+int tell_nothing(void*, MPI_Status* status) {
+  PMPI_Status_set_elements(status, MPI_BYTE, 0);
+  PMPI_Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = MPI_UNDEFINED;
+  status->MPI_TAG = MPI_UNDEFINED;
+  return MPI_SUCCESS;
+}
+int free_nothing(void*) {
+  return MPI_SUCCESS;
+}
+int cancel_nothing(void*, int) {
+  return MPI_SUCCESS;
+}
+
+bool shares_cores() {
+  const char* const ranks = std::getenv("MPI_LOCALNRANKS");  // by the launcher
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (ranks == nullptr || sched_getaffinity(0, sizeof cores, &cores) != 0) return false;
+  return std::strtol(ranks, nullptr, 10) > CPU_COUNT(&cores);
+}
+
+void (*told_of_fatal_error)(const char* function) = nullptr;
+
+// --- messages ---
+
+struct Message {
+  MPI_Comm comm = MPI_COMM_NULL;
+  void* payload = nullptr;  // null: in no use
+};
+std::mutex messages_mutex;
+std::vector<Message>& messages() {
+  static auto& all = *new std::vector<Message>;
+  return all;
+}
+Message message_of(MPI_Message handle) {
+  const std::scoped_lock guard(messages_mutex);
+  return messages()[static_cast<unsigned>(handle) & kOfframpHandleMask];
+}
+
+// --- the library's code ---
+
+int find_code(dl_phdr_info* object, std::size_t, void* address) {
+  const auto wanted = reinterpret_cast<uintptr_t>(address);
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& part = object->dlpi_phdr[i];
+    const uintptr_t begin = object->dlpi_addr + part.p_vaddr;
+    if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0 || wanted - begin >= part.p_memsz) continue;
+    offramp_mpich_code_begin = begin;
+    offramp_mpich_code_bytes = part.p_memsz;
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool has_progress() {
+  return progress_callback != nullptr;
+}
+
+const offramp_callbacks& session_callbacks() {
+  return callbacks;
+}
+
+void turn_library() {
+  int flag = 0;
+  if (turned == MPI_REQUEST_NULL)
+    PMPI_Grequest_start(tell_nothing, free_nothing, cancel_nothing, nullptr, &turned);
+  library.Request_get_status(turned, &flag, MPI_STATUS_IGNORE);
+}
+
+void turn() {
+  const int events = progress_callback != nullptr ? progress_callback() : 0;
+  turn_library();
+  if (events == 0 && offramp_native_yields() != 0) sched_yield();
+}
+
+void tell(MPI_Request handle, MPI_Status* status, bool alone) {
+  if (status == MPI_STATUS_IGNORE) return;
+  if (offramp_native_request_inactive(handle) != 0) {
+    offramp_native_status_set(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, 0);
+    status->MPI_ERROR = MPI_SUCCESS;
+    return;
+  }
+  const int before = status->MPI_ERROR;
+  *status = at(handle).status;
+  if (alone) status->MPI_ERROR = before;
+}
+
+void let_go(MPI_Request& handle) {
+  const MPI_Request own = std::exchange(handle, MPI_REQUEST_NULL);
+  const offramp_mpich_request& r = at(own);
+  callbacks.released(offramp_native_request_body(own), r.active != 0 && !is_complete(r) ? 1 : 0);
+}
+
+void cancel(MPI_Request own) {
+  callbacks.cancel(offramp_native_request_body(own));
+}
+
+int start(MPI_Request own) {
+  return callbacks.start(offramp_native_request_body(own));
+}
+
+bool settle(MPI_Request& handle, MPI_Status* status, bool alone) {
+  const bool inactive = offramp_native_request_inactive(handle) != 0;
+  tell(handle, status, alone && !inactive);
+  if (inactive) return false;
+  if (handle == kCompleted) {
+    handle = MPI_REQUEST_NULL;
+    return false;
+  }
+  offramp_mpich_request& r = at(handle);
+  if (r.persistent == 0) {
+    let_go(handle);
+    return false;
+  }
+  r.active = 0;
+  return true;
+}
+
+void replace_communicator(MPI_Comm old, MPI_Comm (*make)(MPI_Comm)) {
+  MPI_Comm other = MPI_COMM_NULL;
+  for (const MPI_Request handle : made_requests()) {
+    offramp_mpich_request& r = at(handle);
+    if (r.comm != old) continue;
+    if (other == MPI_COMM_NULL) other = make(old);
+    r.comm = other;
+  }
+}
+
+}  // namespace mpich
+
+void stand_in_for_natives(MpiTable& table) {
+  mpich::library = table;
+  dl_iterate_phdr(mpich::find_code, reinterpret_cast<void*>(&PMPI_Get_library_version));
+  mpich::stand_in_for_completion(table);
+  mpich::stand_in_for_handles(table);
+  mpich::stand_in_for_blocking(table);
+}
+
+}  // namespace offramp
+
+using namespace offramp::mpich;  // NOLINT(google-build-using-namespace): what follows are functions of C
+
+extern "C" {
+
+// --- the library ---
+
+int offramp_native_supports(int (*get_library_version)(char* version, int* length)) {
+  static char version[65536];
+  int length = 0;
+  const int code = get_library_version(version, &length);
+  version[sizeof version - 1] = '\0';
+  constexpr const char* kName = "MPICH Version:";
+  if (code != MPI_SUCCESS || std::strncmp(version, kName, std::strlen(kName)) != 0) return 0;
+  return std::strtol(version + std::strlen(kName), nullptr, 10) == 4 ? 1 : 0;
+}
+
+const char* offramp_native_name(void) {
+  return "MPICH 4";
+}
+
+int offramp_native_session_meets_init(void) {
+  return 1;
+}
+
+int offramp_native_reduce_local(const void* in, void* inout, int count, MPI_Datatype type, MPI_Op op) {
+  return PMPI_Reduce_local(in, inout, count, type, op);
+}
+
+void offramp_native_reduce_apart(MPI_Comm) {}
+
+const char* offramp_native_check(void) {
+  if (offramp_native_supports(PMPI_Get_library_version) == 0) return "the MPI library is not MPICH 4";
+  if (!reserve() || !grow(1)) return "there are no addresses for its requests";
+  at(kCompleted).complete = 1;
+  at(kCompleted).active = 1;
+  offramp_native_status_set(&at(kCompleted).status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, 0);
+  return nullptr;
+}
+
+/* UCX, where the library is built over it. */
+const void* offramp_native_inner_library(void) {
+  const void* const ucx = dlsym(RTLD_DEFAULT, "ucs_debug_disable_signals");
+  return ucx != nullptr ? ucx : reinterpret_cast<const void*>(&PMPI_Get_library_version);
+}
+
+// --- progress ---
+
+int offramp_native_progress_register(int (*callback)(void)) {
+  progress_callback = callback;
+  return 0;
+}
+
+int offramp_native_progress_unregister(int (*callback)(void)) {
+  if (progress_callback != callback) return -1;
+  progress_callback = nullptr;
+  if (turned == MPI_REQUEST_NULL) return 0;
+  PMPI_Grequest_complete(turned);
+  return library.Wait(&turned, MPI_STATUS_IGNORE);
+}
+
+void offramp_native_progress(void) {
+  if (progress_callback != nullptr) progress_callback();
+  turn_library();
+}
+
+/* MPICH itself never yields. */
+int offramp_native_yields(void) {
+  static const bool yields = shares_cores();
+  return yields ? 1 : 0;
+}
+
+// --- requests ---
+
+void offramp_native_open(const offramp_callbacks* functions) {
+  callbacks = *functions;
+}
+
+MPI_Request offramp_native_request_make(size_t body_bytes) {
+  const std::size_t lines =
+      (kOfframpRequestBytes + body_bytes + kOfframpRequestAlignment - 1) / kOfframpRequestAlignment;
+  if (!grow(lines)) return MPI_REQUEST_NULL;
+  const auto handle = static_cast<MPI_Request>(kRequestKind | static_cast<unsigned>(used));
+  used += lines;
+  at(handle).comm = MPI_COMM_NULL;
+  made_requests().push_back(handle);
+  return handle;
+}
+
+void offramp_native_request_begin(MPI_Request handle, MPI_Comm comm, int persistent) {
+  offramp_mpich_request& r = at(handle);
+  r.comm = comm;
+  r.persistent = persistent != 0 ? 1 : 0;
+  r.active = persistent != 0 ? 0 : 1;
+  r.complete = persistent != 0 ? 1 : 0;
+  r.status.MPI_ERROR = MPI_SUCCESS;
+}
+void offramp_native_request_end(MPI_Request handle) {
+  at(handle).comm = MPI_COMM_NULL;
+}
+MPI_Request offramp_native_request_completed(void) {
+  return kCompleted;
+}
+/* They are among the objects that are there from the start. */
+int offramp_native_request_is_shared(MPI_Request theirs) {
+  constexpr unsigned kBuiltin = 1;
+  return static_cast<unsigned>(theirs) >> 30 == kBuiltin ? 1 : 0;
+}
+int offramp_native_request_is_own(MPI_Request handle) {
+  return is_own(handle) ? 1 : 0;
+}
+int offramp_native_request_persistent(MPI_Request handle) {
+  return at(handle).persistent;
+}
+int offramp_native_request_inactive(MPI_Request handle) {
+  return handle == MPI_REQUEST_NULL || (is_own(handle) && at(handle).active == 0) ? 1 : 0;
+}
+int offramp_native_request_startable(MPI_Request handle) {
+  return is_own(handle) && at(handle).persistent != 0 && at(handle).active == 0 ? 1 : 0;
+}
+MPI_Comm offramp_native_request_comm(MPI_Request own) {
+  return at(own).comm;
+}
+void offramp_native_request_activate(MPI_Request handle) {
+  offramp_mpich_request& r = at(handle);
+  r.complete = 0;
+  r.active = 1;
+  r.status.MPI_ERROR = MPI_SUCCESS;
+}
+void offramp_native_request_finish(MPI_Request handle, int source, int tag, int error, size_t bytes,
+                                   int cancelled) {
+  offramp_mpich_request& r = at(handle);
+  offramp_native_status_set(&r.status, source, tag, bytes, cancelled);
+  r.status.MPI_ERROR = error;
+  __atomic_store_n(&r.complete, 1, __ATOMIC_RELEASE);
+}
+
+int offramp_native_request_complete(MPI_Request handle) {
+  if (is_ours(handle)) return is_complete(at(handle)) ? 1 : 0;
+  int flag = 1;
+  if (handle != MPI_REQUEST_NULL) library.Request_get_status(handle, &flag, MPI_STATUS_IGNORE);
+  return flag;
+}
+int offramp_native_request_pending(MPI_Request handle) {
+  return is_own(handle) && !is_complete(at(handle)) ? 1 : 0;
+}
+int offramp_native_request_error(MPI_Request handle) {
+  if (is_ours(handle)) return at(handle).status.MPI_ERROR;
+  MPI_Status status{};
+  int flag = 0;
+  library.Request_get_status(handle, &flag, &status);
+  return status.MPI_ERROR;
+}
+
+/* MPICH refuses to free the request of a collective. */
+void offramp_native_request_drop(MPI_Request request) {
+  library.Wait(&request, MPI_STATUS_IGNORE);
+}
+
+int offramp_native_requests_first_pending(int from, int count, const MPI_Request* requests) {
+  while (from < count && (requests[from] == MPI_REQUEST_NULL || is_complete(at(requests[from])))) ++from;
+  return from;
+}
+
+int offramp_native_requests_look(int count, const MPI_Request* requests) {
+  int first = count;
+  for (int i = count - 1; i >= 0; --i) {
+    if (requests[i] == MPI_REQUEST_NULL) continue;
+    if (!is_ours(requests[i]) || at(requests[i]).status.MPI_ERROR != MPI_SUCCESS) return -1;
+    if (!is_complete(at(requests[i]))) first = i;
+  }
+  return first;
+}
+
+int offramp_native_requests_settle(int count, MPI_Request* requests, MPI_Status* statuses) {
+  int stay = 0;
+  for (int i = 0; i < count; ++i)
+    stay += settle(requests[i], statuses != MPI_STATUSES_IGNORE ? &statuses[i] : MPI_STATUS_IGNORE, false)
+                ? 1
+                : 0;
+  return stay;
+}
+
+int offramp_native_request_settle(MPI_Request* request, MPI_Status* status) {
+  return settle(*request, status, true) ? 1 : 0;
+}
+
+// --- errors ---
+
+void offramp_native_watch_fatal_errors(void (*callback)(const char* function)) {
+  told_of_fatal_error = callback;
+}
+
+/* MPICH's own text names the function that is called here. */
+void offramp_native_raise(MPI_Comm comm, int code, const char* function) {
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  PMPI_Comm_get_errhandler(comm, &handler);
+  const bool fatal = handler == MPI_ERRORS_ARE_FATAL;
+  PMPI_Errhandler_free(&handler);
+  if (fatal) {
+    if (told_of_fatal_error != nullptr) told_of_fatal_error(function);
+    (void)std::fprintf(stderr, "offramp: An error occurred in %s, which ends the job\n", function);
+    (void)std::fflush(stderr);
+  }
+  PMPI_Comm_call_errhandler(comm, code);
+}
+
+// --- matched messages ---
+
+MPI_Message offramp_native_message_take(MPI_Comm comm, void* payload, int, size_t) {
+  const std::scoped_lock guard(messages_mutex);
+  std::vector<Message>& all = messages();
+  auto free = std::find_if(all.begin(), all.end(), [](const Message& m) { return m.payload == nullptr; });
+  if (free == all.end()) free = all.emplace(all.end());
+  *free = {comm, payload};
+  return static_cast<MPI_Message>(kMessageKind | static_cast<unsigned>(free - all.begin()));
+}
+void* offramp_native_message_payload(MPI_Message message) {
+  return message_of(message).payload;
+}
+MPI_Comm offramp_native_message_comm(MPI_Message message) {
+  return message_of(message).comm;
+}
+void offramp_native_message_release(MPI_Message message) {
+  const std::scoped_lock guard(messages_mutex);
+  messages()[static_cast<unsigned>(message) & kOfframpHandleMask] = {};
+}
+
+}  // extern "C"

@@ -1,0 +1,89 @@
+// MPICH's launcher, Hydra, listens to PMI-1 at a file descriptor: lines of `key=value`, one answer to each.
+// What is put before MPI_Init travels with the barrier in it, and can be read after it. The library asks in
+// the same way; nothing of its own is changed by an `init` before its own.
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "lib/run/native/announcement.hpp"
+
+namespace offramp {
+namespace {
+
+struct Launcher {
+  int socket = -1;
+  std::string space;  // of keys; empty: nothing was published
+} launcher;
+
+/// The number in a variable of the environment; negative: there is none.
+int number_of(const char* variable) {
+  const char* const text = std::getenv(variable);
+  int number = -1;
+  if (text != nullptr) std::from_chars(text, text + std::strlen(text), number);
+  return number;
+}
+
+/// The answer's line; empty: there was none.
+std::string ask(const std::string& question) {
+  constexpr std::size_t kMost = 4096;
+  constexpr int kPatience = 10'000;  // ms
+  if (write(launcher.socket, question.data(), question.size()) != static_cast<ssize_t>(question.size()))
+    return {};
+  std::string answer;
+  // Byte by byte: what follows the line would be the library's.
+  for (char next = 0; answer.size() < kMost; answer += next) {
+    pollfd ready{launcher.socket, POLLIN, 0};
+    if (poll(&ready, 1, kPatience) != 1 || read(launcher.socket, &next, 1) != 1) return {};
+    if (next == '\n') return answer;
+  }
+  return {};
+}
+
+/// A value in an answer, up to the next blank; empty: it is not there.
+std::string value_in(const std::string& answer, std::string_view name) {
+  const std::string wanted = fmt::format(" {}=", name);
+  const std::size_t at = answer.find(wanted);
+  if (at == std::string::npos) return {};
+  const std::string value = answer.substr(at + wanted.size());
+  return value.substr(0, value.find(' '));
+}
+
+std::string key_of(int rank) {
+  return fmt::format("offramp-{}", rank);
+}
+
+}  // namespace
+
+void announce(const std::string& text) {
+  launcher.socket = number_of("PMI_FD");
+  // Other launchers have PMI_FD as well, and may take a second `init` amiss.
+  if (launcher.socket < 0 || std::getenv("HYDI_CONTROL_FD") == nullptr) return;
+  if (value_in(ask("cmd=init pmi_version=1 pmi_subversion=1\n"), "rc") != "0") return;
+  const std::string space = value_in(ask("cmd=get_my_kvsname\n"), "kvsname");
+  const std::string put =
+      fmt::format("cmd=put kvsname={} key={} value={}\n", space, key_of(number_of("PMI_RANK")), text);
+  if (!space.empty() && value_in(ask(put), "rc") == "0") launcher.space = space;
+}
+
+std::optional<std::vector<std::string>> announced(int ranks) {
+  if (launcher.space.empty() || number_of("PMI_SIZE") != ranks) return std::nullopt;
+  std::vector<std::string> texts;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::string answer = ask(fmt::format("cmd=get kvsname={} key={}\n", launcher.space, key_of(rank)));
+    if (answer.empty()) return std::nullopt;
+    texts.push_back(value_in(answer, "rc") == "0" ? value_in(answer, "value") : std::string());
+  }
+  return texts;
+}
+
+std::string foreign_launcher() {
+  const bool own = std::getenv("PMI_RANK") != nullptr || std::getenv("PMIX_RANK") == nullptr;
+  return !own && number_of("OMPI_COMM_WORLD_SIZE") > 1 ? "Open MPI" : "";
+}
+
+}  // namespace offramp

@@ -1,0 +1,73 @@
+#include "lib/run/native/type_recipe.hpp"
+
+#include "lib/run/native/pmpi.hpp"
+#include "lib/run/native/table.hpp"
+
+namespace offramp {
+namespace {
+
+/// How many arguments of each kind the constructor had. What was made with large counts tells nothing to the
+/// functions with int.
+struct Envelope {
+#ifdef OFFRAMP_HAS_LARGE_COUNTS
+  using Number = MPI_Count;
+#else
+  using Number = int;
+#endif
+  Number integers = 0;
+  Number addresses = 0;
+  Number large_counts = 0;
+  Number types = 0;
+  int combiner = MPI_COMBINER_NAMED;
+
+  explicit Envelope(MPI_Datatype type) {
+#ifdef OFFRAMP_HAS_LARGE_COUNTS
+    pmpi::Type_get_envelope_c(type, &integers, &addresses, &large_counts, &types, &combiner);
+#else
+    pmpi::Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+#endif
+  }
+};
+
+/// Types that are never freed. Those of MPI_Type_create_f90_* have no name.
+bool is_predefined(int combiner) {
+  return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
+         combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
+}
+
+}  // namespace
+
+TypeRecipe::TypeRecipe(MPI_Datatype type) {
+  const Envelope all(type);
+  combiner_ = all.combiner;
+  if (combiner_ == MPI_COMBINER_NAMED) return;
+  // One more than there are, so that none is at address null.
+  std::vector<int> integers(static_cast<std::size_t>(all.integers) + 1);
+  std::vector<MPI_Aint> addresses(static_cast<std::size_t>(all.addresses) + 1);
+  parts_.resize(static_cast<std::size_t>(all.types));
+#ifdef OFFRAMP_HAS_LARGE_COUNTS
+  std::vector<MPI_Count> large(static_cast<std::size_t>(all.large_counts) + 1);
+  pmpi::Type_get_contents_c(type, all.integers, all.addresses, all.large_counts, all.types, integers.data(),
+                            addresses.data(), large.data(), parts_.data());
+  if (all.large_counts > 0) {
+    counts_.assign(large.begin(), large.end());
+    return;
+  }
+#else
+  pmpi::Type_get_contents(type, all.integers, all.addresses, all.types, integers.data(), addresses.data(),
+                          parts_.data());
+#endif
+  counts_.assign(integers.begin(), integers.end());
+}
+
+TypeRecipe::~TypeRecipe() {
+  for (MPI_Datatype& part : parts_) {
+    if (!is_predefined(combiner_of(part))) pmpi::Type_free(&part);
+  }
+}
+
+int combiner_of(MPI_Datatype type) {
+  return Envelope(type).combiner;
+}
+
+}  // namespace offramp

@@ -1,0 +1,67 @@
+// Little-endian numbers in byte strings; a reader that treats all bytes as hostile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include "lib/services/dpu_service/transport.hpp"
+
+namespace offramp::dpu {
+
+class Writer {
+ public:
+  template <typename Number>
+  Writer& put(Number value) {
+    auto bits = static_cast<std::uint64_t>(static_cast<std::make_unsigned_t<Number>>(value));
+    for (std::size_t i = 0; i < sizeof(Number); ++i, bits >>= 8U)
+      bytes_.push_back(static_cast<std::byte>(bits & 0xffU));
+    return *this;
+  }
+  Writer& put(std::span<const std::byte> bytes) {
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    return *this;
+  }
+  Bytes take() { return std::move(bytes_); }
+
+ private:
+  Bytes bytes_;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  /// 0 when there are too few bytes; good() tells.
+  template <typename Number>
+  Number get() {
+    if (bytes_.size() < sizeof(Number)) {
+      good_ = false;
+      bytes_ = {};
+      return Number{};
+    }
+    std::uint64_t bits = 0;
+    for (std::size_t i = sizeof(Number); i-- > 0;)
+      bits = (bits << 8U) | static_cast<std::uint64_t>(bytes_[i]);
+    bytes_ = bytes_.subspan(sizeof(Number));
+    return static_cast<Number>(bits);
+  }
+  std::span<const std::byte> get(std::size_t count) {
+    if (bytes_.size() < count) {
+      good_ = false;
+      return {};
+    }
+    const auto part = bytes_.first(count);
+    bytes_ = bytes_.subspan(count);
+    return part;
+  }
+  [[nodiscard]] std::span<const std::byte> rest() const { return bytes_; }
+  [[nodiscard]] bool good() const { return good_; }
+  [[nodiscard]] bool finished() const { return good_ && bytes_.empty(); }
+
+ private:
+  std::span<const std::byte> bytes_;
+  bool good_ = true;
+};
+
+}  // namespace offramp::dpu

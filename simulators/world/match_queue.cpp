@@ -1,0 +1,80 @@
+// One list in the order of arrival for the few entries that a queue mostly has, and from kFew on a hash
+// table of chains by context and source beside it. Lists and chains are walked from the oldest entry on, so
+// a match does not depend on whether there is a table. A message looks at the chain of its source and at
+// that of the receives from any source, and the older candidate wins; a receive from any source walks the
+// list.
+#include "simulators/world/match_queue.hpp"
+
+namespace offramp::world {
+
+void MatchQueue::push(Matchable& entry) {
+  entry.order = entered_++;
+  entry.queued = true;
+  entry.next = nullptr;
+  entry.previous = tail_;
+  (tail_ != nullptr ? tail_->next : head_) = &entry;
+  tail_ = &entry;
+  ++size_;
+  if (index_ == nullptr && size_ <= kFew) return;
+  if (index_ == nullptr || size_ > 2 * index_->size()) return rebuild();
+  link(entry);
+}
+
+void MatchQueue::remove(Matchable& entry) {
+  entry.queued = false;
+  (entry.previous != nullptr ? entry.previous->next : head_) = entry.next;
+  (entry.next != nullptr ? entry.next->previous : tail_) = entry.previous;
+  if (--size_ == 0) index_.reset();
+  if (index_ == nullptr) return;
+  Chain& alike = chain(entry.key.context, entry.key.source);
+  (entry.previous_alike != nullptr ? entry.previous_alike->next_alike : alike.head) = entry.next_alike;
+  (entry.next_alike != nullptr ? entry.next_alike->previous_alike : alike.tail) = entry.previous_alike;
+}
+
+void MatchQueue::link(Matchable& entry) {
+  Chain& alike = chain(entry.key.context, entry.key.source);
+  entry.next_alike = nullptr;
+  entry.previous_alike = alike.tail;
+  (alike.tail != nullptr ? alike.tail->next_alike : alike.head) = &entry;
+  alike.tail = &entry;
+}
+
+void MatchQueue::rebuild() {
+  std::size_t chains = 2 * kFew;
+  while (chains < 2 * size_) chains *= 2;
+  index_ = std::make_unique<std::vector<Chain>>(chains);
+  for (Matchable* entry = head_; entry != nullptr; entry = entry->next) link(*entry);
+}
+
+Matchable* MatchQueue::find_message(const MatchKey& receive) const {
+  if (index_ == nullptr || receive.source < 0) {
+    for (Matchable* entry = head_; entry != nullptr; entry = entry->next) {
+      if (receive.accepts(entry->key)) return entry;
+    }
+    return nullptr;
+  }
+  Matchable* entry = chain(receive.context, receive.source).head;
+  while (entry != nullptr && !receive.accepts(entry->key)) entry = entry->next_alike;
+  return entry;
+}
+
+Matchable* MatchQueue::find_receive(const MatchKey& message) const {
+  if (index_ == nullptr) {
+    for (Matchable* entry = head_; entry != nullptr; entry = entry->next) {
+      if (entry->key.accepts(message)) return entry;
+    }
+    return nullptr;
+  }
+  const auto first = [&](int source) {
+    Matchable* entry = chain(message.context, source).head;
+    while (entry != nullptr && (entry->key.source != source || !entry->key.accepts(message)))
+      entry = entry->next_alike;
+    return entry;
+  };
+  Matchable* const named = first(message.source);
+  Matchable* const any = first(-1);
+  if (named == nullptr || any == nullptr) return named != nullptr ? named : any;
+  return named->order < any->order ? named : any;
+}
+
+}  // namespace offramp::world

@@ -1,0 +1,108 @@
+// end_of() finds the end of a piece of work without stepping through the periods of noise that it spans:
+// the period in which it begins and the one in which it ends are looked at, the whole ones between are
+// divided away, each of which leaves period - length for work. A detour's place within its period is drawn
+// from the period's number, so any period can be asked for alone.
+#include "simulators/world/stragglers.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "offramp/kernel/random.hpp"
+
+namespace offramp {
+namespace {
+
+constexpr std::int64_t kMillion = 1'000'000;
+constexpr std::int64_t kFarthest = std::int64_t{1} << 62;  // beyond all that a clock may show
+
+Time bounded(detail::Wide picoseconds) {
+  return Time::ps(picoseconds < kFarthest ? static_cast<std::int64_t>(picoseconds) : kFarthest);
+}
+
+/// A number below `bound`, or 0.
+Time below(Time bound, std::uint64_t draw) {
+  __extension__ typedef unsigned __int128 Product;  // NOLINT(modernize-use-using): see detail::Wide
+  return Time::ps(
+      static_cast<std::int64_t>(Product{draw} * static_cast<std::uint64_t>(bound.count()) >> 64U));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Stragglers>> Stragglers::make(const StragglerOptions& options,
+                                                           const std::vector<int>& places, int machine,
+                                                           const MachineLayout& layout) {
+  using Made = Result<std::shared_ptr<const Stragglers>>;
+  auto made = std::make_shared<Stragglers>();
+  made->noise_ = options.noise;
+  made->spread_ = Time::ps(std::llround(
+      options.noise.jitter * static_cast<double>((options.noise.period - options.noise.length).count())));
+  made->seed_ = options.seed;
+  made->layout_ = layout;
+  if (!options.slow.any()) return std::shared_ptr<const Stragglers>(std::move(made));
+  const auto nodes = static_cast<int>(places.size());
+  made->factor_ = std::llround(options.slow.factor * static_cast<double>(kMillion));
+  made->slow_.resize(places.size());
+  if (options.slow.drawn > nodes)
+    return Made::failure(
+        fmt::format("{} nodes are to be slow, and the ranks are on {}", options.slow.drawn, nodes));
+  for (const int slow : options.slow.nodes) {
+    if (slow >= machine)
+      return Made::failure(
+          fmt::format("there is no node {}: the machine has the nodes 0 to {}", slow, machine - 1));
+    const auto at = std::find(places.begin(), places.end(), slow);
+    if (at != places.end()) made->slow_[static_cast<std::size_t>(at - places.begin())] = true;
+  }
+  std::uint64_t state = options.seed;
+  for (int left = options.slow.drawn; left > 0;) {
+    const std::size_t node = splitmix(state) % places.size();
+    if (!made->slow_[node]) --left;
+    made->slow_[node] = true;
+  }
+  return std::shared_ptr<const Stragglers>(std::move(made));
+}
+
+std::uint64_t Stragglers::key(int rank) const {
+  return splitmix_finaliser(splitmix_finaliser(seed_) +
+                            (noise_.is_aligned ? 0 : static_cast<std::uint64_t>(rank) + 1));
+}
+
+Time Stragglers::end_of(int rank, Time begin, Time work) const {
+  if (!noise_.any()) return begin + work;
+  const std::uint64_t own = key(rank);
+  // The rank's periods begin before time 0, each has one detour, and none reaches into the next.
+  const Time first = below(noise_.period, own) - noise_.period;
+  const Time quiet = noise_.period - noise_.length;
+  std::int64_t number = (begin - first) / noise_.period;
+  Time at = begin;
+  for (;;) {
+    const Time opens = first + noise_.period * number;
+    const std::uint64_t draw = splitmix_finaliser(own + static_cast<std::uint64_t>(number) + 1);
+    const Time detour = opens + below(spread_ + Time::ps(1), draw);
+    if (at < detour) {
+      const Time before = detour - at;
+      if (work <= before) return at + work;
+      work -= before;
+    }
+    at = later(at, detour + noise_.length);
+    const Time behind = opens + noise_.period - at;
+    if (work <= behind && behind > Time()) return at + work;
+    work -= behind;
+    // Whole periods, but for the one in which the work ends.
+    const std::int64_t whole = work > Time() ? (work.count() - 1) / quiet.count() : 0;
+    const detail::Wide next =
+        static_cast<detail::Wide>(noise_.period.count()) * (number + 1 + whole) + first.count();
+    if (next >= kFarthest) return Time::ps(kFarthest);
+    at = Time::ps(static_cast<std::int64_t>(next));
+    work -= quiet * whole;
+    number += 1 + whole;
+  }
+}
+
+Time Stragglers::computed(int rank, Time duration) const {
+  if (slow_.empty() || !slow_[static_cast<std::size_t>(layout_.node(rank))]) return duration;
+  return bounded(static_cast<detail::Wide>(duration.count()) * factor_ / kMillion);
+}
+
+}  // namespace offramp

@@ -1,0 +1,702 @@
+// What a rank's program calls: RankHandle over Rank. A program runs ahead of the world
+// while it only issues; the co_await in a call is Done (an operation has ended), Until (the world has come
+// to a time) or both. Where collectives in progress need the rank's processor, a call that waits shares it
+// with them (share_processor()) and one that computes closes a gate, through which they go on only while
+// the program is in MPI (gate, enter(), come_up()).
+#include "simulators/world/world_rank.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+
+#include "simulators/world/world_team.hpp"
+
+namespace offramp {
+
+namespace world {
+
+void Rank::use(Core& core, int number, const Communicator& everyone) {
+  core_ = &core;
+  number_ = number;
+  everyone_ = everyone;
+  everyone_.rank_ = number;
+  // It is gone with the rank, which all programs that count with it end before.
+  everyone_.local_ = std::shared_ptr<Communicator::Local>(std::shared_ptr<void>(), &local_);
+}
+
+Flow& Rank::other_flow(int destination) {
+  if (first_flow_.destination < 0) {
+    first_flow_.destination = destination;
+    return first_flow_;
+  }
+  if (flows_ == nullptr) flows_ = std::make_unique<Flows>();
+  return flows_->to(destination);
+}
+
+Flow& Flows::to(int destination) {
+  Flows* part = this;
+  for (int parts = 1;; ++parts) {
+    for (Flow& flow : part->flows) {
+      if (flow.destination < 0) flow.destination = destination;
+      if (flow.destination == destination) return flow;
+    }
+    if (parts == kParts) break;
+    if (part->next == nullptr) part->next = std::make_unique<Flows>();
+    part = part->next.get();
+  }
+  if (part->many == nullptr) part->many = std::make_unique<RankTable<Flow>>();
+  return (*part->many)[destination];
+}
+
+FurtherThread& Rank::add_thread(const World::Program& program) {
+  if (further_ == nullptr) further_ = std::make_unique<std::vector<std::unique_ptr<FurtherThread>>>();
+  const auto number = static_cast<std::uint32_t>(further_->size() + 1);
+  return *further_->emplace_back(std::make_unique<FurtherThread>(*this, number, program));
+}
+
+void Rank::reset_programs() {
+  first_.program.reset();
+  for (std::size_t i = 0; i < threads(); ++i) further(i).program.reset();
+}
+
+bool Rank::has_ended() const {
+  const auto ended = [](const Thread& thread) { return !thread.program.valid() || thread.program.done(); };
+  bool all = ended(first_);
+  for (std::size_t i = 0; i < threads(); ++i) all = all && ended(further(i));
+  return all;
+}
+
+Time Rank::clock() const {
+  Time latest = first_.clock;
+  for (std::size_t i = 0; i < threads(); ++i) latest = later(latest, further(i).clock);
+  return latest;
+}
+
+Time Rank::served(Time at) {
+  Time first = first_.gate.served(at);
+  for (std::size_t i = 0; i < threads(); ++i) {
+    if (further(i).is_running) first = earlier(first, further(i).gate.served(at));
+  }
+  return first;
+}
+
+Thread* Rank::interrupted_at(Time at) {
+  Thread* interrupted = first_.is_interrupted(at) ? &first_ : nullptr;
+  if (!has_threads()) [[likely]]
+    return interrupted;
+  if (interrupted == nullptr && first_.gate.served(at) == at) return nullptr;
+  for (std::size_t i = 0; i < threads(); ++i) {
+    Thread& thread = further(i);
+    if (!thread.is_running) continue;
+    const bool is_interrupted = thread.is_interrupted(at);
+    if (!is_interrupted && thread.gate.served(at) == at) return nullptr;
+    if (is_interrupted && interrupted == nullptr) interrupted = &thread;
+  }
+  return interrupted;
+}
+
+void Rank::found(const MatchKey& key) {
+  const auto wake = [&key](Thread& thread) {
+    if (thread.prober != nullptr && thread.prober->key.accepts(key))
+      std::exchange(thread.prober, nullptr)->waiter.resume();
+  };
+  wake(first_);
+  for (std::size_t i = 0; i < threads(); ++i) wake(further(i));  // one that goes on may begin more
+}
+
+MatchKey Rank::key_of(const Communicator& communicator, int from, int tag) {
+  return {communicator.context(), from < 0 ? kAnySource : communicator.world_rank(from), tag};
+}
+
+void Thread::compute(Time duration, std::uint64_t questions) {
+  const Time begin = clock;
+  clock = core().processed(rank_, clock, duration);
+  if (!core().needs_calls() || clock == begin) return;
+  gate.close(begin, core().now());
+  const Time period = Time::ps((clock - begin).count() /
+                               static_cast<std::int64_t>(std::min(questions, std::uint64_t{1} << 62) + 1));
+  if (questions == 0) return;
+  core().enter_call(*this, begin + period);
+  if (period == Time()) return;
+  gate.close_between_questions(begin + period, questions, period);
+  gate.close(begin + period * static_cast<std::int64_t>(questions), core().now());
+  asked = rank_.going_on > 0;
+}
+
+void Thread::start_send(Operation& send, const Communicator& communicator, int to, std::size_t bytes, int tag,
+                        ElementType element, Synchronous synchronous) {
+  offramp::Operation question;
+  question.element = element;
+  question.bytes = bytes;
+  question.tag = tag;
+  SendArguments arguments;
+  arguments.destination = communicator.world_rank(to);
+  arguments.source_in_group = communicator.rank();
+  arguments.context = communicator.context();
+  arguments.tag = tag;
+  arguments.bytes = bytes;
+  arguments.element = element;
+  arguments.synchronous = synchronous == Synchronous::kYes;
+  const Core::Choice choice = core().choose(question, rank_);
+  arguments.backend = choice.backend;
+  arguments.handling = choice.handling;
+  take_turn();
+  clock = later(clock, core().send(rank_, send, arguments, clock));
+}
+
+void Thread::start_receive(Operation& receive, const Communicator& communicator, int from, std::size_t bytes,
+                           int tag) {
+  receive.key = Rank::key_of(communicator, from, tag);
+  receive.bytes = bytes;
+  clock = core().processed(rank_, clock, core().post_cost(rank_));
+  core().receive(receive, clock);
+}
+
+Received Thread::observe(Operation& operation) {
+  const Time before = clock;
+  Received received;
+  take_turn();
+  switch (operation.kind) {
+    case Operation::Kind::kSend:
+    case Operation::Kind::kMeeting:
+      clock = core().observe_send(operation, clock);
+      break;
+    case Operation::Kind::kReceive:
+      clock = core().observe_receive(operation, clock);
+      received.source = operation.source_in_group;
+      received.tag = operation.key.tag;
+      received.bytes = operation.bytes;
+      received.handling = operation.handling;
+      break;
+    case Operation::Kind::kCollective:
+      if (core().log() != nullptr) core().log()->used(rank_.number(), rank_.id_of(operation));
+      clock = core().resumed(rank_, static_cast<Collective&>(operation).observe(clock));
+      break;
+  }
+  received.outcome = operation.outcome;
+  received.spent = clock - before;
+  return received;
+}
+
+}  // namespace world
+
+using world::Done;
+using world::Until;
+using Kind = world::Operation::Kind;
+
+int Communicator::size() const {
+  return group_->size;
+}
+std::uint64_t Communicator::context() const {
+  return group_->context;
+}
+int Communicator::world_rank(int rank) const {
+  return world_of(*group_, rank);
+}
+int Communicator::world_of(const Group& group, int rank) {
+  return group.members.empty() ? rank : group.members[static_cast<std::size_t>(rank)];
+}
+
+RankRequest::~RankRequest() {
+  delete operation_;
+}
+
+CollectiveSizes sizes_of(const Operation& operation, int rank) {
+  const std::size_t block = operation.bytes;
+  const std::size_t all = block * static_cast<std::size_t>(operation.ranks);
+  const bool root = rank == operation.root;
+  switch (operation.kind) {
+    case OperationKind::kBcast:
+      return {block, block, block, true};
+    case OperationKind::kReduce:
+      return {block, root ? block : 0, block};
+    case OperationKind::kGather:
+      return {block, root ? all : 0, block};
+    case OperationKind::kScatter:
+      return {root ? all : 0, block, block};
+    case OperationKind::kAllgather:
+      return {block, all, block};
+    case OperationKind::kReduceScatter:
+      return {all, block, block};
+    case OperationKind::kAlltoall:
+      return {all, all, block};
+    case OperationKind::kAllreduce:
+    case OperationKind::kScan:
+    case OperationKind::kExscan:
+      return {block, block, block};
+    case OperationKind::kSend:
+    case OperationKind::kBarrier:
+    case OperationKind::kGatherv:
+    case OperationKind::kScatterv:
+    case OperationKind::kAllgatherv:
+    case OperationKind::kReduceScatterv:
+    case OperationKind::kAlltoallv:
+    case OperationKind::kCount:
+      break;
+  }
+  return {};
+}
+
+// --- messages ---
+
+int RankHandle::rank() const {
+  return thread_.rank().number();
+}
+int RankHandle::size() const {
+  return thread_.rank().everyone().size();
+}
+std::uint32_t RankHandle::thread() const {
+  return thread_.number();
+}
+Time RankHandle::clock() const {
+  return thread_.clock;
+}
+const Communicator& RankHandle::everyone() const {
+  return thread_.rank().everyone();
+}
+void RankHandle::compute(Time duration, std::uint64_t questions) {
+  const Stragglers* const stragglers = thread_.core().options().stragglers.get();
+  const Time taken =
+      stragglers != nullptr ? stragglers->computed(thread_.rank().number(), duration) : duration;
+  thread_.rank().held_up += taken - duration;
+  thread_.compute(thread_.core().beside_thread(taken), questions);
+}
+void RankHandle::work(Time duration) {
+  thread_.clock = thread_.core().processed(thread_.rank(), thread_.clock, duration);
+}
+void RankHandle::rest_until(Time at) {
+  thread_.clock = later(thread_.clock, at);
+}
+
+/// The world comes to the program's clock, which moves on by what the processor has to do for MPI until then.
+static Task<void> come_up(world::Thread& thread) {
+  do {
+    co_await Until{thread, thread.clock};
+  } while (thread.take_interruption());
+  thread.asked = false;
+}
+
+/// The program has computed, and comes to a call that waits or asks.
+static Task<void> enter(world::Thread& thread) {
+  const bool may_have_copied = thread.core().options().machine.ranks_per_node > 1;
+  if (may_have_copied) co_await come_up(thread);
+  thread.core().enter_call(thread, thread.clock);
+}
+
+/// The program waits until then, and until its processor has done what collectives in progress need of it.
+static Task<void> share_processor(world::Thread& thread, Time until) {
+  co_await Until{thread, later(thread.clock, until)};
+  thread.clock = later(thread.clock, thread.rank().busy);
+}
+
+Task<Outcome> RankHandle::send(const Communicator& communicator, int to, std::size_t bytes, int tag,
+                               ElementType element) {
+  world::Operation operation(Kind::kSend, thread_.rank());
+  thread_.start_send(operation, communicator, to, bytes, tag, element, Synchronous::kNo);
+  if (!operation.done && !thread_.gate.is_open()) co_await enter(thread_);  // it waits
+  co_await Done{operation};
+  if (thread_.rank().going_on > 0) co_await share_processor(thread_, operation.done_at);
+  const Outcome outcome = thread_.observe(operation).outcome;
+  if (thread_.is_far_ahead()) co_await Until{thread_, thread_.clock};
+  co_return outcome;
+}
+
+Task<Outcome> RankHandle::ssend(const Communicator& communicator, int to, std::size_t bytes, int tag,
+                                ElementType element) {
+  world::Operation operation(Kind::kSend, thread_.rank());
+  thread_.start_send(operation, communicator, to, bytes, tag, element, Synchronous::kYes);
+  if (!thread_.gate.is_open()) co_await enter(thread_);
+  co_await Done{operation};
+  if (thread_.rank().going_on > 0) co_await share_processor(thread_, operation.done_at);
+  co_return thread_.observe(operation).outcome;
+}
+
+Task<Received> RankHandle::receive(const Communicator& communicator, int from, std::size_t bytes, int tag) {
+  world::Operation operation(Kind::kReceive, thread_.rank());
+  thread_.start_receive(operation, communicator, from, bytes, tag);
+  if (!thread_.gate.is_open()) co_await enter(thread_);
+  co_await Done{operation};
+  if (thread_.rank().going_on > 0) co_await share_processor(thread_, operation.done_at);
+  co_return thread_.observe(operation);
+}
+
+Task<Received> RankHandle::sendrecv(int to, std::size_t bytes, int from, std::size_t room, int tag) {
+  std::vector<RankRequest> both(2);
+  both[1] = irecv(from, room, tag);
+  both[0] = isend(to, bytes, tag);
+  std::vector<Received> learned;
+  (void)co_await wait_all(both, &learned);
+  Received received = learned[1];
+  if (received.outcome == Outcome::kOk) received.outcome = learned[0].outcome;
+  co_return received;
+}
+
+RankRequest RankHandle::start(const PersistentMessage& message) {
+  if (!message.sends) return irecv(message.communicator, message.peer, message.bytes, message.tag);
+  return isend(message.communicator, message.peer, message.bytes, message.tag, message.element,
+               message.synchronous);
+}
+
+RankRequest RankHandle::isend(const Communicator& communicator, int to, std::size_t bytes, int tag,
+                              ElementType element, Synchronous synchronous) {
+  RankRequest request(new world::Operation(Kind::kSend, thread_.rank()));
+  thread_.start_send(*request.operation_, communicator, to, bytes, tag, element, synchronous);
+  return request;
+}
+
+RankRequest RankHandle::irecv(const Communicator& communicator, int from, std::size_t bytes, int tag) {
+  RankRequest request(new world::Operation(Kind::kReceive, thread_.rank()));
+  thread_.start_receive(*request.operation_, communicator, from, bytes, tag);
+  return request;
+}
+
+// --- completion ---
+
+Task<Received> RankHandle::wait(RankRequest& request) {
+  if (!thread_.gate.is_open()) co_await enter(thread_);
+  co_await Done{*request.operation_};
+  if (thread_.rank().going_on > 0) co_await share_processor(thread_, request.operation_->done_at);
+  const Received received = thread_.observe(*request.operation_);
+  request = RankRequest();
+  if (thread_.is_far_ahead()) co_await Until{thread_, thread_.clock};
+  co_return received;
+}
+
+/// What is done first the program learns of first, whatever the order of its list.
+const std::vector<Received>& RankHandle::learn_as_they_come(const std::vector<RankRequest>& requests) {
+  auto& [order, received] = thread_.core().learning();
+  order.clear();
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (!requests[i].empty()) order.emplace_back(requests[i].operation_->done_at, i);
+  }
+  std::sort(order.begin(), order.end());
+  received.assign(requests.size(), {});
+  for (const auto& [done_at, i] : order) received[i] = thread_.observe(*requests[i].operation_);
+  return received;
+}
+
+void RankHandle::prefetch_operations(const std::vector<RankRequest>& requests) const {
+  if (!thread_.core().prefetches()) return;
+  for (const RankRequest& request : requests) world::fetch(request.operation_, sizeof(world::Operation));
+}
+void RankHandle::prefetch_messages(const std::vector<RankRequest>& requests) const {
+  if (!thread_.core().prefetches()) return;
+  for (const RankRequest& request : requests) {
+    if (!request.empty() && request.operation_->message != nullptr)
+      world::fetch(request.operation_->message, sizeof(world::Message));
+  }
+}
+
+Task<Outcome> RankHandle::wait_all(std::vector<RankRequest>& requests, std::vector<Received>* received) {
+  prefetch_operations(requests);
+  Time done;
+  bool come_in_order = true;
+  for (const RankRequest& request : requests) {
+    if (request.empty()) continue;
+    if (!thread_.gate.is_open()) co_await enter(thread_);
+    co_await Done{*request.operation_};
+    come_in_order = come_in_order && done <= request.operation_->done_at;
+    done = later(done, request.operation_->done_at);
+  }
+  if (thread_.rank().going_on > 0) co_await share_processor(thread_, done);
+  prefetch_messages(requests);
+  const std::vector<Received>* learned = nullptr;
+  if (!come_in_order) learned = &learn_as_they_come(requests);
+  Outcome outcome = Outcome::kOk;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    Received one;
+    if (learned != nullptr) {
+      one = (*learned)[i];
+    } else if (!requests[i].empty()) {
+      one = thread_.observe(*requests[i].operation_);
+    }
+    note(outcome, one.outcome);
+    if (received != nullptr) received->push_back(one);
+  }
+  requests.clear();
+  if (thread_.is_far_ahead()) co_await Until{thread_, thread_.clock};
+  co_return outcome;
+}
+
+/// By the program's clock, to which the world has come.
+static bool is_done_now(world::Thread& thread, const world::Operation& operation) {
+  return operation.done && later(operation.done_at, thread.clock) <= thread.core().now();
+}
+
+Task<std::pair<std::size_t, Received>> RankHandle::wait_any(std::vector<RankRequest>& requests) {
+  if (!thread_.gate.is_open()) co_await enter(thread_);
+  std::size_t first = requests.size();
+  for (;;) {
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      const world::Operation* const operation = requests[i].operation_;
+      if (operation == nullptr || !is_done_now(thread_, *operation)) continue;
+      if (first == requests.size() || operation->done_at < requests[first].operation_->done_at) first = i;
+    }
+    if (first < requests.size()) break;
+    Time next = Time::never();
+    for (const RankRequest& request : requests) {
+      if (request.empty()) continue;
+      request.operation_->watcher = &thread_;
+      if (request.operation_->done) next = earlier(next, later(thread_.clock, request.operation_->done_at));
+    }
+    if (next < Time::never()) thread_.core().wake(thread_, next);
+    co_await world::Asleep{thread_};
+    for (const RankRequest& request : requests) {
+      if (!request.empty()) request.operation_->watcher = nullptr;
+    }
+  }
+  const Received received = thread_.observe(*requests[first].operation_);
+  requests[first] = RankRequest();
+  co_return std::pair<std::size_t, Received>(first, received);
+}
+
+Task<std::vector<std::pair<std::size_t, Received>>> RankHandle::wait_some(
+    std::vector<RankRequest>& requests) {
+  std::vector<std::pair<std::size_t, Received>> found;
+  const std::pair<std::size_t, Received> first = co_await wait_any(requests);
+  found.push_back(first);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (requests[i].empty()) continue;
+    if (const world::Operation& operation = *requests[i].operation_;
+        !operation.done || operation.done_at > thread_.core().now())
+      continue;
+    found.emplace_back(i, thread_.observe(*requests[i].operation_));
+    requests[i] = RankRequest();
+  }
+  co_return found;
+}
+
+void RankHandle::give_up(RankRequest& request) {
+  thread_.core().give_up(*std::exchange(request.operation_, nullptr));
+}
+
+bool RankHandle::is_far_ahead() const {
+  return thread_.is_far_ahead();
+}
+Task<void> RankHandle::let_world_come_up() {
+  if (thread_.asked) co_await come_up(thread_);
+  co_await Until{thread_, thread_.clock};
+}
+
+Task<std::optional<Received>> RankHandle::test(RankRequest& request) {
+  co_await ask();
+  if (!request.operation_->done || request.operation_->done_at > thread_.clock) co_return std::nullopt;
+  const Received received = thread_.observe(*request.operation_);
+  request = RankRequest();
+  co_return received;
+}
+
+/// A question that may find nothing.
+Task<void> RankHandle::ask() {
+  if (!thread_.gate.is_open()) co_await enter(thread_);
+  work(thread_.core().options().poll);
+  thread_.asks = true;
+  co_await come_up(thread_);
+  thread_.asks = false;
+}
+
+Task<void> RankHandle::come_to_cancel() {
+  if (!thread_.gate.is_open()) co_await enter(thread_);
+  co_await Until{thread_, thread_.clock};
+}
+
+bool RankHandle::cancel_now(RankRequest& request) {
+  world::Operation& operation = *request.operation_;
+  if (operation.done || !operation.queued) return false;
+  thread_.rank().posted.remove(operation);
+  operation.cancelled = true;
+  operation.outcome = Outcome::kCancelled;
+  operation.done = true;
+  operation.done_at = thread_.clock;
+  return true;
+}
+
+Task<bool> RankHandle::cancel(RankRequest& request) {
+  co_await come_to_cancel();
+  co_return cancel_now(request);
+}
+
+static std::optional<Received> look(world::Rank& rank, const world::MatchKey& key) {
+  const world::Matchable* const found = rank.unexpected.find_message(key);
+  if (found == nullptr) return std::nullopt;
+  const auto& message = static_cast<const world::Message&>(*found);
+  return Received{Outcome::kOk, message.source_in_group, message.key.tag, message.transfer.bytes};
+}
+
+Task<Received> RankHandle::probe(const Communicator& communicator, int from, int tag) {
+  const world::MatchKey key = world::Rank::key_of(communicator, from, tag);
+  if (!thread_.gate.is_open()) co_await enter(thread_);
+  co_await Until{thread_, thread_.clock};
+  std::optional<Received> found = look(thread_.rank(), key);
+  while (!found) {
+    co_await world::Probing{thread_, key};
+    thread_.clock = later(thread_.clock, thread_.core().now());
+    found = look(thread_.rank(), key);
+  }
+  co_return *found;
+}
+
+Task<RankRequest> RankHandle::claim(const Communicator& communicator, int from, int tag) {
+  const Received found = co_await probe(communicator, from, tag);
+  RankRequest request(new world::Operation(Kind::kReceive, thread_.rank()));
+  request.operation_->key = world::Rank::key_of(communicator, found.source, found.tag);
+  request.operation_->bytes = found.bytes;
+  request.operation_->claimed = true;
+  thread_.core().receive(*request.operation_, thread_.clock);
+  co_return request;
+}
+
+Time RankHandle::post_cost() const {
+  return thread_.core().post_cost(thread_.rank());
+}
+
+Task<std::optional<Received>> RankHandle::iprobe(const Communicator& communicator, int from, int tag) {
+  co_await ask();
+  co_return look(thread_.rank(), world::Rank::key_of(communicator, from, tag));
+}
+
+// --- collectives ---
+
+RankRequest RankHandle::start(const Communicator& communicator, const Operation& operation,
+                              const CollectiveSizes& sizes) {
+  const std::uint8_t backend = thread_.core().choose(operation, thread_.rank()).backend;
+  auto* const collective = new world::Collective(
+      thread_, communicator, backend, world::Collective::tag_of(communicator.local_->collectives++));
+  RankRequest request(collective);
+  if (thread_.core().has_declined()) {
+    collective->outcome = Outcome::kFault;
+    thread_.core().done(*collective, thread_.clock);
+  } else {
+    collective->start(thread_, operation, sizes);
+  }
+  return request;
+}
+
+Task<Outcome> RankHandle::collective(const Communicator& communicator, Operation operation) {
+  operation.ranks = communicator.size();
+  RankRequest request = start(communicator, operation);
+  if (!thread_.gate.is_open()) co_await enter(thread_);
+  co_await Done{*request.operation_};
+  if (thread_.rank().going_on > 0) co_await share_processor(thread_, request.operation_->done_at);
+  const Outcome outcome = thread_.observe(*request.operation_).outcome;
+  if (thread_.is_far_ahead()) co_await Until{thread_, thread_.clock};
+  co_return outcome;
+}
+
+namespace {
+Operation bytes_of(OperationKind kind, std::size_t bytes, int root = 0) {
+  Operation operation;
+  operation.kind = kind;
+  operation.bytes = operation.elements = bytes;
+  operation.root = root;
+  return operation;
+}
+Operation sum_of_doubles(OperationKind kind, std::size_t bytes, int root = 0) {
+  Operation operation = bytes_of(kind, bytes, root);
+  operation.element = ElementType::kFloat64;
+  operation.function = ReduceFunction::kSum;
+  operation.elements = bytes / sizeof(double);
+  return operation;
+}
+}  // namespace
+
+Task<Outcome> RankHandle::bcast(std::size_t bytes, int root) {
+  return collective(bytes_of(OperationKind::kBcast, bytes, root));
+}
+Task<Outcome> RankHandle::reduce(std::size_t bytes, int root) {
+  return collective(sum_of_doubles(OperationKind::kReduce, bytes, root));
+}
+Task<Outcome> RankHandle::allreduce(std::size_t bytes) {
+  return collective(sum_of_doubles(OperationKind::kAllreduce, bytes));
+}
+Task<Outcome> RankHandle::gather(std::size_t block, int root) {
+  return collective(bytes_of(OperationKind::kGather, block, root));
+}
+Task<Outcome> RankHandle::scatter(std::size_t block, int root) {
+  return collective(bytes_of(OperationKind::kScatter, block, root));
+}
+Task<Outcome> RankHandle::allgather(std::size_t block) {
+  return collective(bytes_of(OperationKind::kAllgather, block));
+}
+Task<Outcome> RankHandle::alltoall(std::size_t block) {
+  return collective(bytes_of(OperationKind::kAlltoall, block));
+}
+Task<Outcome> RankHandle::barrier() {
+  return collective(bytes_of(OperationKind::kBarrier, 0));
+}
+
+// --- communicators ---
+
+Task<void> RankHandle::synchronize(const Communicator& communicator) {
+  (void)co_await split(communicator, -1, 0);
+}
+
+RankRequest RankHandle::start_synchronize(const Communicator& communicator) {
+  auto* const meeting = new world::Meeting(thread_, communicator.rank(), -1, 0);
+  RankRequest request(meeting);
+  thread_.core().meet(communicator, communicator.local_->collectives++, *meeting);
+  return request;
+}
+
+namespace {
+/// The clock goes to the latest of the ranks in `from`, while those in `to` get this rank's. Clocks travel as
+/// tokens, which cost nothing. They may come in any order, because the result is a maximum.
+Task<Outcome> exchange_clocks(Team& team, std::vector<int> to, std::vector<int> from) {
+  std::vector<Team::PendingToken> sent;
+  sent.reserve(to.size());
+  for (const int peer : to) sent.push_back(team.send_token(peer, {}, {team.clock, team.clock}));
+  for (const int peer : from) {
+    const Team::Arrival arrival = co_await team.receive_token(peer, {});
+    team.clock = later(team.clock, arrival.stamp.last);
+  }
+  for (const Team::PendingToken& token : sent) co_await token;
+  co_return Outcome::kOk;
+}
+}  // namespace
+
+RankRequest RankHandle::exchange(const Communicator& communicator, std::uint32_t subject,
+                                 std::span<const int> to, std::span<const int> from) {
+  auto* const exchange =
+      new world::Collective(thread_, communicator, 0, world::Collective::tag_of_exchange(subject));
+  RankRequest request(exchange);
+  exchange->start(thread_, exchange_clocks(*exchange, {to.begin(), to.end()}, {from.begin(), from.end()}));
+  return request;
+}
+
+Communicator RankHandle::communicator(std::span<const int> members, std::uint64_t id,
+                                      const Communicator* parent) {
+  return thread_.core().join(members, id, thread_.rank().number(), parent);
+}
+
+Task<Communicator> RankHandle::duplicate(const Communicator& communicator) {
+  co_return *co_await split(communicator, 0, communicator.rank());
+}
+
+Task<std::optional<Communicator>> RankHandle::split(const Communicator& communicator, int color, int key) {
+  world::Meeting meeting(thread_, communicator.rank(), color, key);
+  thread_.core().meet(communicator, communicator.local_->collectives++, meeting);
+  if (!thread_.gate.is_open()) co_await enter(thread_);
+  co_await Done{meeting};
+  if (thread_.rank().going_on > 0) co_await share_processor(thread_, meeting.done_at);
+  (void)thread_.observe(meeting);
+  co_return std::move(meeting.made);
+}
+
+// --- threads ---
+
+void RankHandle::begin_thread(const std::function<Task<void>(RankHandle& rank)>& program) {
+  world::FurtherThread& added = thread_.rank().add_thread(program);
+  added.thread.clock = later(thread_.clock, thread_.core().now());
+  thread_.core().launch(added.thread, added.begun_with);
+}
+
+Task<void> RankHandle::sleep() {
+  co_await world::Asleep{thread_};
+  thread_.clock = later(thread_.clock, thread_.core().now());
+}
+
+void RankHandle::rouse() {
+  thread_.core().wake(thread_, thread_.core().now());
+}
+
+}  // namespace offramp

@@ -1,0 +1,283 @@
+// Reads what OSU's benchmarks and Intel's (IMB) print, and tables of such figures. All of them may be
+// hostile: any bytes, of any length.
+#include <fmt/core.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/configuration/configuration_file.hpp"
+#include "lib/base/text_format.hpp"
+#include "tools/calibrate/measurement.hpp"
+
+namespace offramp::tool {
+namespace {
+
+constexpr std::size_t kLargestFile = std::size_t{4} << 20;
+constexpr std::size_t kMostFigures = 2000;  // of all files
+constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+constexpr int kMostRanks = 4096;  // whose collectives are modelled
+constexpr double kMostValue = 1e12;
+
+enum class BenchmarkKind : std::uint8_t { kLatency, kBandwidth, kRate, kCollective, kBarrier };
+
+struct Benchmark {
+  std::string_view program;  // as tables name it
+  std::string_view title;    // of its output, behind "OSU MPI"
+  BenchmarkKind kind;
+  std::string_view operation = {};
+  std::string_view of_imb = {};  // what IMB calls it, if its figures mean the same
+};
+constexpr std::array kBenchmarks = {
+    Benchmark{"osu_latency", "Latency Test", BenchmarkKind::kLatency, "", "PingPong"},
+    Benchmark{"osu_bw", "Bandwidth Test", BenchmarkKind::kBandwidth, "", "Uniband"},
+    Benchmark{"osu_mbw_mr", "Multiple Bandwidth / Message Rate Test", BenchmarkKind::kRate},
+    Benchmark{"osu_bcast", "Broadcast Latency Test", BenchmarkKind::kCollective, "bcast", "Bcast"},
+    Benchmark{"osu_reduce", "Reduce Latency Test", BenchmarkKind::kCollective, "reduce", "Reduce"},
+    Benchmark{"osu_gather", "Gather Latency Test", BenchmarkKind::kCollective, "gather", "Gather"},
+    Benchmark{"osu_scatter", "Scatter Latency Test", BenchmarkKind::kCollective, "scatter", "Scatter"},
+    Benchmark{"osu_allreduce", "Allreduce Latency Test", BenchmarkKind::kCollective, "allreduce",
+              "Allreduce"},
+    Benchmark{"osu_allgather", "Allgather Latency Test", BenchmarkKind::kCollective, "allgather",
+              "Allgather"},
+    Benchmark{"osu_alltoall", "All-to-All Personalized Exchange Latency Test", BenchmarkKind::kCollective,
+              "alltoall", "Alltoall"},
+    Benchmark{"osu_barrier", "Barrier Latency Test", BenchmarkKind::kBarrier, "barrier", "Barrier"}};
+
+template <typename Number>
+std::optional<Number> number_in(std::string_view word) {
+  Number number{};
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
+  return number;
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r";
+  const std::size_t first = text.find_first_not_of(kBlank);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+/// The parts between separators; with a blank as separator, the words.
+std::vector<std::string_view> split(std::string_view line, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t end = line.find(separator);
+    const std::string_view part = trimmed(line.substr(0, end));
+    if (separator != ' ' || !part.empty()) parts.push_back(part);
+    if (end == std::string_view::npos) return parts;
+    line.remove_prefix(end + 1);
+  }
+}
+
+/// The line without what launchers put in front of each: "[1,0]<stdout>:" (mpirun --tag-output, with the time
+/// before it or not), "0: " (srun -l), "[0] " (mpiexec -l).
+std::string_view without_prefix(std::string_view line) {
+  constexpr std::string_view kDigits = "0123456789";
+  constexpr std::size_t kLongestPrefix = 120;
+  for (const std::string_view stream : {"<stdout>:", "<stderr>:"}) {
+    const std::size_t at = line.substr(0, kLongestPrefix).find(stream);
+    if (at != std::string_view::npos) return trimmed(line.substr(at + stream.size()));
+  }
+  const bool is_bracketed = line.starts_with('[');
+  const std::string_view number = line.substr(is_bracketed ? 1 : 0);
+  const std::size_t end = number.find_first_not_of(kDigits);
+  if (end == 0 || end == std::string_view::npos || number[end] != (is_bracketed ? ']' : ':')) return line;
+  return trimmed(number.substr(end + 1));
+}
+
+class BenchmarkFile {
+ public:
+  BenchmarkFile(const std::string& path, const Placement& placement, Measurement& measurement)
+      : path_(path), placement_(placement), measurement_(measurement) {}
+
+  /// What is wrong; empty: all is read.
+  std::string read(std::string_view text) {
+    const std::size_t before = measurement_.figures.size();
+    while (!text.empty()) {
+      const std::size_t end = text.find('\n');
+      const std::string_view line = without_prefix(trimmed(text.substr(0, end)));
+      text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+      ++line_;
+      if (const std::string problem = take(line); !problem.empty())
+        return fmt::format("{}:{}: {}", path_, line_, problem);
+    }
+    if (measurement_.figures.size() > before || has_title_) return {};
+    return fmt::format(
+        "{} has no figure of osu_latency, osu_bw, osu_mbw_mr or a collective: it is neither the output of "
+        "OSU's "
+        "or Intel's benchmarks nor a table with the columns {}",
+        path_, kColumns);
+  }
+
+ private:
+  static constexpr std::string_view kColumns = "benchmark,nodes,ranks_per_node,bytes,value";
+
+  std::string take(std::string_view line) {
+    if (line == kColumns) {
+      is_table_ = true;
+      return {};
+    }
+    if (line.empty()) return {};
+    if (line.starts_with('#')) return is_table_ ? std::string() : comment(line);
+    return is_table_ ? table_row(line) : output_row(line);
+  }
+
+  /// A title, or what IMB says below its titles. Other comments say nothing that is needed.
+  std::string comment(std::string_view line) {
+    constexpr std::string_view kOsu = "# OSU MPI";
+    constexpr std::string_view kImb = "# Benchmarking ";
+    constexpr std::string_view kProcesses = "# #processes = ";
+    if (line.starts_with(kOsu)) {  // "# OSU MPI Allreduce Latency Test v5.6.2"
+      const std::string_view name = trimmed(line.substr(0, line.rfind(" v")).substr(kOsu.size()));
+      return begin(name, &Benchmark::title, placement_.ranks);
+    }
+    if (line.starts_with(kImb)) return begin(trimmed(line.substr(kImb.size())), &Benchmark::of_imb, 0);
+    if (line.starts_with(kProcesses)) ranks_ = number_in<int>(line.substr(kProcesses.size())).value_or(0);
+    if (line.find("#repetitions") != std::string_view::npos) read_columns(line);
+    return {};
+  }
+  std::string begin(std::string_view name, std::string_view Benchmark::*named, int ranks) {
+    has_title_ = true;
+    benchmark_ = nullptr;
+    is_imb_ = named == &Benchmark::of_imb;
+    ranks_ = ranks;
+    columns_.clear();
+    for (const Benchmark& one : kBenchmarks) {
+      if (name == one.*named) benchmark_ = &one;
+    }
+    const bool is_placed = !is_of_all() || placement_.ranks_per_node > 0;
+    // One output of IMB has messages and collectives: these are not needed for what those tell.
+    if (!is_placed && !is_imb_)
+      return "the output of a collective does not say where its ranks were: give --ranks and "
+             "--ranks-per-node";
+    if (benchmark_ == nullptr || !is_placed)
+      measurement_.notes.push_back(fmt::format("{}:{}: the figures of {} are not used{}", path_, line_,
+                                               in_quotes(name),
+                                               is_placed ? "" : " without --ranks-per-node"));
+    if (!is_placed) benchmark_ = nullptr;
+    return {};
+  }
+  [[nodiscard]] bool is_of_all() const {
+    return benchmark_ != nullptr &&
+           (benchmark_->kind == BenchmarkKind::kCollective || benchmark_->kind == BenchmarkKind::kBarrier);
+  }
+  /// "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec] Mbytes/sec", or some of these.
+  void read_columns(std::string_view line) {
+    columns_.clear();
+    for (const std::string_view word : split(line, ' ')) columns_.emplace_back(word);
+  }
+  [[nodiscard]] std::optional<std::size_t> column(std::string_view name) const {
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (columns_[i] == name) return i;
+    }
+    return std::nullopt;
+  }
+
+  /// Batch systems print their own lines in between: those do not begin with a number.
+  std::string output_row(std::string_view line) {
+    const std::vector<std::string_view> words = split(line, ' ');
+    if (benchmark_ == nullptr || !number_in<double>(words.front())) return {};
+    const bool has_size = benchmark_->kind != BenchmarkKind::kBarrier;
+    const auto bytes = has_size ? number_in<std::size_t>(words.front()) : std::optional<std::size_t>(0);
+    if (!bytes) return {};
+    std::optional<std::size_t> value = has_size ? std::size_t{1} : std::size_t{0};
+    if (is_imb_) {
+      value = column(is_of_all()                                     ? "t_avg[usec]"
+                     : benchmark_->kind == BenchmarkKind::kBandwidth ? "Mbytes/sec"
+                                                                     : "t[usec]");
+    }
+    if (!value || words.size() <= *value) return "there is no figure behind the size";
+    if (is_of_all()) return add(*benchmark_, *bytes, words[*value], ranks_, placement_.ranks_per_node);
+    return add(*benchmark_, *bytes, words[*value], 2, placement_.within_node ? 2 : 1);
+  }
+
+  std::string table_row(std::string_view line) {
+    const std::vector<std::string_view> cells = split(line, ',');
+    constexpr std::size_t kCells = 5;
+    if (cells.size() != kCells)
+      return fmt::format("{} columns in place of {}: {}", cells.size(), kCells, kColumns);
+    const Benchmark* benchmark = nullptr;
+    for (const Benchmark& one : kBenchmarks) {
+      if (cells[0] == one.program) benchmark = &one;
+    }
+    if (benchmark == nullptr) return fmt::format("there is no benchmark {}", in_quotes(cells[0]));
+    const auto nodes = number_in<int>(cells[1]);
+    const auto each = number_in<int>(cells[2]);
+    const auto bytes = number_in<std::size_t>(cells[3]);
+    if (!nodes || *nodes < 1 || *nodes > kMostRanks)
+      return fmt::format("{} is no number of nodes (1 .. {})", in_quotes(cells[1]), kMostRanks);
+    if (!each || *each < 1 || *each > kMostRanks)
+      return fmt::format("{} is no number of ranks on a node (1 .. {})", in_quotes(cells[2]), kMostRanks);
+    if (!bytes) return fmt::format("{} is no number of bytes", in_quotes(cells[3]));
+    return add(*benchmark, *bytes, cells[4], *nodes * *each, *each);
+  }
+
+  std::string add(const Benchmark& benchmark, std::size_t bytes, std::string_view word, int ranks,
+                  int ranks_per_node) {
+    if (bytes > kMostBytes) return fmt::format("{} bytes are more than {}", bytes, kMostBytes);
+    if (ranks < 2 || ranks > kMostRanks)
+      return fmt::format("figures of {} ranks cannot be compared (2 .. {})", ranks, kMostRanks);
+    const auto value = number_in<double>(word);
+    const bool is_barrier = benchmark.kind == BenchmarkKind::kBarrier;
+    if (bytes == 0 && !is_barrier) return {};  // its message has no size to be compared by
+    if (!value || !std::isfinite(*value) || *value <= 0 || *value > kMostValue)
+      return fmt::format("{} is no figure (above 0, up to {:g})", in_quotes(word), kMostValue);
+    if (measurement_.figures.size() == kMostFigures) return fmt::format("more than {} figures", kMostFigures);
+    const std::string place = ranks_per_node == ranks ? "node" : "network";
+    constexpr double kMicro = 1e-6;
+    constexpr double kMega = 1e6;
+    const double each = static_cast<double>(bytes) / (*value * kMega);
+    switch (benchmark.kind) {
+      case BenchmarkKind::kLatency:
+        return pair(ranks, {place, "message", bytes, *value * kMicro});
+      case BenchmarkKind::kBandwidth:
+        return pair(ranks, {place, "window", bytes, each});
+      case BenchmarkKind::kRate:
+        measurement_.figures.push_back({place, "rate", bytes, each});
+        return {};
+      case BenchmarkKind::kCollective:
+      case BenchmarkKind::kBarrier:
+        measurement_.figures.push_back(
+            {"all", std::string(benchmark.operation), bytes, *value * kMicro, ranks, ranks_per_node, true});
+        return {};
+    }
+    return {};
+  }
+
+  std::string pair(int ranks, Measured one) {
+    if (ranks != 2) return "messages are measured between two ranks: of one node, or one on each of two";
+    measurement_.figures.push_back(std::move(one));
+    return {};
+  }
+
+  const std::string& path_;
+  const Placement& placement_;
+  Measurement& measurement_;
+  std::size_t line_ = 0;
+  bool is_table_ = false;
+  bool has_title_ = false;
+  // The output that is being read.
+  const Benchmark* benchmark_ = nullptr;  // null: none that is used
+  bool is_imb_ = false;
+  int ranks_ = 0;
+  std::vector<std::string> columns_;  // of IMB
+};
+
+}  // namespace
+
+Result<bool> read_benchmarks(const std::string& path, const Placement& placement, Measurement& measurement) {
+  const FileText file = read_file(path, true, kLargestFile);
+  if (!file.problem.empty())
+    return Result<bool>::failure(fmt::format("cannot read {}: {}", path, file.problem));
+  if (std::string problem = BenchmarkFile(path, placement, measurement).read(file.text); !problem.empty())
+    return Result<bool>::failure(std::move(problem));
+  return true;
+}
+
+}  // namespace offramp::tool

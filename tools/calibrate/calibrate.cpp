@@ -1,0 +1,341 @@
+// offramp calibrate. The measuring program (measure.c) runs natively under mpirun, or outputs of other
+// benchmarks are read; the host backend is fitted to what messages take (fit.cpp).
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "lib/base/format.hpp"
+#include "lib/base/registry/registry.hpp"
+#include "lib/base/text_format.hpp"
+#include "tools/calibrate/fit.hpp"
+#include "tools/calibrate/measurement.hpp"
+#include "tools/command_line/command.hpp"
+#include "tools/command_line/options.hpp"
+#include "tools/command_line/setup.hpp"
+#include "tools/command_line/tool.hpp"
+#include "tools/launch/child.hpp"
+#include "tools/launch/launcher.hpp"
+#include "tools/text/progress.hpp"
+
+namespace offramp::tool {
+namespace {
+
+struct CalibrateOptions {
+  int ranks = 2;
+  int ranks_per_node = 0;              // of the collectives in outputs that are read; 0: not known
+  std::vector<std::string> from;       // outputs of benchmarks; empty: measures here
+  std::vector<std::string> from_node;  // of messages within a node
+  std::vector<Override> known;         // keys of the host that are not to be found
+  double seconds = 0.05;               // for each figure
+  std::string output;                  // a file for the section; empty: standard output, after the tables
+  bool json = false;
+  std::string mpirun;  // as RunOptions
+  std::vector<std::string> mpirun_arguments;
+};
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kNode = "node";  // places of what was measured
+constexpr std::string_view kNetwork = "network";
+
+Measurement measure(const CalibrateOptions& options, int& code) {
+  const auto launcher = find_launcher(options.mpirun, kMpiFamily);
+  if (!launcher) {
+    complain(launcher.error());
+    code = kNotFound;
+    return {};
+  }
+  const std::string program = helper_path("offramp-measure");
+  if (program.empty()) {
+    complain("cannot find offramp-measure beside this installation");
+    code = kBroken;
+    return {};
+  }
+  const bool too_many = options.ranks > core_count() && options.mpirun_arguments.empty();
+  const LaunchedCommand launch = launch_line(*launcher, options.ranks, too_many, {}, options.mpirun_arguments,
+                                             {program, fmt::format("{}", options.seconds)});
+  for (const auto& [name, value] : launch.environment) setenv(name.c_str(), value.c_str(), 1);
+  constexpr double kFigures = 60;  // at most, each with its first turns
+  const ProgressLine progress;
+  progress.say("measuring with {} ranks", options.ranks);
+  const ChildResult child = run_child(launch.words, 120 + 20 * kFigures * options.seconds);
+  Measurement found;
+  found.ranks = options.ranks;
+  std::istringstream lines(child.output);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    std::string word;
+    Measured one;
+    fields >> word;
+    if (word == "placed") fields >> found.nodes >> found.ranks_per_node;
+    if (word == "measured" && fields >> one.place >> one.name >> one.bytes >> one.seconds)
+      found.figures.push_back(one);
+  }
+  if (child.status != 0 || found.figures.empty()) {
+    complain(fmt::format("{} did not come to its end{}:\n{}", shell_word(program),
+                         child.timed_out ? " in time" : "", child.output));
+    code = kBroken;
+    return {};
+  }
+  for (Measured& one : found.figures) {
+    one.ranks = found.ranks;
+    one.ranks_per_node = found.ranks_per_node;
+  }
+  found.from = fmt::format("this machine's MPI library, {} on {}",
+                           counted(static_cast<std::uint64_t>(found.ranks), "rank"),
+                           counted(static_cast<std::uint64_t>(found.nodes), "node"));
+  if (found.ranks_per_node == 0)
+    found.notes.emplace_back(
+        "The nodes do not have equal blocks of neighbouring ranks: collectives are not compared.");
+  return found;
+}
+
+/// From outputs of benchmarks. A file that cannot be read costs its own figures and the exit code.
+Measurement measured_elsewhere(const CalibrateOptions& options, int& code) {
+  Measurement found;
+  std::vector<std::string> names;
+  std::vector<std::string> problems;
+  const auto read = [&](const std::vector<std::string>& files, bool within_node) {
+    const Placement placement{within_node, options.ranks_per_node > 0 ? options.ranks : 0,
+                              options.ranks_per_node};
+    for (const std::string& file : files) {
+      const std::size_t before = found.figures.size();
+      if (const auto result = read_benchmarks(file, placement, found); !result) {
+        found.figures.resize(before);
+        problems.push_back(result.error());
+      } else {
+        names.push_back(printable(file));
+      }
+    }
+  };
+  read(options.from, false);
+  read(options.from_node, true);
+  if (names.empty()) throw Misuse{fmt::format("{}", fmt::join(problems, "; "))};
+  for (const std::string& problem : problems) complain(problem + "; its figures are left out");
+  if (!problems.empty()) code = kUsage;
+  const auto lacks = [&](std::string_view place) {
+    return found.has(place) && found.find(place, "message") == nullptr;
+  };
+  if (lacks(kNode) || lacks(kNetwork) || (!found.has(kNode) && !found.has(kNetwork)))
+    throw Misuse{fmt::format(
+        "{}: there is no figure of messages there and back (osu_latency), which all else rests on",
+        fmt::join(names, ", "))};
+  found.from = fmt::format("{}", fmt::join(names, ", "));
+  return found;
+}
+
+/// The host's values before the fit: its defaults and what the user knows.
+Settings known_settings(const BackendDescription& host, const CalibrateOptions& options, Fit::Keys& known) {
+  Section section;
+  for (const Override& one : options.known) {
+    const std::string prefix = fmt::format("{}.", host.name);
+    const std::string key = one.key.starts_with(prefix) ? one.key.substr(prefix.size()) : one.key;
+    section[key] = {one.value, RawValue::Type::kText, one.origin};
+    known.insert(key);
+  }
+  Result<Settings> settings = read_settings(host, section);
+  if (!settings) throw Misuse{settings.error()};
+  return *settings;
+}
+
+/// What the figures do not say.
+std::vector<std::string> notes_on(const Fit& fit) {
+  std::vector<std::string> notes = fit.measured().notes;
+  if (!fit.measured().has(kNetwork))
+    notes.emplace_back(
+        "Nothing was measured between nodes: the NIC's keys stay as they are. Ranks on two nodes or more "
+        "tell "
+        "them.");
+  if (!fit.measured().has(kNode))
+    notes.emplace_back("Nothing was measured within a node: the keys of its memory stay as they are.");
+  if (const auto names = fit.undetermined(); !names.empty())
+    notes.push_back(
+        fmt::format("Not determined by these figures, and left as they are: {}.", fmt::join(names, ", ")));
+  return notes;
+}
+
+std::string_view words_for(std::string_view place) {
+  if (place == kNode) return "a node";
+  return place == kNetwork ? "nodes" : "all";
+}
+
+/// Of one operation that is not fitted to: how far the model is from what was measured.
+struct Spread {
+  std::string operation;
+  std::vector<double> errors;  // sizes of errors, in ascending order
+
+  [[nodiscard]] double median() const {
+    const std::size_t half = errors.size() / 2;
+    return errors.size() % 2 == 1 ? errors[half] : (errors[half - 1] + errors[half]) / 2;
+  }
+  [[nodiscard]] double worst() const { return errors.back(); }
+};
+
+std::vector<Spread> spreads_of(const std::vector<Comparison>& rows) {
+  std::vector<Spread> spreads;
+  for (const Comparison& row : rows) {
+    if (row.fitted || !parse_operation(row.measured.name)) continue;
+    auto found = std::find_if(spreads.begin(), spreads.end(),
+                              [&](const Spread& one) { return one.operation == row.measured.name; });
+    if (found == spreads.end()) found = spreads.insert(found, {row.measured.name, {}});
+    found->errors.push_back(std::abs(row.error()));
+  }
+  for (Spread& spread : spreads) std::sort(spread.errors.begin(), spread.errors.end());
+  return spreads;
+}
+
+std::string table_of(const std::vector<Comparison>& rows) {
+  std::string text = fmt::format("# {:<10} {:<8} {:>9} {:>14} {:>14} {:>8}\n", "operation", "between",
+                                 "bytes", "measured (us)", "host (us)", "error");
+  for (const Comparison& row : rows)
+    text += fmt::format("# {:<10} {:<8} {:>9} {:>14.3f} {:>14.3f} {:>+7.1f}%{}\n", row.measured.name,
+                        words_for(row.measured.place), row.measured.bytes, row.measured.seconds * 1e6,
+                        row.modelled * 1e6, row.error() * 100, row.fitted ? " fitted" : "");
+  for (const Spread& spread : spreads_of(rows))
+    text += fmt::format("# {}: off by {:.1f} % in the median of {}, by {:.1f} % at worst\n", spread.operation,
+                        spread.median() * 100, counted(spread.errors.size(), "size"), spread.worst() * 100);
+  return text;
+}
+
+std::string section(const Fit& fit, const std::vector<Comparison>& rows) {
+  std::string text = fmt::format("# Fitted by offramp calibrate to {}.\n", fit.measured().from);
+  for (const std::string& note : notes_on(fit)) text += "# " + note + "\n";
+  text += table_of(rows) + "[host]\n";
+  for (const Found& found : fit.values()) {
+    const std::string_view unit = found.parameter->unit;
+    text += fmt::format("{} = {}  # {}{}{}\n", found.parameter->name, found.text, unit,
+                        unit.empty() ? "" : "; ", found.basis);
+  }
+  return text;
+}
+
+void print_json(const Fit& fit, const std::vector<Comparison>& rows) {
+  const Measurement& measured = fit.measured();
+  Json json = {{"source", measured.from}};
+  if (measured.ranks > 0) {
+    json["ranks"] = measured.ranks;
+    json["nodes"] = measured.nodes;
+    json["ranks_per_node"] = measured.ranks_per_node;
+  }
+  for (const Found& found : fit.values()) {
+    json[std::string(baseline_name())][std::string(found.parameter->name)] = Json::parse(found.text);
+    json["from"][std::string(found.parameter->name)] = found.basis;
+  }
+  for (const Comparison& row : rows) {
+    Json one = {{"operation", row.measured.name},
+                {"place", row.measured.place},
+                {"bytes", row.measured.bytes},
+                {"measured_ns", row.measured.seconds * 1e9},
+                {"modelled_ns", row.modelled * 1e9},
+                {"error", row.error()},
+                {"fitted", row.fitted}};
+    if (parse_operation(row.measured.name)) {
+      one["ranks"] = row.measured.ranks;
+      one["ranks_per_node"] = row.measured.ranks_per_node;
+    }
+    json["comparisons"].push_back(std::move(one));
+  }
+  json["undetermined"] = fit.undetermined();
+  json["notes"] = notes_on(fit);
+  fmt::print("{}\n", json.dump(2));
+}
+
+int calibrate(const CalibrateOptions& options) {
+  if (const std::string problem = options.output.empty() ? "" : option_problem("--output", options.output);
+      !problem.empty()) {
+    complain(problem);
+    return kUsage;
+  }
+  try {
+    const Registry registry(built_in_backends());
+    const BackendDescription& host = registry.baseline();
+    Fit::Keys known;
+    Settings settings = known_settings(host, options, known);
+    int code = kDone;
+    const bool reads = !options.from.empty() || !options.from_node.empty();
+    const Measurement measured = reads ? measured_elsewhere(options, code) : measure(options, code);
+    if (measured.figures.empty()) return code;
+    const Fit fit(host, measured, std::move(settings), std::move(known));
+    const std::vector<Comparison> rows = fit.comparisons();
+    const std::string text = section(fit, rows);
+    if (options.json) {
+      print_json(fit, rows);
+    } else {
+      fmt::print("{}", text);
+    }
+    const int written = options.output.empty() ? kDone : write_file(options.output, text);
+    return written != kDone ? written : code;
+  } catch (const Misuse& problem) {
+    complain(problem.text);
+    return kUsage;
+  }
+}
+
+class CalibrateCommand final : public Command {
+ public:
+  explicit CalibrateCommand(CLI::App& app) : Command(app), launcher_(app) {
+    add_ranks(app, options_.ranks,
+              "number of processes; messages go from rank 0 to a rank of its host, and to one of another", 2)
+        ->capture_default_str();
+    app.add_option("--ranks-per-node", options_.ranks_per_node,
+                   "with --from: that --ranks were on each node in outputs of collectives")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1 << 20));
+    app.add_option(
+           "--from", options_.from,
+           "read outputs of OSU's benchmarks (osu_latency, osu_bw, osu_mbw_mr between two nodes; "
+           "collectives) and of Intel's (IMB PingPong, Uniband, collectives), or a table with the columns "
+           "benchmark, nodes, ranks_per_node, bytes, value; several files may follow")
+        ->type_name("FILE");
+    app.add_option("--from-node", options_.from_node, "the same, of messages between two ranks of one node")
+        ->type_name("FILE");
+    app.add_option("--set", settings_,
+                   "KEY=VALUE of the host that is known and not to be found; may be repeated")
+        ->type_name("KEY=VALUE")
+        ->allow_extra_args(false);
+    app.add_option("--seconds", options_.seconds, "time for each figure")
+        ->type_name("SECONDS")
+        ->check(CLI::Range(1e-3, 60.0))
+        ->capture_default_str();
+    app.add_option("-o,--output", options_.output, "write the section to this file")->type_name("FILE");
+    add_json(app, options_.json);
+  }
+  int execute(std::vector<std::string>) override {
+    options_.mpirun = launcher_.launcher();
+    options_.mpirun_arguments = launcher_.arguments();
+    if (const std::string problem = add_settings(settings_, {std::string(baseline_name())}, options_.known);
+        !problem.empty())
+      return refuse(problem);
+    return calibrate(options_);
+  }
+
+ private:
+  CalibrateOptions options_;
+  LauncherOptions launcher_;
+  std::vector<std::string> settings_;
+};
+
+const Registered<CalibrateCommand> calibrate_command(
+    {.name = "calibrate",
+     .place = 90,
+     .summary = "fit the host backend to this machine's MPI library",
+     .about =
+         "Measures messages, local copies and reductions of the MPI library alone, and prints a section "
+         "[host] for offramp.toml that takes as long, each figure with where it is from; above it what "
+         "messages, bcast, reduce, allreduce and gather took, and what the fitted host says. Messages "
+         "between ranks of one host become the parameters of memory; those of the NIC are only written "
+         "where ranks are on several hosts (--launcher-args). Let nothing else run meanwhile. With --from "
+         "nothing is measured: the figures are those of another machine, and the table says how far its "
+         "collectives are from the ones that the fitted host predicts.",
+     .exits = {{kUsage}, {kBroken}, {kNotWritten}, {kNotFound}}});
+
+}  // namespace
+
+}  // namespace offramp::tool

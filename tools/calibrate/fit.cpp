@@ -1,0 +1,427 @@
+// What was timed by itself is set first. The rest is found in a few rounds, since each value depends a
+// little on the others: overhead and latency from the smallest messages, bandwidth from the largest, limits
+// of protocols as one of the measured sizes, other values by ever finer grids over their range. A parameter
+// that no measurement would notice (is_told()) keeps its value and is named as undetermined.
+#include "tools/calibrate/fit.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "lib/answers/replay/forecast.hpp"
+#include "lib/base/format.hpp"
+#include "lib/base/registry/registry.hpp"
+#include "lib/base/text_format.hpp"
+#include "tools/command_line/setup.hpp"
+
+namespace offramp::tool {
+
+/// The parameters that one kind of message tells, between nodes or within one.
+struct MessageKeys {
+  std::string_view place;
+  const char* latency;
+  const char* overhead;
+  const char* bandwidth;
+  const char* eager_limit;
+  // Told by the shape of the curve between the smallest and the largest messages.
+  std::array<std::string_view, 3> shape;
+};
+
+namespace {
+
+constexpr double kNano = 1e-9;
+constexpr double kGiga = 1e9;
+constexpr std::size_t kLarge = 65536;  // from here on messages tell the bandwidth
+constexpr std::size_t kShort = 64;     // up to here their rate tells the processor's work
+
+constexpr MessageKeys kNodeKeys = {"node",           "memory_latency",     "memory_overhead",
+                                   "copy_bandwidth", "memory_eager_limit", {"single_copy"}};
+constexpr MessageKeys kNetworkKeys = {"network",     "latency",
+                                      "overhead",    "bandwidth",
+                                      "eager_limit", {"inline_limit", "fetch", "copy_bandwidth"}};
+
+// Where a value is searched for. Where the range is of rates, its steps are factors.
+struct Range {
+  std::string_view name;
+  double least;
+  double most;
+  bool is_rate;
+};
+constexpr std::array kRanges = {Range{"fetch", 0, 4000, false}, Range{"single_copy", 0, 8000, false},
+                                Range{"copy_bandwidth", 4, 1000, true}};
+
+bool tells_bandwidth(const Measured& one) {
+  return (one.name == "message" || one.name == "window") && one.bytes >= kLarge;
+}
+
+double gigabits(const Measured& one) {
+  return static_cast<double>(one.bytes) * 8 / one.seconds / kGiga;
+}
+
+Operation operation_of(OperationKind kind, const Measured& one) {
+  Operation operation;
+  operation.kind = kind;
+  operation.ranks = one.ranks;
+  operation.bytes = one.bytes;
+  operation.element = ElementType::kByte;
+  if (!reduces(kind)) return operation;
+  // OSU's reductions are of floats, those of the measuring program of doubles.
+  operation.element = one.mean_of_all ? ElementType::kFloat32 : ElementType::kFloat64;
+  operation.elements = one.bytes / element_bytes(operation.element);
+  operation.function = ReduceFunction::kSum;
+  return operation;
+}
+
+template <typename T>
+T value_of(Result<T> result) {
+  if (!result) throw Misuse{result.error()};
+  return std::move(*result);
+}
+
+}  // namespace
+
+Fit::Fit(const BackendDescription& host, const Measurement& measured, Settings settings, Keys known)
+    : host_(host), measured_(measured), settings_(std::move(settings)), known_(std::move(known)) {
+  if (const Measured* combine = measured_.find("rank", "combine"))
+    directly("combine_bandwidth", gigabits(*combine));
+  if (const Measured* copy = measured_.find("rank", "copy")) directly("copy_bandwidth", gigabits(*copy));
+  if (const Measured* copies = measured_.find("node", "copies"))
+    directly("memory_bandwidth", gigabits(*copies));
+  // A node's messages first: what they say of copying holds for the NIC's buffers, too.
+  if (measured_.has(kNodeKeys.place)) fit(kNodeKeys);
+  if (!measured_.has(kNetworkKeys.place)) return;
+  double gap = std::numeric_limits<double>::infinity();
+  for (const Measured* rate : rows(kNetworkKeys.place, "rate")) gap = std::min(gap, rate->seconds);
+  if (std::isfinite(gap)) directly("gap", gap / kNano);
+  fit(kNetworkKeys);
+}
+
+std::vector<Comparison> Fit::comparisons() const {
+  std::vector<Comparison> compared;
+  for (const Measured& one : measured_.figures) {
+    if (one.name == "message" || one.name == "window") {
+      const bool fitted = tells_bandwidth(one) || shaped_.contains(one.place) || &one == &smallest(one.place);
+      compared.push_back({one, modelled(one), fitted});
+    } else if (parse_operation(one.name) && one.ranks_per_node > 0) {
+      compared.push_back({one, modelled(one), false});
+    }
+  }
+  return compared;
+}
+
+std::vector<Found> Fit::values() const {
+  std::vector<Found> values;
+  for (const Parameter& parameter : host_.parameters) {
+    const auto basis = bases_.find(parameter.name);
+    const bool is_given = known_.contains(parameter.name);
+    if (basis == bases_.end() && !is_given) continue;
+    const std::string value = value_text(parameter, settings_);
+    const bool is_text = parameter.kind == ParameterKind::kChoice;
+    values.push_back(
+        {&parameter, is_text ? fmt::format("\"{}\"", value) : value, is_given ? "given" : basis->second});
+  }
+  return values;
+}
+
+std::vector<std::string_view> Fit::undetermined() const {
+  constexpr std::string_view kOfTheMachine[] = {"latency",
+                                                "overhead",
+                                                "gap",
+                                                "bandwidth",
+                                                "pcie",
+                                                "fetch",
+                                                "inline_limit",
+                                                "post",
+                                                "eager_limit",
+                                                "memory_latency",
+                                                "memory_overhead",
+                                                "single_copy",
+                                                "memory_bandwidth",
+                                                "memory_detour",
+                                                "memory_eager_limit",
+                                                "copy_bandwidth",
+                                                "combine_bandwidth"};
+  std::vector<std::string_view> names;
+  for (const std::string_view name : kOfTheMachine) {
+    if (!bases_.contains(name) && is_open(name)) names.push_back(name);
+  }
+  return names;
+}
+
+const Measured& Fit::figure(std::string_view place, std::string_view name) const {
+  const Measured* const found = measured_.find(place, name);
+  if (found == nullptr) throw Misuse{fmt::format("there is no figure of {} ({})", name, place)};
+  return *found;
+}
+
+std::vector<const Measured*> Fit::rows(std::string_view place, std::string_view name) const {
+  std::vector<const Measured*> found;
+  for (const Measured& one : measured_.figures) {
+    if (one.place == place && one.name == name) found.push_back(&one);
+  }
+  return found;
+}
+
+std::vector<const Measured*> Fit::transfers(std::string_view place) const {
+  std::vector<const Measured*> found = rows(place, "message");
+  for (const Measured* one : rows(place, "window")) found.push_back(one);
+  return found;
+}
+
+const Measured& Fit::smallest(std::string_view place) const {
+  const Measured* least = &figure(place, "message");
+  for (const Measured* one : rows(place, "message")) {
+    if (one->bytes < least->bytes) least = one;
+  }
+  return *least;
+}
+
+/// Within what the parameter takes, with four digits.
+void Fit::set(std::string_view name, double value) {
+  if (!is_open(name)) return;
+  const Parameter& parameter = *find_parameter(host_.parameters, name);
+  const double digits = value > 0 ? std::pow(10, 3 - std::floor(std::log10(value))) : 1;
+  const double rounded = std::round(value * digits) / digits;
+  settings_.set(name, {std::clamp(rounded, parameter.minimum, parameter.maximum), {}});
+}
+
+void Fit::directly(const char* name, double value) {
+  if (!is_open(name)) return;
+  set(name, value);
+  bases_[name] = "measured directly";
+}
+
+void Fit::fit(const MessageKeys& keys) {
+  if (const Measured* posting = measured_.find(keys.place, "posting"))
+    directly("post", posting->seconds / kNano);
+  if (const Measured* eager = measured_.find(keys.place, "eager");
+      eager != nullptr && is_open(keys.eager_limit)) {
+    settings_.set(keys.eager_limit, {static_cast<double>(eager->bytes), {}});
+    bases_[keys.eager_limit] = "measured directly";
+  }
+  fit_overhead(keys);
+  const char* const bandwidth = bandwidth_of(keys);
+  const std::vector<std::string_view> shape = searched(keys);
+  // Each depends a little on the others.
+  constexpr int kRounds = 3;
+  for (int round = 0; round < kRounds; ++round) {
+    fit_overhead(keys);
+    fit_latency(keys);
+    fit_bandwidth(keys, bandwidth);
+    for (const std::string_view name : shape) {
+      const bool is_value =
+          std::any_of(kRanges.begin(), kRanges.end(), [&](const Range& range) { return range.name == name; });
+      is_value ? search_value(keys, name) : search_size(keys, name);
+    }
+  }
+  fit_latency(keys);
+  fit_bandwidth(keys, bandwidth);
+  tell_bases(keys, bandwidth, shape);
+}
+
+/// What a message takes the processor: timed in the calls, or told by the rate of short messages. A message
+/// is sent and received: both ends have to fit into it.
+void Fit::fit_overhead(const MessageKeys& keys) {
+  if (!is_open(keys.overhead)) return;
+  constexpr double kLeast = 1;  // ns; 0 is the NIC's
+  const double most = std::max(kLeast, smallest(keys.place).seconds / 2 / kNano);
+  if (const Measured* sending = measured_.find(keys.place, "sending"))
+    return directly(keys.overhead, std::min(sending->seconds / kNano, most));
+  const Measured* fastest = nullptr;
+  for (const Measured* one : rows(keys.place, "window")) {
+    if (one->bytes <= kShort && (fastest == nullptr || one->seconds < fastest->seconds)) fastest = one;
+  }
+  if (fastest == nullptr) return;
+  if (!bases_.contains(keys.overhead)) set(keys.overhead, std::min(fastest->seconds / kNano, most));
+  const double missing = (fastest->seconds - modelled(*fastest)) / kNano;
+  set(keys.overhead, std::clamp(settings_.real(keys.overhead) + missing, kLeast, most));
+  bases_[keys.overhead] = fmt::format("fitted to the rate of messages of {}: {:+.1f} %",
+                                      bytes_text(static_cast<double>(fastest->bytes)),
+                                      100 * (modelled(*fastest) / fastest->seconds - 1));
+}
+
+void Fit::fit_latency(const MessageKeys& keys) {
+  if (!is_open(keys.latency)) return;
+  constexpr double kNone = 1e-3;  // of a nanosecond; 0 is the NIC's
+  set(keys.latency, kNone);
+  const Measured& least = smallest(keys.place);
+  set(keys.latency, std::max(kNone, (least.seconds - modelled(least)) / kNano));
+}
+
+/// The key that long messages tell; null: none. They take as long as the slower one of link and PCIe: who
+/// knows the link's rate learns that of PCIe, if that is slower.
+const char* Fit::bandwidth_of(const MessageKeys& keys) {
+  const bool has_rows =
+      std::any_of(measured_.figures.begin(), measured_.figures.end(),
+                  [&](const Measured& one) { return one.place == keys.place && tells_bandwidth(one); });
+  if (!has_rows) return nullptr;
+  if (is_open(keys.bandwidth)) return keys.bandwidth;
+  constexpr double kSame = 0.05;
+  const bool is_slower =
+      keys.place == kNetworkKeys.place && is_open("pcie") && bandwidth_error(keys.place) < -kSame;
+  return is_slower ? "pcie" : nullptr;
+}
+
+/// The mean error of large messages is none then, in logarithms: none of them counts more than another.
+void Fit::fit_bandwidth(const MessageKeys& keys, const char* name) {
+  if (name == nullptr) return;
+  double slow = 1e-3;  // Gb/s
+  double fast = 1e5;
+  constexpr int kSteps = 40;
+  for (int step = 0; step < kSteps; ++step) {
+    const double middle = std::sqrt(slow * fast);
+    settings_.set(name, {middle, {}});
+    (bandwidth_error(keys.place) > 0 ? slow : fast) = middle;
+  }
+  set(name, std::sqrt(slow * fast));
+}
+
+/// Those keys that the messages tell and nothing else has told.
+std::vector<std::string_view> Fit::searched(const MessageKeys& keys) {
+  std::vector<std::string_view> names;
+  for (const std::string_view name :
+       {std::string_view(keys.eager_limit), keys.shape[0], keys.shape[1], keys.shape[2]}) {
+    if (!name.empty() && is_open(name) && !bases_.contains(name) && is_told(keys, name))
+      names.push_back(name);
+  }
+  return names;
+}
+
+/// Whether two messages or more would take another time with another value.
+bool Fit::is_told(const MessageKeys& keys, std::string_view name) {
+  constexpr double kNotable = 0.05;
+  constexpr double kOther = 4;  // times its default
+  const Settings before = settings_;
+  const std::vector<const Measured*> messages = rows(keys.place, "message");
+  std::vector<double> seconds;
+  for (const Measured* one : messages) seconds.push_back(modelled(*one));
+  const double value = settings_.real(std::string(name));
+  settings_.set(name, {value > 0 ? kOther * value : static_cast<double>(kLarge), {}});
+  int changed = 0;
+  for (std::size_t i = 0; i < messages.size(); ++i)
+    changed += std::abs(modelled(*messages[i]) / seconds[i] - 1) > kNotable ? 1 : 0;
+  settings_ = before;
+  return changed > 1;
+}
+
+/// A limit is one of the measured sizes: what is at most as long goes the one way, the next one the other. Of
+/// a great many sizes it is one of some.
+void Fit::search_size(const MessageKeys& keys, std::string_view name) {
+  double best = std::numeric_limits<double>::infinity();
+  double limit = 0;
+  std::set<std::size_t> measured;
+  for (const Measured* one : rows(keys.place, "message")) measured.insert(one->bytes);
+  const std::vector<std::size_t> sizes(measured.begin(), measured.end());
+  constexpr std::size_t kSome = 64;
+  for (std::size_t i = 0; i < sizes.size(); i += 1 + sizes.size() / kSome) {
+    const auto size = static_cast<double>(sizes[i]);
+    settings_.set(name, {size, {}});
+    const double error = misfit(keys.place);
+    if (error < best) limit = size;
+    best = std::min(best, error);
+  }
+  settings_.set(name, {limit, {}});
+}
+
+/// Ever closer around the best of a few values.
+void Fit::search_value(const MessageKeys& keys, std::string_view name) {
+  const Range& range =
+      *std::find_if(kRanges.begin(), kRanges.end(), [&](const Range& one) { return one.name == name; });
+  const auto scaled = [&](double value) { return range.is_rate ? std::exp(value) : value; };
+  double low = range.is_rate ? std::log(range.least) : range.least;
+  double high = range.is_rate ? std::log(range.most) : range.most;
+  constexpr int kTurns = 5;
+  constexpr int kValues = 9;
+  double middle = low;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    double best = std::numeric_limits<double>::infinity();
+    const double step = (high - low) / (kValues - 1);
+    for (int i = 0; i < kValues; ++i) {
+      const double value = low + i * step;
+      settings_.set(name, {scaled(value), {}});
+      const double error = misfit(keys.place);
+      if (error < best) middle = value;
+      best = std::min(best, error);
+    }
+    low = std::max(low, middle - step);
+    high = std::min(high, middle + step);
+  }
+  set(name, scaled(middle));
+}
+
+void Fit::tell_bases(const MessageKeys& keys, const char* bandwidth,
+                     const std::vector<std::string_view>& names) {
+  const Measured& least = smallest(keys.place);
+  if (is_open(keys.latency))
+    bases_[keys.latency] =
+        fmt::format("fitted to messages of {}: {:+.1f} %", bytes_text(static_cast<double>(least.bytes)),
+                    100 * (modelled(least) / least.seconds - 1));
+  double low = std::numeric_limits<double>::infinity();
+  double high = -low;
+  std::size_t largest = 0;
+  for (const Measured& one : measured_.figures) {
+    if (one.place != keys.place || !tells_bandwidth(one)) continue;
+    const double error = 100 * (modelled(one) / one.seconds - 1);
+    low = std::min(low, error);
+    high = std::max(high, error);
+    largest = std::max(largest, one.bytes);
+  }
+  if (bandwidth != nullptr)
+    bases_[bandwidth] = fmt::format("fitted to messages of {} to {}: {:+.1f} to {:+.1f} %",
+                                    bytes_text(kLarge), bytes_text(static_cast<double>(largest)), low, high);
+  if (names.empty()) return;
+  shaped_.emplace(keys.place);
+  const std::size_t count = transfers(keys.place).size();
+  const double error = 100 * std::sqrt(misfit(keys.place) / static_cast<double>(count));
+  for (const std::string_view name : names)
+    bases_[std::string(name)] =
+        fmt::format("fitted to {} figures of messages: root mean square {:.1f} %", count, error);
+}
+
+/// In s, as it was measured.
+double Fit::modelled(const Measured& one) const {
+  if (const auto kind = parse_operation(one.name)) return collective(one, *kind);
+  const ForecastSetting setting = setting_of(one.place == kNodeKeys.place ? 2 : 1);
+  return value_of(one.name == "window" ? message_in_window(setting, one.bytes)
+                                       : half_round_trip(setting, one.bytes))
+             .nanoseconds() *
+         kNano;
+}
+
+double Fit::collective(const Measured& one, OperationKind kind) const {
+  const ForecastSetting setting = setting_of(one.ranks_per_node);
+  const Operation operation = operation_of(kind, one);
+  const Time time = one.mean_of_all ? value_of(mean_of_calls(setting, operation))
+                                    : value_of(forecast(setting, operation)).time;
+  return time.nanoseconds() * kNano;
+}
+
+ForecastSetting Fit::setting_of(int ranks_per_node) const {
+  return {host_, settings_, {}, MachineLayout{.ranks_per_node = ranks_per_node}};
+}
+
+double Fit::misfit(std::string_view place) const {
+  double sum = 0;
+  for (const Measured* one : transfers(place)) {
+    const double error = std::log(modelled(*one) / one->seconds);
+    sum += error * error;
+  }
+  return sum;
+}
+
+double Fit::bandwidth_error(std::string_view place) const {
+  double sum = 0;
+  int count = 0;
+  for (const Measured& one : measured_.figures) {
+    if (one.place != place || !tells_bandwidth(one)) continue;
+    sum += std::log(modelled(one) / one.seconds);
+    ++count;
+  }
+  return sum / count;
+}
+
+}  // namespace offramp::tool

@@ -1,0 +1,103 @@
+#include "tools/command_line/command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "offramp/version.hpp"
+
+namespace offramp::tool {
+namespace {
+
+/// Found by the static objects of all files, in whatever order those are made.
+std::vector<std::unique_ptr<const CommandDescription>>& owned() {
+  static std::vector<std::unique_ptr<const CommandDescription>> all;
+  return all;
+}
+
+std::vector<const CommandDescription*> in_order() {
+  std::vector<const CommandDescription*> all;
+  for (const auto& one : owned()) all.push_back(one.get());
+  std::sort(all.begin(), all.end(), [](const CommandDescription* a, const CommandDescription* b) {
+    return std::pair(a->place, a->name) < std::pair(b->place, b->name);
+  });
+  return all;
+}
+
+/// Below the options: what the subcommand is about, and its exit codes.
+std::string help_footer(const CommandDescription& description) {
+  std::string text = description.about.empty() ? "" : "\n" + description.about + "\n";
+  text += "\nExit codes:\n";
+  for (const ExitMeaning& exit : description.exits)
+    text += fmt::format("  {:<10} {}\n", exit_label(exit.code), meaning_of(exit));
+  text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+std::string exit_label(int code) {
+  return code == kAnyOther ? "any other" : fmt::format("{}", code);
+}
+
+std::string_view meaning_of(const ExitMeaning& exit) {
+  return exit.text.empty() ? usual_meaning(exit.code) : exit.text;
+}
+
+int Command::refuse(const std::string& what) const {
+  complain(fmt::format("{}; see offramp {} --help", what, app_.get_name()));
+  return kUsage;
+}
+
+std::string_view usual_meaning(int code) {
+  constexpr ExitMeaning kUsual[] = {
+      {kDone, "all went well"},
+      {kBroken, "this installation is incomplete, or something unexpected went wrong"},
+      {kUsage, "the command line or the configuration is wrong"},
+      {kNotWritten, "an output could not be written, although its name was right"},
+      {kNotFound, "the program or mpirun is not found"}};
+  for (const ExitMeaning& usual : kUsual) {
+    if (usual.code == code) return usual.text;
+  }
+  return {};
+}
+
+const std::vector<const CommandDescription*>& registered_commands() {
+  static const std::vector<const CommandDescription*> all = in_order();
+  return all;
+}
+
+void register_command(CommandDescription description) {
+  owned().push_back(std::make_unique<const CommandDescription>(std::move(description)));
+}
+
+CommandLine::CommandLine()
+    : app_("Runs unmodified MPI programs over models of communication hardware.", "offramp") {
+  app_.set_version_flag("--version", "offramp " OFFRAMP_VERSION);
+  app_.require_subcommand(1);
+  for (const CommandDescription* description : registered_commands()) {
+    CLI::App* const app =
+        app_.add_subcommand(std::string(description->name), std::string(description->summary));
+    app->footer(help_footer(*description));
+    app->allow_extras();
+    if (description->runs_program)
+      app->prefix_command();  // without --, the first word that is no option begins it
+    if (description->hidden) app->group("");
+    entries_.push_back({description, app, description->make(*app)});
+  }
+}
+
+const CommandLine::Entry& CommandLine::used() const {
+  const CLI::App* const app = app_.get_subcommands().front();
+  return *std::find_if(entries_.begin(), entries_.end(), [app](const Entry& one) { return one.app == app; });
+}
+
+const CommandDescription& CommandLine::used_description() const {
+  return *used().description;
+}
+
+int CommandLine::execute(std::vector<std::string> program) {
+  return used().command->execute(std::move(program));
+}
+
+}  // namespace offramp::tool

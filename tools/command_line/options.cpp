@@ -1,0 +1,229 @@
+// The table of options that set a configuration key, by group, and functions for those that do not. An
+// option's description comes from the key's, unless a subcommand needs other words.
+#include "tools/command_line/options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+
+#include "lib/base/text_format.hpp"
+
+namespace offramp::tool {
+namespace {
+
+/// An option that sets one key.
+struct KeyOption {
+  KeyGroup group;
+  const char* option;
+  const char* key;
+  const char* type;            // null: a flag, which sets true
+  const char* help = nullptr;  // null: what the table of keys says
+  bool is_path = false;
+};
+constexpr KeyOption kKeyOptions[] = {
+    {KeyGroup::kNetwork, "--network", "network.topology", "TOPOLOGY",
+     "the switches between the nodes: star, fat-tree:16:4, torus:8x8, dragonfly:9:4:2:2 and others, or a "
+     "SimGrid platform file (FILE.xml); the keys network.link and so on say more"},
+    {KeyGroup::kMachine, "--nodes", "machine.nodes", "N"},
+    {KeyGroup::kMachine, "--ranks-per-node", "machine.ranks_per_node", "N"},
+    {KeyGroup::kMachine, "--cards-per-node", "machine.cards_per_node", "N"},
+    {KeyGroup::kStragglers, "--noise", "stragglers.noise", "PERIOD:LENGTH[:JITTER]",
+     "once in each PERIOD the operating system takes each rank's processor for LENGTH: 1ms:25us; JITTER, "
+     "0 to 1, of the rest of the period is what it varies by"},
+    {KeyGroup::kStragglers, "--slow-nodes", "stragglers.slow_nodes", "NODES:FACTOR",
+     "nodes on which the program computes so many times longer: 3,8-11:1.5, or random:4:1.5 for four that "
+     "are drawn"},
+    {KeyGroup::kRun, "--clock", "clock", "model|settled|wall"},
+    {KeyGroup::kRun, "--compute", "compute", "none|measured|FACTOR"},
+    {KeyGroup::kComputing, "--polling", "polling", "work|wait|threshold"},
+    {KeyGroup::kSettings, "--config", "config", "FILE", "read this file instead of ./offramp.toml", true},
+    {KeyGroup::kRun, "--report", "report", "FILE", nullptr, true},
+    {KeyGroup::kRun, "--record", "record", "FILE", nullptr, true},
+    {KeyGroup::kRun, "--certificate", "certificate", nullptr},
+    {KeyGroup::kDetails, "--details", "details", nullptr},
+    {KeyGroup::kRun, "--trace", "trace", "FILE", nullptr, true},
+    {KeyGroup::kRun, "--capture", "capture", "FILE", nullptr, true},
+    {KeyGroup::kRun, "--receipts", "receipts", "all|CALLS"},
+    {KeyGroup::kRun, "--hang-timeout", "hang_timeout", "SECONDS"},
+};
+
+/// "--bind-to core" and "-x A=b": the words of all.
+std::vector<std::string> words_of(const std::vector<std::string>& texts) {
+  std::vector<std::string> words;
+  for (const std::string& text : texts) {
+    std::vector<std::string> more = CLI::detail::split_up(text);
+    std::move(more.begin(), more.end(), std::back_inserter(words));
+  }
+  return words;
+}
+
+}  // namespace
+
+std::string description_of(std::string_view name) {
+  const auto keys = configuration_keys();
+  const auto key = std::find_if(keys.begin(), keys.end(), [name](const Key& k) { return k.path == name; });
+  return std::string(key->description);
+}
+
+std::vector<std::string> names_in(std::initializer_list<std::string> lists) {
+  std::vector<std::string> names;
+  for (const std::string& list : lists) {
+    for (std::string& name : CLI::detail::split(list, ',')) {
+      CLI::detail::trim(name);
+      if (!name.empty()) names.push_back(std::move(name));
+    }
+  }
+  return names;
+}
+
+KeyOptions::KeyOptions(CLI::App& app, std::initializer_list<KeyGroup> groups, Paths paths)
+    : app_(app), paths_(paths) {
+  values_.reserve(std::size(kKeyOptions));  // options keep the addresses
+  for (std::size_t i = 0; i < std::size(kKeyOptions); ++i) {
+    const KeyOption& one = kKeyOptions[i];
+    if (std::find(groups.begin(), groups.end(), one.group) == groups.end()) continue;
+    const std::string help = one.help != nullptr ? one.help : description_of(one.key);
+    std::string& text = values_.emplace_back(Value{i, {}}).text;
+    if (one.type == nullptr) {
+      app.add_flag(one.option, help);
+    } else {
+      app.add_option(one.option, text, help)->type_name(one.type);
+    }
+  }
+  if (std::find(groups.begin(), groups.end(), KeyGroup::kSettings) == groups.end()) return;
+  app.add_option("--set", settings_,
+                 "set a key as in the file: zrlmpi.preset=mpe2, or a parameter of --backend; may be repeated")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+}
+
+std::string KeyOptions::collect(const std::vector<std::string>& backends, std::vector<Override>& overrides) {
+  for (const Value& value : values_) {
+    const KeyOption& one = kKeyOptions[value.option];
+    if (app_.count(one.option) == 0) continue;
+    std::string text = one.type == nullptr ? "true" : value.text;
+    const bool is_path = one.is_path || (one.group == KeyGroup::kNetwork && is_platform_file(text));
+    if (is_path && paths_ == Paths::kAbsolute && !text.empty())
+      text = std::filesystem::absolute(text).string();
+    overrides.push_back({one.key, std::move(text), one.option});
+  }
+  return add_settings(settings_, backends, overrides);
+}
+
+std::string add_settings(const std::vector<std::string>& settings, const std::vector<std::string>& backends,
+                         std::vector<Override>& overrides) {
+  for (const std::string& setting : settings) {
+    const auto equals = setting.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return fmt::format("--set {} is not KEY=VALUE", in_quotes(setting));
+    const std::string key = setting.substr(0, equals);
+    overrides.push_back({key, setting.substr(equals + 1), "--set " + key, backends});
+  }
+  return {};
+}
+
+void add_backends(CLI::App& app, std::vector<std::string>& backends) {
+  app.add_option("--backend", backends, "the hardware: one backend, several with commas between them, or all")
+      ->type_name("BACKEND")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+}
+
+void add_compared(CLI::App& app, std::vector<std::string>& backends) {
+  app.add_option("--compare", backends, "more of them")
+      ->type_name("BACKEND")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+}
+
+std::vector<std::string> together(std::vector<std::string> backends,
+                                  const std::vector<std::string>& compared) {
+  for (const std::string& name : compared) {
+    if (std::find(backends.begin(), backends.end(), name) == backends.end()) backends.push_back(name);
+  }
+  return backends;
+}
+
+CLI::Option* add_ranks(CLI::App& app, int& ranks, const char* description, int least) {
+  return app.add_option("-n,--ranks", ranks, description)->type_name("N")->check(CLI::Range(least, 1 << 20));
+}
+
+LauncherOptions::LauncherOptions(CLI::App& app) {
+  app.add_option("--launcher-args,--mpirun-args", arguments_,
+                 "more arguments for what starts the ranks, in one text; may be repeated")
+      ->type_name("ARGS")
+      ->allow_extra_args(false);
+  app.add_option(
+         "--launcher,--mpirun", launcher_,
+         "what starts the ranks: mpirun, mpiexec or srun, by name or path; by default what belongs to "
+         "the MPI library of the program")
+      ->type_name("PATH");
+}
+
+std::vector<std::string> LauncherOptions::arguments() const {
+  return words_of(arguments_);
+}
+
+CLI::Option* add_json(CLI::App& app, bool& json) {
+  return app.add_flag("--json", json, "print JSON");
+}
+
+void add_csv(CLI::App& app, bool& csv, CLI::Option* json) {
+  app.add_flag("--csv", csv, "print comma-separated values")->excludes(json);
+}
+
+void add_svg(CLI::App& app, std::string& file, const char* description) {
+  app.add_option("--svg", file, description)->type_name("FILE");
+}
+
+void add_html(CLI::App& app, std::string& file) {
+  app.add_option("--html", file, "write the report as a page for a browser, which needs nothing else")
+      ->type_name("FILE");
+}
+
+void add_records(CLI::App& app, RecordOptions& records) {
+  app.add_option(
+         "--trace", records.trace,
+         description_of("trace") + "; of several backends one with all of them; compressed as FILE.json.gz")
+      ->type_name("FILE");
+  app.add_option("--capture", records.capture,
+                 description_of("capture") + " (and backend): FILE.0.pcap for FILE.pcap")
+      ->type_name("FILE");
+}
+
+void add_sharing(CLI::App& app, Sharing& sharing) {
+  app.add_option(
+         "--jobs", sharing.threads,
+         "with --sweep: points that are simulated at the same time, by default as many as there are cores")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--shard", sharing.shard,
+                 "with --sweep: simulate part I of N of the points, and print lines for --merge; a "
+                 "launcher's processes do so by themselves")
+      ->type_name("I/N");
+  app.add_option("--merge", sharing.files, "with --sweep: take the points that are in these files from there")
+      ->type_name("FILE");
+}
+
+std::string sharing_problem(const Sharing& sharing) {
+  if (sharing.threads != 0) return "--jobs needs --sweep";
+  if (!sharing.shard.empty()) return "--shard needs --sweep";
+  return sharing.files.empty() ? "" : "--merge needs --sweep";
+}
+
+void add_partial(CLI::App& app, bool& partial) {
+  app.add_flag(
+      "--partial", partial,
+      "where a recording is cut or damaged: replay what there is, each rank up to its end or to where "
+      "it waits for what is missing");
+}
+
+void add_check(CLI::App& app, bool& check) {
+  app.add_flag("--check", check,
+               "verify while simulating that no unit is used twice at a time, beyond its rate, or idle while "
+               "something waits for it, that nothing comes before its cause, and that nothing is lost");
+}
+
+}  // namespace offramp::tool

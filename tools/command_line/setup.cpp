@@ -1,0 +1,66 @@
+#include "tools/command_line/setup.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/base/text_format.hpp"
+#include "tools/command_line/tool.hpp"
+
+namespace offramp::tool {
+
+Setup::Setup(const std::vector<Override>& overrides, std::vector<std::string> names, Wanted wanted) {
+  Surroundings surroundings = Surroundings::of_process();
+  surroundings.overrides = overrides;
+  auto loaded = load_configuration(surroundings, registry);
+  if (!loaded) throw Misuse{loaded.error()};
+  configuration = std::move(*loaded);
+  if (const auto all = std::find(names.begin(), names.end(), "all"); all != names.end()) {
+    const std::vector<std::string_view> every = registry.names();
+    names.insert(names.erase(all), every.begin(), every.end());
+  }
+  for (const std::string& name : names) {
+    const BackendDescription* const backend = registry.find(name);
+    if (backend == nullptr)
+      throw Misuse{fmt::format("unknown backend {}{}", in_quotes(name), suggestion(name, registry.names()))};
+    if (std::find(backends.begin(), backends.end(), backend) == backends.end()) backends.push_back(backend);
+  }
+  if (!backends.empty()) {
+    put_in_force();
+    return;
+  }
+  names = {configuration->off() ? std::string(baseline_name()) : configuration->backend};
+  if (wanted == Wanted::kCompared && !configuration->compared.empty())
+    names = configuration->settled_backends();
+  for (const std::string& name : names) backends.push_back(registry.find(name));
+}
+
+/// What the command line names is what the settings say.
+void Setup::put_in_force() {
+  const auto put = [this](const char* key, const std::string& text) {
+    configuration->written[key] = {text, RawValue::Type::kText, "--backend"};
+  };
+  configuration->backend = backends.front()->name;
+  configuration->compared.clear();
+  for (std::size_t i = 1; i < backends.size(); ++i) configuration->compared.emplace_back(backends[i]->name);
+  put("backend", configuration->backend);
+  if (backends.size() > 1) put("compare", fmt::format("{}", fmt::join(configuration->compared, ",")));
+}
+
+void Setup::tell_sources() const {
+  if (const std::string sources = settings_read(*configuration); !sources.empty()) complain(sources);
+}
+
+std::vector<std::string> Setup::notes() const {
+  std::vector<std::string> all = settings_without_effect(*configuration);
+  std::vector<std::string> names;
+  for (const BackendDescription* backend : backends) {
+    names.emplace_back(backend->name);
+    for (std::string& text : settings_without_effect(*configuration, *backend))
+      all.push_back(std::move(text));
+  }
+  for (std::string& text : settings_of_others(*configuration, names)) all.push_back(std::move(text));
+  return all;
+}
+
+}  // namespace offramp::tool

@@ -1,0 +1,579 @@
+// offramp advise: which hardware suits a program, how sure that is, and what to do.
+
+#include "tools/commands/advise.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "lib/answers/advice/answer_of.hpp"
+#include "lib/answers/advice/tuned_rules.hpp"
+#include "lib/answers/report/sentences.hpp"
+#include "lib/answers/report/write_report.hpp"
+#include "lib/base/configuration/configuration.hpp"
+#include "lib/base/format.hpp"
+#include "lib/base/text_format.hpp"
+#include "lib/programs/import/pattern.hpp"
+#include "tools/command_line/command.hpp"
+#include "tools/command_line/memory_need.hpp"
+#include "tools/command_line/options.hpp"
+#include "tools/command_line/setup.hpp"
+#include "tools/command_line/tool.hpp"
+#include "tools/commands/scaled_program.hpp"
+#include "tools/commands/sweep.hpp"
+#include "tools/text/progress.hpp"
+#include "tools/text/replay_output.hpp"
+
+namespace offramp::tool {
+
+std::string name_of_program(const std::string& file) {
+  return printable(file.starts_with(kPatternPrefix) ? file : std::filesystem::path(file).filename().string());
+}
+
+Advisor::Options options_for(const AdviseOptions& options, const Setup& setup, const ProgressLine& progress) {
+  Advisor::Options how;
+  how.backends = setup.backends;
+  how.replay.partial = options.partial;
+  how.until = options.begin + std::chrono::duration_cast<Advisor::Clock::duration>(
+                                  std::chrono::duration<double>(options.seconds));
+  how.progress = [&progress](const std::string& what) {
+    if (!what.empty()) progress.say("{}", what);
+    return !is_interrupted();
+  };
+  return how;
+}
+
+namespace {
+
+constexpr std::size_t kShownFunctions = 4;
+constexpr std::size_t kShownAlgorithms = 10;
+
+struct FunctionShare {
+  std::string name;
+  double share = 0;  // of the time in MPI calls
+};
+
+std::vector<FunctionShare> functions_of(const ReplayResult& result) {
+  const Counters counters = result.total();
+  double all = 0;
+  for (const CallCounter& counter : counters.calls) all += counter.modelled.seconds();
+  std::vector<FunctionShare> shares;
+  for (std::size_t i = 0; i < result.functions.size(); ++i) {
+    if (counters.calls[i].modelled > Time())
+      shares.push_back({result.functions[i], counters.calls[i].modelled.seconds() / all});
+  }
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const FunctionShare& a, const FunctionShare& b) { return a.share > b.share; });
+  if (shares.size() > kShownFunctions) shares.resize(kShownFunctions);
+  return shares;
+}
+
+std::string functions_text(const ReplayResult& result) {
+  std::vector<std::string> texts;
+  for (const FunctionShare& one : functions_of(result))
+    texts.push_back(fmt::format("{} {}", printable(one.name), percent_text(one.share, 1)));
+  return texts.empty() ? "no time" : fmt::format("{}", fmt::join(texts, ", "));
+}
+
+template <typename... Arguments>
+void add(std::string& text, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  text += fmt::format(format, std::forward<Arguments>(arguments)...);
+}
+
+std::string candidates_text(const Advisor& advisor) {
+  std::string text;
+  const Candidate* const host = advisor.baseline();
+  add(text, "{:<10} {:>16} {:>8} {:>20} {:>8} {:>9}\n", "# backend", "run (us)", "ratio",
+      "communication (us)", "ratio", "carried");
+  const auto ratio_text = [](bool known, double ratio) { return known ? fmt::format("{:.3f}", ratio) : "-"; };
+  for (const Candidate& one : advisor.candidates()) {
+    if (!one.refused.empty()) {
+      add(text, "{:<10} {:>16} {:>8} {:>20} {:>8} {:>9}\n", one.backend->name, "refused", "-", "-", "-", "-");
+      continue;
+    }
+    const bool counts = host != nullptr && one.counts();
+    add(text, "{:<10} {:>16} {:>8} {:>20.3f} {:>8} {:>9}\n", one.backend->name,
+        one.run ? fmt::format("{:.3f}", microseconds(one.run->end)) : "-",
+        ratio_text(counts && one.run, counts ? ratio_of(one.end(), host->end()) : 0),
+        microseconds(one.result.modelled_time),
+        ratio_text(counts, counts ? ratio_of(one.result.modelled_time, host->result.modelled_time) : 0),
+        one.carried.text());
+  }
+  for (const BackendDescription* backend : advisor.untried())
+    add(text, "{:<10} not tried (time)\n", backend->name);
+  for (const Candidate& one : advisor.candidates()) {
+    if (!one.refused.empty()) add(text, "# {}: {}\n", one.backend->name, one.refused);
+    if (!one.why_not.empty()) add(text, "# {}\n", one.why_not);
+    if (host == nullptr || &one == host || !one.counts()) continue;
+    const std::string ground = other_ground_text(one.result.footing, host->result.footing);
+    if (!ground.empty())
+      add(text, "# {} {}{}\n", one.backend->name, ground.substr(std::string_view("it ").size()),
+          one.at_equal_link ? fmt::format("; at the same rate the ratio is {:.3f}",
+                                          ratio_of(*one.at_equal_link, host->end()))
+                            : std::string());
+  }
+  return text;
+}
+
+std::string reasons_text(const Advisor& advisor) {
+  std::string text;
+  const Candidate* const host = advisor.baseline();
+  const Candidate* const best = advisor.best_hardware();
+  if (host == nullptr) return text;
+  add(text, "# where the time in MPI calls goes\n");
+  add(text, "  over {}: {}\n", baseline_name(), functions_text(host->result));
+  if (advisor.program() && host->run && host->run->in_calls > Time())
+    add(text, "  {} of it is waiting for other ranks' computing, which no hardware changes\n",
+        percent_text(earlier(advisor.program()->free.in_calls, host->run->in_calls), host->run->in_calls));
+  if (best == nullptr) return text;
+  add(text, "  over {}: {}\n", best->backend->name, functions_text(best->result));
+  for (const auto& [what, count] : best->result.total().declines)
+    add(text, "  {} declines {} {}: {}\n", best->backend->name, count, to_string(what.first),
+        printable(what.second));
+  return text;
+}
+
+/// A bar from one ratio to the other, with the ratio 1 and the ratio now marked.
+std::string bar(double low, double high, double now) {
+  constexpr int kWidth = 41;
+  const double reach =
+      std::max({std::abs(std::log(low)), std::abs(std::log(high)), std::abs(std::log(now)), 0.01});
+  const auto place = [&](double ratio) {
+    return std::clamp(static_cast<int>(std::lround((std::log(ratio) / reach + 1) / 2 * (kWidth - 1))), 0,
+                      kWidth - 1);
+  };
+  std::string text(kWidth, ' ');
+  for (int i = std::min(place(low), place(high)); i <= std::max(place(low), place(high)); ++i)
+    text[static_cast<std::size_t>(i)] = '=';
+  text[static_cast<std::size_t>(place(1))] = '|';
+  text[static_cast<std::size_t>(place(now))] = 'o';
+  return text;
+}
+
+std::string influences_text(const Advisor& advisor) {
+  std::string text;
+  const Candidate* const best = advisor.best_hardware();
+  if (best == nullptr || advisor.influences().empty()) return text;
+  const double now = ratio_of(best->fair_end(), advisor.baseline()->end());
+  add(text,
+      "# what moves the answer: {} over {}, {:.3f} now, with a parameter at half, at 10 % less, at 10 % "
+      "more, "
+      "and at twice its value ({} tried); o: now, |: as long as over {}\n",
+      best->backend->name, baseline_name(), now, advisor.tried(), baseline_name());
+  const auto ratio = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:.3f}", *value) : std::string("-");
+  };
+  for (const Influence& one : advisor.influences())
+    add(text, "  {:<28} {:>14} {:>7.3f} {:>7} {:>7} {:>7.3f} [{}]{}\n", one.key, one.value, one.at_half,
+        ratio(one.at_less), ratio(one.at_more), one.at_twice, bar(one.at_half, one.at_twice, now),
+        one.turns_round(now) ? " changes it" : "");
+  if (!advisor.influences().front().turns_round(now)) add(text, "  none changes it\n");
+  return text;
+}
+
+std::string mix_text(const Advisor& advisor) {
+  const Candidate* const host = advisor.baseline();
+  if (!advisor.mix() || host == nullptr)
+    return fmt::format("# {}\n",
+                       advisor.knows_mix()
+                           ? "no mix of hardware is faster than the best alone by more than half a percent"
+                           : "mixes of hardware: not computed (time)");
+  const Mix& mix = *advisor.mix();
+  return fmt::format(
+      "# the best mix, at equal links, on a machine that has all of it: {:.3f} us, {:.3f} of {}; in "
+      "offramp.toml:\n{}",
+      microseconds(mix.end), ratio_of(mix.end, host->end()), baseline_name(), routes_toml(mix));
+}
+
+std::string algorithms_text(const Advisor& advisor) {
+  std::string text;
+  const std::vector<AlgorithmChoice>& all = advisor.algorithms();
+  const Candidate* const host = advisor.baseline();
+  if (host == nullptr) return text;
+  if (all.empty())
+    return fmt::format("# {}\n", advisor.knows_algorithms()
+                                     ? "every blocking collective of the host has its fastest algorithm"
+                                     : "the host's fastest algorithms: not computed (time)");
+  add(text,
+      "# algorithms that are faster than the MPI library's choice, a call alone; --tuning writes them\n");
+  add(text, "  {:<16} {:>6} {:>10} {:>9} {:>14} {:>14}  {}\n", "collective", "ranks", "bytes", "calls",
+      "chosen (us)", "fastest (us)", "algorithm");
+  for (std::size_t i = 0; i < std::min(all.size(), kShownAlgorithms); ++i)
+    add(text, "  {:<16} {:>6} {:>10} {:>9} {:>14.3f} {:>14.3f}  {}\n", to_string(all[i].kind), all[i].ranks,
+        all[i].bytes, all[i].calls, microseconds(all[i].usual), microseconds(all[i].fastest), all[i].best);
+  if (all.size() > kShownAlgorithms) add(text, "  {}\n", and_more_text(all.size() - kShownAlgorithms));
+  if (const std::optional<Time>& tuned = advisor.weighing().sides.tuned)
+    add(text, "  with the fastest everywhere: {:.3f} us, {:.3f} of {} as it is\n", microseconds(*tuned),
+        ratio_of(*tuned, host->end()), baseline_name());
+  return text;
+}
+
+/// The answer with all its details.
+ReportAnswer whole_answer(const Advisor& advisor, const AdviseOptions& options, const std::string& part) {
+  const std::string& file = options.files.front();
+  const bool is_plain = options.overrides.empty() && options.backends.empty() && options.scaled.ranks == 0;
+  ReportAnswer answer =
+      answer_of(advisor, {name_of_program(file), is_plain ? shell_word(file) : std::string()});
+  if (!part.empty()) answer.but = clauses_text({"only a part: " + part, answer.but});
+  answer.details = {candidates_text(advisor), reasons_text(advisor)};
+  if (!options.quick) {
+    for (std::string text : {influences_text(advisor), mix_text(advisor), algorithms_text(advisor)})
+      answer.details.push_back(std::move(text));
+  }
+  std::erase(answer.details, "");
+  for (std::string& text : answer.details) text.erase(text.find_last_not_of('\n') + 1);
+  return answer;
+}
+
+Json json_of(const Candidate& one) {
+  if (!one.refused.empty()) return {{"backend", one.backend->name}, {"refused", one.refused}};
+  Json functions = Json::array();
+  for (const FunctionShare& share : functions_of(one.result))
+    functions.push_back({{"function", share.name}, {"share", share.share}});
+  Json json = {{"backend", one.backend->name},
+               {"communication_ns", in_nanoseconds(one.result.modelled_time)},
+               {"carries_program", one.why_not.empty()},
+               {"functions", std::move(functions)}};
+  if (one.run) json["run_ns"] = in_nanoseconds(one.run->end);
+  if (one.at_equal_link) json["at_equal_link_ns"] = in_nanoseconds(*one.at_equal_link);
+  if (one.carried.share()) json["carried_share"] = *one.carried.share();
+  return json;
+}
+
+void print_json(const Advisor& advisor, const ReportAnswer& answer, const Json& facts) {
+  Json candidates = Json::array();
+  for (const Candidate& one : advisor.candidates()) candidates.push_back(json_of(one));
+  Json influences = Json::array();
+  for (const Influence& one : advisor.influences())
+    influences.push_back({{"parameter", one.key},
+                          {"value", one.value},
+                          {"source", one.source},
+                          {"ratio_at_half", one.at_half},
+                          {"ratio_at_10_percent_less", one.at_less ? Json(*one.at_less) : Json()},
+                          {"ratio_at_10_percent_more", one.at_more ? Json(*one.at_more) : Json()},
+                          {"ratio_at_twice", one.at_twice}});
+  Json algorithms = Json::array();
+  for (const AlgorithmChoice& one : advisor.algorithms())
+    algorithms.push_back({{"collective", to_string(one.kind)},
+                          {"ranks", one.ranks},
+                          {"bytes", one.bytes},
+                          {"calls", one.calls},
+                          {"chosen_ns", in_nanoseconds(one.usual)},
+                          {"fastest_ns", in_nanoseconds(one.fastest)},
+                          {"algorithm", one.best}});
+  Json json = {{"answer", offramp::json_of(answer)}};
+  json["answer"].erase("details");
+  json.update(facts);
+  json["candidates"] = std::move(candidates);
+  json["influences"] = std::move(influences);
+  if (advisor.mix())
+    json["mix"] = {{"end_ns", in_nanoseconds(advisor.mix()->end)}, {"routes", routes_toml(*advisor.mix())}};
+  json["algorithms"] = std::move(algorithms);
+  const Weighing& all = advisor.weighing();
+  if (all.sides.tuned) json["host_with_the_fastest_algorithms_ns"] = in_nanoseconds(*all.sides.tuned);
+  if (all.progressing) json["host_with_progress_ns"] = in_nanoseconds(*all.progressing);
+  json["cut_short"] = advisor.cut_short();
+  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+/// What --tuning writes for.
+struct Tuned {
+  std::string_view name;
+  std::string (*rules)(const std::vector<AlgorithmChoice>& choices);
+  std::string_view nothing;  // why there may be no rules
+};
+constexpr Tuned kTunedLibraries[] = {
+    {"openmpi", tuned_rules, "Open MPI's choices are the fastest, or its component tuned has no others"},
+    {"mpich", mpich_rules, "the plain host's choices are the fastest, or MPICH has no others"},
+};
+const Tuned* tuned_for(std::string_view name) {
+  return std::find_if(std::begin(kTunedLibraries), std::end(kTunedLibraries),
+                      [&](const Tuned& one) { return one.name == name; });
+}
+
+/// The files that were asked for.
+int write_files(const AdviseOptions& options, const Advisor& advisor) {
+  int code = kDone;
+  if (!options.routes.empty()) {
+    if (advisor.mix()) {
+      code = write_file(options.routes, routes_toml(*advisor.mix()));
+    } else {
+      complain(fmt::format("{} is not written: no mix is faster than the best hardware alone",
+                           in_quotes(options.routes)));
+    }
+  }
+  if (options.tuning.empty() || code != kDone) return code;
+  const Tuned& library = *tuned_for(options.tuning_for);
+  const std::string rules = library.rules(advisor.algorithms());
+  if (!rules.empty()) return write_file(options.tuning, rules);
+  complain(fmt::format("{} is not written: {}", in_quotes(options.tuning), library.nothing));
+  return code;
+}
+
+/// --report and --html. The advisor has no results any more then.
+int write_report(const AdviseOptions& options, Advisor& advisor, const ReportAnswer& answer,
+                 const RunFacts& facts, const Setup& setup) {
+  std::vector<Settled> all;
+  std::vector<Refused> refused;
+  const std::optional<ProgramTimes> program = advisor.program();
+  for (Candidate& one : advisor.take_candidates()) {
+    if (one.refused.empty()) {
+      Settled& settled = all.emplace_back(Settled{std::string(one.backend->name), std::move(one.result)});
+      settled.run = one.run;
+    } else {
+      refused.push_back({one.backend->name, one.refused});
+    }
+  }
+  const int ranks = static_cast<int>(all.front().result->ranks.size());
+  RunReport report = report_of(all, refused, ranks, facts, setup, program);
+  report.answer = answer;
+  return write_reports(options.report, options.html, {report});
+}
+
+/// Throws Misuse if there is no answer.
+void check_results(const Advisor& advisor, const std::string& file, const AdviseOptions& options) {
+  const std::vector<Candidate>& all = advisor.candidates();
+  if (all.empty())
+    throw Misuse{fmt::format("{}: no replay came to its end in {} s; --seconds gives more", in_quotes(file),
+                             options.seconds)};
+  if (std::all_of(all.begin(), all.end(), [](const Candidate& one) { return !one.refused.empty(); }))
+    throw Misuse{problem_text(file, all.front().refused)};
+}
+
+/// One answer for each of several programs.
+int answer_each(const AdviseOptions& options, const Setup& setup) {
+  int code = kDone;
+  for (const std::string& file : options.files) {
+    try {
+      std::string answer;
+      {
+        const ProgressLine progress;
+        Played played(file, options.partial);
+        played.use_phase(file, options.scaled.phase);
+        AdviseOptions own = options;
+        own.begin = Advisor::Clock::now();
+        Advisor advisor(*setup.configuration, setup.registry, played.source(),
+                        options_for(own, setup, progress));
+        advisor.rank_backends();
+        advisor.weigh();
+        if (is_interrupted()) return kInterrupted;
+        check_results(advisor, file, options);
+        answer = answer_of(advisor, {name_of_program(file), {}}).answer;
+        if (!advisor.untried().empty() && code == kDone) code = kIncomplete;
+      }
+      fmt::print("{}\n", answer);
+      flush_output();
+    } catch (const Misuse& misuse) {  // which does not take the other programs with it
+      complain(misuse.text);
+      code = kUsage;
+    }
+  }
+  for (const std::string& note : setup.notes()) complain(note);
+  return code;
+}
+
+/// Opens the program, or makes it at more ranks, which `scaling` describes then.
+Played played_of(const AdviseOptions& options, std::optional<scale::Scaling>& scaling) {
+  const std::string& file = options.files.front();
+  if (options.scaled.ranks == 0) {
+    Played played(file, options.partial);
+    played.use_phase(file, options.scaled.phase);
+    return played;
+  }
+  scaling = scaled_program(options.scaled);
+  return {std::move(scaling->program), file};
+}
+
+int advise(const AdviseOptions& options) try {
+  std::vector<std::string> names = options.backends;
+  if (names.empty()) names = {"all"};
+  if (std::find(names.begin(), names.end(), baseline_name()) == names.end() && names.front() != "all")
+    names.insert(names.begin(), std::string(baseline_name()));
+  const Setup setup(options.overrides, names, Setup::Wanted::kCompared);
+  if (options.rank_counts.size() > 1) {
+    for (const auto& [option, path] : {std::pair("--svg", &options.svg), {"--html", &options.html}}) {
+      if (const std::string problem = path->empty() ? "" : option_problem(option, *path); !problem.empty())
+        throw Misuse{problem};
+    }
+    setup.tell_sources();
+    watch_for_interrupt();
+    return advise_over_ranks(options, setup);
+  }
+  if (options.files.size() > 1) {
+    setup.tell_sources();
+    watch_for_interrupt();
+    return answer_each(options, setup);
+  }
+  std::optional<scale::Scaling> scaling;
+  const Played played = played_of(options, scaling);
+  for (const auto& [option, path] : {std::pair("--routes", &options.routes),
+                                     {"--tuning", &options.tuning},
+                                     {"--report", &options.report},
+                                     {"--html", &options.html}}) {
+    if (const std::string problem = path->empty() ? "" : option_problem(option, *path); !problem.empty())
+      throw Misuse{problem};
+  }
+  setup.tell_sources();
+  // The host is compared with in any case.
+  if (const std::string problem =
+          pattern_memory_problem(setup, setup.registry.baseline(), options.files.front());
+      !problem.empty())
+    throw Misuse{problem};
+  watch_for_interrupt();
+  const ProgressLine progress;
+  Advisor advisor(*setup.configuration, setup.registry, played.source(),
+                  options_for(options, setup, progress));
+  advisor.rank_backends();
+  check_results(advisor, options.files.front(), options);
+  advisor.weigh();
+  if (!options.quick) {
+    advisor.find_algorithms();
+    advisor.find_mix();
+    advisor.find_influences();
+  }
+  RunFacts facts = facts_of_replay(played.program.description, {played.facts}, setup);
+  if (const Candidate* const host = advisor.baseline(); host != nullptr)
+    facts.replayed_part = part_text(host->result, played.recorded_events);
+  ReportAnswer answer = whole_answer(advisor, options, facts.replayed_part);
+  if (scaling) answer.sure = clauses_text({answer.sure, held_out_text(*scaling)});
+  progress.clear();
+  if (options.json) {
+    const RunReport report = report_of({}, {}, played.ranks(), facts, setup);
+    print_json(advisor, answer, json_of_facts(report, facts));
+  } else {
+    fmt::print("{}", answer_text(answer));
+    if (options.details) {
+      for (const std::string& text : answer.details) fmt::print("\n{}\n", text);
+      if (scaling) fmt::print("\n");
+      if (scaling) print_scaling(*scaling, options.scaled);
+    }
+    if (advisor.cut_short())
+      complain(is_interrupted() ? std::string("interrupted")
+                                : fmt::format("the time is over after {} s (--seconds)", options.seconds));
+  }
+  for (const std::string& note : setup.notes()) complain(note);
+  int code = write_files(options, advisor);
+  if (code == kDone && (!options.report.empty() || !options.html.empty()))
+    code = write_report(options, advisor, answer, facts, setup);
+  if (code != kDone) return code;
+  if (is_interrupted()) return kInterrupted;
+  if (!answer.complete) return kIncomplete;
+  return scaling && !scaling->doubt().empty() ? kFoundFailures : kDone;
+} catch (const Misuse& misuse) {
+  complain(misuse.text);
+  return kUsage;
+}
+
+class AdviseCommand final : public Command {
+ public:
+  explicit AdviseCommand(CLI::App& app) : Command(app), keys_(app, kWorldKeys), compute_scaling_(app) {
+    app.add_option("files", options_.files,
+                   "what offramp record or run --record has written, or a pattern; of several, the answer "
+                   "for each alone, or with --ranks for what is scaled from all, see offramp scale")
+        ->type_name("FILE|PATTERN")
+        ->required();
+    app.add_option("--backend", options_.backends, "only these, and the host; with commas between them")
+        ->type_name("BACKEND")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    app.add_option("-n,--ranks", ranks_,
+                   "number of ranks to scale to; several, as 64,96 or 32:65536:x4: from how many on which "
+                   "hardware pays")
+        ->type_name("N[,N|,FROM:TO]");
+    add_phase(app, options_.scaled.phase);
+    app.add_option("--seconds", options_.seconds, "for the whole answer; what is known by then is printed")
+        ->type_name("SECONDS")
+        ->check(CLI::Range(0.1, 1e6))
+        ->capture_default_str();
+    app.add_option("--routes", options_.routes, "write the best mix of hardware as an offramp.toml")
+        ->type_name("FILE");
+    app.add_option("--tuning", options_.tuning,
+                   "write the fastest algorithms for an MPI library, see --tuning-for")
+        ->type_name("FILE");
+    app.add_option(
+           "--tuning-for", options_.tuning_for,
+           "what --tuning writes: dynamic rules of Open MPI's component tuned, or a selection tree of MPICH "
+           "4")
+        ->type_name("openmpi|mpich")
+        ->check(CLI::IsMember({"openmpi", "mpich"}))
+        ->capture_default_str();
+    app.add_flag("--quick", options_.quick,
+                 "the answer alone, without the searches for parameters that change it and for a mix");
+    app.add_flag("--details", options_.details,
+                 "behind the answer: a table, where the time goes, what moves the answer, the best mix, and "
+                 "algorithms");
+    app.add_option("--report", options_.report,
+                   "write a report in JSON, as a replay does, with the advice at its head")
+        ->type_name("FILE");
+    add_html(app, options_.html);
+    add_svg(app, options_.svg);
+    add_partial(app, options_.partial);
+    add_json(app, options_.json);
+  }
+  int execute(std::vector<std::string>) override {
+    const std::vector<std::string> asked =
+        options_.backends.empty() ? std::vector<std::string>{"all"} : options_.backends;
+    std::string problem = keys_.collect(asked, options_.overrides);
+    const bool of_one = options_.json || !options_.routes.empty() || !options_.tuning.empty() ||
+                        !options_.report.empty() || !options_.html.empty();
+    if (ranks_.empty() && options_.files.size() > 1 && of_one)
+      problem = "--json, --routes, --tuning, --report and --html are of one program";
+    if (is_given("--tuning-for") && options_.tuning.empty()) problem = "--tuning-for needs --tuning FILE";
+    if (ranks_.empty()) {
+      if (is_given("--compute-scaling")) problem = "--compute-scaling needs --ranks N";
+      if (!options_.svg.empty()) problem = "--svg is of several numbers of ranks, see --ranks";
+    } else if (const std::string misfit = take_ranks(of_one); !misfit.empty()) {
+      problem = misfit;
+    }
+    if (!problem.empty()) return refuse(problem);
+    return advise(options_);
+  }
+
+ private:
+  /// What --ranks makes of the options. Empty, or what does not go with it.
+  std::string take_ranks(bool of_one) try {
+    options_.rank_counts = rank_counts(ranks_);
+    const bool is_curve = options_.rank_counts.size() > 1;
+    options_.scaled.compute = compute_scaling_.value();
+    options_.scaled.files =
+        std::exchange(options_.files, {fmt::format("{}", fmt::join(options_.files, ","))});
+    if (!is_curve) options_.scaled.ranks = options_.rank_counts.front();
+    if (options_.partial) return "--ranks scales recordings that are whole";
+    if (!is_curve && !options_.svg.empty()) return "--svg is of several numbers of ranks, see --ranks";
+    const bool is_page = !options_.html.empty() && options_.routes.empty() && options_.tuning.empty() &&
+                         options_.report.empty();
+    if (is_curve && ((of_one && !options_.json && !is_page) || options_.quick))
+      return "--quick, --routes, --tuning and --report are of one number of ranks";
+    return {};
+  } catch (const Misuse& misuse) {
+    return misuse.text;
+  }
+
+  AdviseOptions options_;
+  KeyOptions keys_;
+  ComputeScalingOption compute_scaling_;
+  std::string ranks_;
+};
+
+const Registered<AdviseCommand> advise_command(
+    {.name = "advise",
+     .place = 65,
+     .summary = "say which hardware suits a program, how sure that is, and what to do",
+     .exits = {
+         {kUsage, "the command line or the configuration is wrong, or nothing could be replayed"},
+         {kIncomplete, "the answer is the best so far: --seconds were over before all hardware was tried"},
+         {kFoundFailures,
+          "with --ranks: the answer is there, but the other recordings foretell no call of the largest "
+          "one, so that nothing confirms what is scaled"},
+         {kNotWritten},
+         {kInterrupted, "interrupted; what was known by then is printed"}}});
+
+}  // namespace
+}  // namespace offramp::tool

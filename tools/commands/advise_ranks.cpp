@@ -1,0 +1,261 @@
+// offramp advise --ranks with several numbers: from how many ranks on which hardware pays.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "lib/answers/advice/rank_curve.hpp"
+#include "lib/answers/report/write_report.hpp"
+#include "lib/base/format.hpp"
+#include "lib/base/text_format.hpp"
+#include "tools/command_line/tool.hpp"
+#include "tools/commands/advise.hpp"
+#include "tools/commands/scaled_program.hpp"
+#include "tools/page/markup.hpp"
+#include "tools/page/plot.hpp"
+#include "tools/page/report_style.hpp"
+#include "tools/text/replay_output.hpp"
+
+namespace offramp::tool {
+namespace {
+
+std::vector<std::string_view> hardware_of(const RankCurve& curve) {
+  std::vector<std::string_view> names;
+  for (const BackendDescription* backend : curve.backends()) {
+    if (backend->name != baseline_name()) names.push_back(backend->name);
+  }
+  return names;
+}
+
+/// As files are named together: what differs is the number of ranks.
+std::string program_of(const AdviseOptions& options) {
+  std::string name = name_of_program(options.scaled.files.front());
+  if (options.scaled.files.size() > 1)
+    name += " and " + counted(options.scaled.files.size() - 1, "recording") + " more";
+  return name;
+}
+
+std::string table_text(const RankCurve& curve) {
+  const std::vector<std::string_view> names = hardware_of(curve);
+  std::string text =
+      fmt::format("{:<10} {:>16}", "# ranks", curve.with_computing() ? "host, run (us)" : "host (us)");
+  for (const std::string_view name : names) text += fmt::format(" {:>9}", name);
+  text += '\n';
+  for (const CurvePoint& point : curve.points()) {
+    const CurveCell* const host = point.of(baseline_name());
+    text += fmt::format(
+        "{:<10} {:>16}", point.ranks,
+        host != nullptr && host->counts() ? fmt::format("{:.3f}", microseconds(*host->end)) : "-");
+    for (const std::string_view name : names) {
+      const auto ratio = point.ratio(name);
+      text += fmt::format(" {:>9}", ratio ? fmt::format("{:.3f}", *ratio) : "-");
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string plotted(const RankCurve& curve) {
+  TextPlot plot;
+  for (const CurvePoint& point : curve.points()) plot.columns.push_back(fmt::to_string(point.ranks));
+  for (const std::string_view name : hardware_of(curve)) {
+    TextPlot::Line& line = plot.lines.emplace_back(TextPlot::Line{std::string(name), {}});
+    for (const CurvePoint& point : curve.points()) line.values.push_back(point.ratio(name));
+  }
+  return text_plot(plot);
+}
+
+Plot plot_of(const RankCurve& curve, const std::string& program) {
+  Plot plot{.title = fmt::format("{}, {} over that of host", program,
+                                 curve.with_computing() ? "run" : "communication"),
+            .x = "ranks",
+            .y = "ratio"};
+  std::vector<std::string> names = {std::string(baseline_name())};
+  for (const std::string_view name : hardware_of(curve)) names.emplace_back(name);
+  const std::vector<std::size_t> colours = colours_of(names);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    PlotLine line{.name = names[i], .points = {}, .colour = colour_text(colours[i])};
+    for (const CurvePoint& point : curve.points()) {
+      if (const auto ratio = point.ratio(names[i])) line.points.emplace_back(point.ranks, *ratio);
+    }
+    plot.lines.push_back(std::move(line));
+  }
+  return plot;
+}
+
+/// At which numbers of ranks there is no such program, and why: each reason once.
+std::vector<std::string> refusals_of(const RankCurve& curve) {
+  std::vector<std::string> texts;
+  for (const CurvePoint& point : curve.points()) {
+    if (!point.refused.empty())
+      texts.push_back(fmt::format("not at {} ranks: {}", point.ranks, point.refused));
+  }
+  return texts;
+}
+
+/// Below the table: when which hardware pays, and what it lacks.
+std::vector<std::string> remarks_on(const RankCurve& curve) {
+  std::vector<std::string> texts;
+  for (const std::string_view name : hardware_of(curve)) {
+    for (const std::string& text : {paying_text(curve, name), lacking_text(curve, name)}) {
+      if (!text.empty()) texts.push_back(printable(text, 400));
+    }
+  }
+  return texts;
+}
+
+/// The answer as a page for a browser.
+std::string page_of(const RankCurve& curve, const ReportAnswer& answer, const std::string& program) {
+  Plot plot = plot_of(curve, program);
+  std::string lines;
+  for (const auto& [label, line] : {std::pair("why", &answer.why), std::pair("sure", &answer.sure),
+                                    std::pair("but", &answer.but), std::pair("next", &answer.next)}) {
+    if (!line->empty()) lines += fmt::format("<dt>{}</dt><dd>{}</dd>\n", label, escaped(*line));
+  }
+  plot.part_of_page = true;
+  std::string text = fmt::format(
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+      "'unsafe-inline'\">\n"
+      "<title>Offramp report</title>\n<style>{}</style></head>\n<body><main>\n"
+      "<p class=\"about\">Offramp report</p>\n<h1 class=\"headline\">{}</h1>\n<dl "
+      "class=\"answer\">{}</dl>\n<section><h2>Time over that of the host</h2>\n<div "
+      "class=\"scroll\">{}</div>\n"
+      "<div class=\"scroll\"><table><caption>Time over that of the host</caption><thead><tr>"
+      "<th scope=\"col\">ranks</th><th scope=\"col\">host, {}</th>",
+      kReportStyle, escaped(answer.answer), lines, svg(plot),
+      curve.with_computing() ? "run" : "communication");
+  const std::vector<std::string_view> names = hardware_of(curve);
+  for (const std::string_view name : names) text += fmt::format("<th scope=\"col\">{}</th>", escaped(name));
+  text += "</tr></thead><tbody>\n";
+  for (const CurvePoint& point : curve.points()) {
+    const CurveCell* const host = point.of(baseline_name());
+    text += fmt::format("<tr><td>{}</td><td>{}</td>", point.ranks,
+                        host != nullptr && host->counts() ? time_text(*host->end) : "&ndash;");
+    for (const std::string_view name : names) {
+      const auto ratio = point.ratio(name);
+      text += ratio ? fmt::format("<td{}>{:.3f}</td>", *ratio < 0.9995 ? " class=\"good\"" : "", *ratio)
+                    : "<td class=\"none\">&ndash;</td>";
+    }
+    text += "</tr>\n";
+  }
+  text += "</tbody></table></div>\n";
+  for (const std::vector<std::string>& texts : {remarks_on(curve), refusals_of(curve)}) {
+    for (const std::string& one : texts) text += fmt::format("<p class=\"about\">{}</p>\n", escaped(one));
+  }
+  return text + "</section>\n</main></body></html>\n";
+}
+
+void print_text(const RankCurve& curve, const ReportAnswer& answer, const scale::Scaling& scaling,
+                const AdviseOptions& options) {
+  fmt::print("{}{}", answer_text(answer), table_text(curve));
+  if (!options.details) return;
+  for (const std::string& text : refusals_of(curve)) fmt::print("# {}\n", text);
+  fmt::print("\n# time over that of host, which is 1\n{}\n", plotted(curve));
+  for (const std::string& text : remarks_on(curve)) fmt::print("# {}\n", text);
+  print_scaling(scaling, options.scaled);
+}
+
+void print_json(const RankCurve& curve, const ReportAnswer& answer, const scale::Scaling& scaling) {
+  Json points = Json::array();
+  for (const CurvePoint& point : curve.points()) {
+    Json one = {{"ranks", point.ranks}};
+    if (!point.refused.empty()) one["refused"] = point.refused;
+    Json& cells = one["hardware"] = Json::array();
+    for (const CurveCell& cell : point.cells) {
+      Json json = {{"backend", cell.backend->name}};
+      if (cell.end) json["time_ns"] = in_nanoseconds(*cell.end);
+      if (!cell.why_not.empty()) json["why_not"] = cell.why_not;
+      if (const auto ratio = point.ratio(cell.backend->name)) json["ratio"] = *ratio;
+      cells.push_back(std::move(json));
+    }
+    points.push_back(std::move(one));
+  }
+  Json pays = Json::array();
+  for (const std::string_view name : hardware_of(curve)) {
+    Json ranges = Json::array();
+    for (const PayingRange& range : paying_ranges(curve, name))
+      ranges.push_back({{"from", range.from}, {"to", range.to}, {"to_the_end", range.to_the_end}});
+    pays.push_back({{"backend", name}, {"ranges", std::move(ranges)}, {"text", paying_text(curve, name)}});
+  }
+  const scale::Share held_out = scaling.held_out.total();
+  const Json json = {{"answer", offramp::json_of(answer)},
+                     {"recorded", scaling.model->learned_from},
+                     {"layout", scaling.model->layout.text()},
+                     {"held_out", {{"calls", held_out.all()}, {"exact", held_out.exact}}},
+                     {"with_computing", curve.with_computing()},
+                     {"points", std::move(points)},
+                     {"pays", std::move(pays)},
+                     {"cut_short", curve.cut_short()}};
+  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+/// Throws Misuse where there is nothing to answer with.
+void check_points(const RankCurve& curve, const AdviseOptions& options) {
+  std::set<std::string> reasons;
+  for (const CurvePoint& point : curve.points()) {
+    for (const CurveCell& cell : point.cells) {
+      if (cell.end) return;
+      reasons.insert(cell.why_not);
+    }
+    if (!point.refused.empty()) reasons.insert(fmt::format("at {} ranks: {}", point.ranks, point.refused));
+  }
+  if (reasons.empty())
+    throw Misuse{fmt::format("no replay came to its end in {} s; --seconds gives more", options.seconds)};
+  throw Misuse{fmt::format("{}", fmt::join(reasons, "; "))};
+}
+
+}  // namespace
+
+int advise_over_ranks(const AdviseOptions& options, const Setup& setup) {
+  const scale::LearnedProgram learned = learned_program(options.scaled);
+  const ProgressLine progress;
+  RankCurve curve(*setup.configuration, setup.registry, options_for(options, setup, progress));
+  std::optional<scale::Scaling> last;
+  for (const int ranks : options.rank_counts) {
+    if (!curve.may_go_on(fmt::format("{} ranks: the program", ranks))) break;
+    Result<scale::Scaling> scaling = learned.at(ranks);
+    if (!scaling) {
+      curve.refuse(ranks, scaling.error());
+      continue;
+    }
+    const trace::Program& program = scaling->program;
+    const bool goes_on = curve.add(
+        {.ranks = program.description.ranks, .read = program.read, .has_arrival = program.has_arrival});
+    last = std::move(*scaling);
+    if (!goes_on) break;
+  }
+  progress.clear();
+  if (!last && is_interrupted()) return kInterrupted;
+  check_points(curve, options);
+  tell_notes(*last);
+  const std::string program = program_of(options);
+  ReportAnswer answer = answer_of(curve, program);
+  answer.sure = held_out_text(*last);
+  answer.complete = !curve.cut_short();
+  const auto whole = std::ranges::count_if(curve.points(), [&](const CurvePoint& point) {
+    return !point.refused.empty() || point.cells.size() == curve.backends().size();
+  });
+  if (!answer.complete)
+    answer.answer = fmt::format("best so far, {} of {} numbers of ranks: {}", whole,
+                                options.rank_counts.size(), answer.answer);
+  if (options.json) {
+    print_json(curve, answer, *last);
+  } else {
+    print_text(curve, answer, *last, options);
+  }
+  for (const std::string& note : setup.notes()) complain(note);
+  int written = options.svg.empty() ? kDone : write_file(options.svg, svg(plot_of(curve, program)));
+  if (written == kDone && !options.html.empty())
+    written = write_file(options.html, page_of(curve, answer, program));
+  if (written != kDone) return written;
+  if (is_interrupted()) return kInterrupted;
+  if (!answer.complete) return kIncomplete;
+  return last->doubt().empty() ? kDone : kFoundFailures;
+}
+
+}  // namespace offramp::tool

@@ -1,0 +1,334 @@
+// The verdict on each MPI function that a program imports, from its ELF files alone: the program, and the
+// libraries that it needs, but for the MPI library. What is loaded by dlopen() is not seen. Traces and
+// recordings are rehearsed instead (check_program.cpp).
+#include "tools/launch/check.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "lib/base/configuration/configuration.hpp"
+#include "lib/base/mpi_family.hpp"
+#include "lib/base/text_format.hpp"
+#include "offramp/generated/function_list.hpp"
+#include "tools/command_line/command.hpp"
+#include "tools/command_line/options.hpp"
+#include "tools/command_line/tool.hpp"
+#include "tools/launch/elf_image.hpp"
+#include "tools/launch/launcher.hpp"
+
+namespace offramp::tool {
+namespace {
+
+enum class Fate : std::uint8_t { kOffloaded, kCarried, kHost, kNative, kRisk };
+
+std::string_view to_string(Fate fate) {
+  switch (fate) {
+    case Fate::kOffloaded:
+      return "offloaded";
+    case Fate::kCarried:
+      return "carried";
+    case Fate::kHost:
+      return "host algorithm";
+    case Fate::kNative:
+      return "native";
+    case Fate::kRisk:
+      return "risk";
+  }
+  return "?";
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
+}
+
+/// "mpi_send" for MPI_Send, PMPI_Send, mpi_send_, mpi_send_f08_, and "mpix_bcast_init" likewise; nothing for
+/// other symbols.
+std::optional<std::string> mpi_name(const std::string& symbol, bool& fortran) {
+  std::string name = lower(symbol.substr(0, symbol.find('@')));
+  if (name.starts_with('p')) name.erase(0, 1);
+  if (!name.starts_with("mpi_") && !name.starts_with("mpix_")) return std::nullopt;
+  if (symbol.starts_with("mpi") || symbol.starts_with("pmpi")) {
+    fortran = true;
+    while (name.ends_with('_')) name.pop_back();
+    if (name.ends_with("_f08")) name.resize(name.size() - 4);
+  }
+  if (name.starts_with("mpi_fortran_") || name == "mpi" || name == "mpix") return std::nullopt;
+  return name;
+}
+
+bool is_extension(std::string_view name) {
+  return name.starts_with("mpix_");
+}
+
+/// All forms ask for the operation of the blocking one.
+std::optional<OperationKind> operation_of(std::string_view name) {
+  std::string_view plain = name.substr(name.find('_') + 1);
+  for (const std::string_view form : {"_c", "_init"}) {
+    if (plain.ends_with(form)) plain.remove_suffix(form.size());
+  }
+  for (const std::string_view candidate : {plain, plain.starts_with('i') ? plain.substr(1) : plain}) {
+    if (const auto kind = kind_of_function(candidate)) return kind;
+  }
+  return std::nullopt;
+}
+
+const ListedFunction* listed(const std::string& name) {
+  const auto* const found = std::find_if(std::begin(kFunctionList), std::end(kFunctionList),
+                                         [&](const ListedFunction& f) { return lower(f.name) == name; });
+  return found != std::end(kFunctionList) ? found : nullptr;
+}
+
+struct Verdicts {
+  bool all = true;                                       // of all backends
+  std::map<OperationKind, std::vector<std::string>> by;  // backends beside the host that carry an operation
+
+  Verdicts(const Registry& registry, const Configuration& configuration, const std::string& only)
+      : all(only.empty()) {
+    for (const BackendDescription* description : registry.all()) {
+      if (is_baseline(description->name) || (!only.empty() && description->name != only)) continue;
+      Result<Settings> settings = configuration.settings_for(*description);
+      if (!settings) continue;
+      const std::unique_ptr<Backend> backend = description->create({0, 2, *settings, {}, nullptr});
+      if (backend == nullptr) continue;
+      for (int i = 0; i < static_cast<int>(OperationKind::kCount); ++i) {
+        Operation operation;
+        operation.kind = static_cast<OperationKind>(i);
+        operation.element = ElementType::kInt32;
+        operation.function = ReduceFunction::kSum;
+        operation.bytes = operation.kind == OperationKind::kBarrier ? 0 : 64;
+        operation.elements = operation.bytes / 4;
+        if (backend->supports(operation).yes()) by[operation.kind].emplace_back(description->name);
+      }
+    }
+  }
+};
+
+struct Row {
+  std::string name;
+  Fate fate = Fate::kNative;
+  std::string detail;
+};
+
+/// As MPI spells it.
+std::string spelled(const std::string& name) {
+  if (const ListedFunction* function = listed(name)) return std::string(function->name);
+  std::string text = name;
+  const std::size_t begin = text.find('_') + 1;
+  for (std::size_t i = 0; i < text.size() && i <= begin; ++i) {
+    if (text[i] >= 'a' && text[i] <= 'z') text[i] = static_cast<char>(text[i] - 'a' + 'A');
+  }
+  return text;
+}
+
+Row judge(const std::string& name, const Verdicts& verdicts) {
+  const ListedFunction* known = listed(name);
+  // An extension may send messages on communicators whose messages Offramp carries. Those of Open MPI 4.1
+  // that Offramp does not list only ask questions.
+  if (known == nullptr && is_extension(name) && !name.starts_with("mpix_query_"))
+    return {name, Fate::kRisk, "an extension that Offramp does not know: its messages may cross Offramp's"};
+  if (known == nullptr || !known->own) return {name, Fate::kNative, {}};
+  const std::optional<OperationKind> operation = operation_of(name);
+  if (!operation) return {name, Fate::kCarried, "beside the operations it belongs to"};
+  const auto backends = verdicts.by.find(*operation);
+  if (backends == verdicts.by.end())
+    return {name, Fate::kHost, verdicts.all ? "no hardware has it" : "the chosen hardware does not have it"};
+  return {name, Fate::kOffloaded, fmt::format("{}", fmt::join(backends->second, ", "))};
+}
+
+/// The program and, through what it needs, its libraries; not the MPI library itself.
+struct Survey {
+  std::set<std::string> functions;
+  std::vector<std::string> images;
+  std::vector<std::string> missing;
+  std::string mpi;        // the library's name
+  std::string sanitizer;  // the path of AddressSanitizer's library, if it is a shared one
+  bool fortran = false;
+  bool c = false;
+  bool own_mpi = false;  // defines MPI functions itself
+  bool loads = false;    // it or a library calls dlopen
+
+  std::string walk(const std::string& path, bool program) {
+    Result<ElfImage> image = read_elf(path);
+    if (!image) return program ? image.error() : std::string();
+    images.push_back(path);
+    for (const std::string& symbol : image->imports) {
+      loads = loads || symbol.starts_with("dlopen");
+      bool in_fortran = false;
+      const auto name = mpi_name(symbol, in_fortran);
+      if (!name) continue;
+      functions.insert(*name);
+      (in_fortran ? fortran : c) = true;
+    }
+    own_mpi = own_mpi || std::find(image->definitions.begin(), image->definitions.end(), "MPI_Init") !=
+                             image->definitions.end();
+    for (const std::string& needed : image->needed) {
+      if (is_mpi(needed)) {
+        if (mpi.empty() || needed.starts_with("libmpi.so") || needed.starts_with("libmpich.so")) mpi = needed;
+        continue;
+      }
+      const std::string found = find_library(needed, *image);
+      if (needed.starts_with("libasan.so") || needed.starts_with("libclang_rt.asan")) sanitizer = found;
+      if (found.empty()) {
+        missing.push_back(needed);
+      } else if (std::find(images.begin(), images.end(), found) == images.end()) {
+        walk(found, false);
+      }
+    }
+    return {};
+  }
+
+  static bool is_mpi(const std::string& name) {
+    return name.starts_with("libmpi") || name.starts_with("libopen-") || name.starts_with("libmpich") ||
+           name.starts_with("libmca_");
+  }
+  /// Why Offramp cannot be put in front of it; empty: it can.
+  [[nodiscard]] std::string obstacle() const {
+    if (mpi.empty() && own_mpi) return "it contains an MPI library itself: nothing can be put in front of it";
+    if (mpi.empty() && functions.empty())
+      return "it uses no MPI (or loads it only when it runs, as interpreters do)";
+    if (mpi.empty()) return "it calls MPI but names no MPI library";
+    return other_mpi();
+  }
+  [[nodiscard]] std::string other_mpi() const {
+    const std::string_view family = family_of_mpi_library(mpi);
+    if (family.empty() || !library_path(family).empty() || library_path().empty()) return {};
+    return fmt::format(
+        "it is linked to {} ({}), and this Offramp was built for {}; build it where {} is installed, too",
+        name_of_mpi_family(family), mpi, name_of_mpi_family(kMpiFamily), name_of_mpi_family(family));
+  }
+};
+
+std::string languages(const Survey& survey) {
+  if (survey.c && survey.fortran) return "C and Fortran";
+  return survey.fortran ? "Fortran" : "C";
+}
+
+void print_json(const CheckOptions& options, const Survey& survey, const std::string& obstacle,
+                const std::vector<Row>& rows) {
+  nlohmann::ordered_json all = {
+      {"program", options.program},         {"mpi", survey.mpi},    {"language", languages(survey)},
+      {"works", obstacle.empty()},          {"obstacle", obstacle}, {"missing_libraries", survey.missing},
+      {"preloaded_first", survey.sanitizer}};
+  all["functions"] = nlohmann::ordered_json::array();
+  for (const Row& row : rows)
+    all["functions"].push_back(
+        {{"name", spelled(row.name)}, {"how", to_string(row.fate)}, {"detail", row.detail}});
+  fmt::print("{}\n", all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+void print_text(const CheckOptions& options, const Survey& survey, const std::vector<Row>& rows) {
+  fmt::print("{}: {}, MPI from {}, {} MPI functions\n", printable(options.program), languages(survey),
+             survey.mpi, rows.size());
+  if (!survey.sanitizer.empty())
+    fmt::print(
+        "note: AddressSanitizer has to come before Offramp: offramp run preloads {}, under another launcher "
+        "it is first in LD_PRELOAD\n",
+        printable(survey.sanitizer));
+  for (const std::string& name : survey.missing)
+    fmt::print("note: {} was not found; what it calls is not listed\n", printable(name));
+  std::size_t width = 28;
+  for (const Row& row : rows) width = std::max(width, printable(spelled(row.name)).size());
+  for (const Row& row : rows)
+    fmt::print("  {:<{}} {:<15} {}\n", printable(spelled(row.name)), width, to_string(row.fate), row.detail);
+}
+
+}  // namespace
+
+MpiUse survey_of(const std::string& path) {
+  Survey survey;
+  const bool readable = survey.walk(path, true).empty();  // what is no ELF file may still start one
+  return {std::string(family_of_mpi_library(survey.mpi)), survey.other_mpi(), survey.sanitizer,
+          readable && survey.missing.empty() && survey.mpi.empty() && survey.functions.empty() &&
+              !survey.own_mpi && !survey.loads};
+}
+
+namespace {
+
+int check(const CheckOptions& options) {
+  if (const auto code = check_program(options)) return *code;
+  Registry registry(built_in_backends());
+  Surroundings surroundings = Surroundings::of_process();
+  surroundings.overrides = options.overrides;
+  auto configuration = load_configuration(surroundings, registry);
+  if (!configuration) {
+    complain(configuration.error());
+    return kUsage;
+  }
+  if (!options.backend.empty() && registry.find(options.backend) == nullptr) {
+    complain(fmt::format("unknown backend {}{}", in_quotes(options.backend),
+                         suggestion(options.backend, registry.names())));
+    return kUsage;
+  }
+  std::string path = options.program;
+  if (path.find('/') == std::string::npos) path = find_program(path);
+  if (path.empty()) {
+    const bool here = access(options.program.c_str(), F_OK) == 0;
+    complain(fmt::format("{} is not found{}", in_quotes(options.program),
+                         here ? fmt::format("; did you mean ./{}?", printable(options.program)) : ""));
+    return kUsage;
+  }
+  if (const std::string sources = settings_read(*configuration); !sources.empty()) complain(sources);
+  Survey survey;
+  std::string obstacle = survey.walk(path, true);
+  if (obstacle.empty() && !survey.obstacle().empty())
+    obstacle = fmt::format("{}: {}", in_quotes(options.program), survey.obstacle());
+  const Verdicts verdicts(registry, *configuration, options.backend);
+  std::vector<Row> rows;
+  for (const std::string& name : survey.functions) rows.push_back(judge(name, verdicts));
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.fate < b.fate; });
+  if (options.json) {
+    print_json(options, survey, obstacle, rows);
+  } else if (obstacle.empty()) {
+    print_text(options, survey, rows);
+  }
+  if (!obstacle.empty()) {
+    if (!options.json) complain(obstacle);
+    return kUsage;
+  }
+  const bool risky =
+      std::any_of(rows.begin(), rows.end(), [](const Row& r) { return r.fate == Fate::kRisk; });
+  return risky ? kDeclined : kDone;
+}
+
+class CheckCommand final : public Command {
+ public:
+  explicit CheckCommand(CLI::App& app) : Command(app), keys_(app, kWorldKeys) {
+    app.add_option("program", options_.program, "a compiled program, or whatever offramp replay takes")
+        ->type_name("PROGRAM|FILE|PATTERN")
+        ->required();
+    app.add_option("--backend", options_.backend, "only this hardware")->type_name("BACKEND");
+    add_json(app, options_.json);
+  }
+  int execute(std::vector<std::string>) override {
+    const std::string problem = keys_.collect(names_in({options_.backend}), options_.overrides);
+    return problem.empty() ? check(options_) : refuse(problem);
+  }
+
+ private:
+  KeyOptions keys_;
+  CheckOptions options_;
+};
+
+const Registered<CheckCommand> check_command(
+    {.name = "check",
+     .place = 40,
+     .summary =
+         "say what would happen to each MPI call of a program, or whether the calls of a trace fit together",
+     .exits = {
+         {kDone, "it works, or its calls fit together"},
+         {kUsage, "Offramp cannot be put in front of it, or the command line or the configuration is wrong"},
+         {kDeclined, "it works, with a risk that is named"},
+         {kFoundFailures, "calls of a recording, trace or pattern do not fit together"}}});
+
+}  // namespace
+
+}  // namespace offramp::tool

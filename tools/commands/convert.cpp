@@ -1,0 +1,111 @@
+// offramp convert: a program that replay takes, in the format of another tool.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "lib/answers/otf2/otf2_output.hpp"
+#include "lib/base/text_format.hpp"
+#include "lib/programs/export/chakra_writer.hpp"
+#include "lib/programs/export/goal_writer.hpp"
+#include "lib/programs/export/recording_writer.hpp"
+#include "lib/programs/export/smpi_writer.hpp"
+#include "tools/command_line/command.hpp"
+#include "tools/command_line/setup.hpp"
+#include "tools/command_line/tool.hpp"
+#include "tools/text/replay_output.hpp"
+
+namespace offramp::tool {
+namespace {
+
+struct ConvertOptions {
+  std::string file;  // whatever replay takes
+  std::string output;
+  std::string format;  // the name of one
+};
+
+struct Format {
+  std::string_view name;
+  std::string (*write)(const trace::Program&, const std::string& path, std::vector<std::string>& unsaid);
+  /// Why it cannot be written there. Null if it is a file.
+  std::string (*problem)(const std::string& path) = nullptr;
+  /// Other files lie beside it.
+  bool has_several_files = false;
+};
+
+/// One file, whatever the program was in.
+std::string write_recording(const trace::Program& program, const std::string& path,
+                            std::vector<std::string>& /*unsaid*/) {
+  return program.recording != nullptr ? program.recording->write(path)
+                                      : trace::write_recording(program, path);
+}
+
+constexpr std::array kFormats = {Format{"recording", write_recording},
+                                 Format{"smpi", trace::write_smpi, nullptr, true},
+                                 Format{"goal", trace::write_goal_text},
+                                 Format{"goal-binary", trace::write_goal_binary},
+                                 Format{"chakra", trace::write_chakra, nullptr, true},
+                                 Format{"otf2", write_otf2, otf2_problem}};
+
+constexpr auto kNames = [] {
+  std::array<std::string_view, kFormats.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kFormats[i].name;
+  return names;
+}();
+
+/// Names on standard error what the format cannot say, each kind once.
+int convert(const ConvertOptions& options) try {
+  const auto* const format = std::find_if(kFormats.begin(), kFormats.end(),
+                                          [&](const Format& one) { return one.name == options.format; });
+  if (format == kFormats.end())
+    throw Misuse{fmt::format("--to: {} is no format{}", in_quotes(options.format),
+                             suggestion(options.format, kNames))};
+  const Destination destination = format->has_several_files ? Destination::kRegular : Destination::kStream;
+  const std::string unwritable =
+      option_problem("--output", options.output,
+                     format->problem == nullptr ? output_problem(options.output, destination)
+                                                : format->problem(options.output));
+  if (!unwritable.empty()) throw Misuse{unwritable};
+  const Played played(options.file, false);
+  std::vector<std::string> unsaid;
+  const std::string problem = format->write(played.program, options.output, unsaid);
+  for (const std::string& one : unsaid)
+    complain(fmt::format("note: {} cannot say all: {}", options.format, one));
+  if (problem.empty()) return kDone;
+  complain(problem_text(options.file, problem));
+  return kNotWritten;
+} catch (const Misuse& misuse) {
+  complain(misuse.text);
+  return kUsage;
+}
+
+class ConvertCommand final : public Command {
+ public:
+  explicit ConvertCommand(CLI::App& app) : Command(app) {
+    app.add_option("file", options_.file, "whatever offramp replay takes")
+        ->type_name("FILE|PATTERN")
+        ->required();
+    app.add_option("-o,--output", options_.output, "the file to write, of otf2 the folder")
+        ->type_name("FILE")
+        ->required();
+    app.add_option("--to", options_.format, fmt::format("{}", fmt::join(kNames, ", ")))
+        ->type_name("FORMAT")
+        ->required();
+  }
+  int execute(std::vector<std::string>) override { return convert(options_); }
+
+ private:
+  ConvertOptions options_;
+};
+
+const Registered<ConvertCommand> convert_command(
+    {.name = "convert",
+     .place = 45,
+     .summary = "write a recording, trace or pattern as a recording or in the format of another tool",
+     .about = "What the format cannot say is named on standard error, each kind once.",
+     .exits = {{kUsage}, {kNotWritten, "it could not be written, or the format cannot hold it"}}});
+
+}  // namespace
+}  // namespace offramp::tool

@@ -1,0 +1,179 @@
+#include "tools/commands/explain.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "lib/base/text_format.hpp"
+#include "tools/command_line/command.hpp"
+#include "tools/command_line/setup.hpp"
+#include "tools/commands/receipt.hpp"
+#include "tools/commands/validation.hpp"
+#include "tools/launch/dpu_host.hpp"
+
+namespace offramp::tool {
+namespace {
+
+constexpr std::string_view kValidation = "validation";
+constexpr std::string_view kServiceConfig = "config";
+
+void list_topics(const BackendDescription& backend) {
+  for (const ExplainTopic& topic : backend.topics)
+    fmt::print("{:<10} {:<14} {}\n", backend.name, topic.topic, topic.description);
+  if (backend.validation != nullptr)
+    fmt::print("{:<10} {:<14} {}\n", backend.name, kValidation,
+               "published figures beside the model's; of several backends, how far to trust each");
+}
+
+std::vector<std::string_view> topics_of(const BackendDescription& backend) {
+  std::vector<std::string_view> names;
+  for (const ExplainTopic& topic : backend.topics) names.push_back(topic.topic);
+  if (backend.validation != nullptr) names.push_back(kValidation);
+  return names;
+}
+
+/// What to ask for instead of a topic that the backend does not have.
+std::string without_topic(const Registry& registry, const BackendDescription& backend,
+                          const std::string& topic) {
+  if (access(topic.c_str(), F_OK) == 0 || topic.ends_with(".json"))
+    return fmt::format(
+        "{} is no topic; to see a call of a report with receipts, name it: --call N --rank RANK",
+        in_quotes(topic));
+  std::vector<std::string> all;
+  std::vector<std::string_view> owners;
+  for (const BackendDescription* const one : registry.all()) {
+    const std::vector<std::string_view> topics = topics_of(*one);
+    if (!topics.empty()) all.push_back(fmt::format("{}: {}", one->name, fmt::join(topics, ", ")));
+    if (std::find(topics.begin(), topics.end(), topic) != topics.end()) owners.push_back(one->name);
+  }
+  std::string instead = fmt::format("; topics are {}", fmt::join(all, "; "));
+  if (const std::string_view close = closest(topic, topics_of(backend)); !close.empty())
+    instead = fmt::format("; did you mean \"{}\"?", close);
+  if (!owners.empty()) instead = fmt::format("; --backend {} has it", fmt::join(owners, " or "));
+  return fmt::format("the backend {} has no topic {}{}", backend.name, in_quotes(topic), instead);
+}
+
+/// The arguments of `config`, with what hwloc finds in place of "machine" and "topology=FILE". Throws Misuse.
+std::vector<std::string> with_hosts(const std::vector<std::string>& arguments) {
+  constexpr std::string_view kTopology = "topology=";
+  std::vector<std::string> words;
+  for (const std::string& argument : arguments) {
+    if (argument != "machine" && !argument.starts_with(kTopology)) {
+      words.push_back(argument);
+      continue;
+    }
+    const DpuHost host = look_at_dpu_host(argument == "machine" ? "" : argument.substr(kTopology.size()));
+    if (!host.error.empty()) throw Misuse{host.error};
+    words.insert(words.end(), host.words.begin(), host.words.end());
+  }
+  return words;
+}
+
+/// Returns the exit code.
+int show_validation(const BackendDescription& backend, const std::string& plot) {
+  const ValidationRows rows = backend.validation();
+  if (!plot.empty()) return write_file(plot, validation_plot(rows, backend.name));
+  fmt::print("{}", validation_table(rows));
+  return kDone;
+}
+
+}  // namespace
+
+int explain(const ExplainOptions& options) try {
+  const Setup setup(options.asked.overrides, options.asked.backends);
+  const BackendDescription& backend = *setup.backends.front();
+  if (options.topic.empty()) {
+    const auto every = setup.registry.all();
+    for (const BackendDescription* b :
+         options.asked.backends.empty() ? std::vector(every.begin(), every.end()) : setup.backends)
+      list_topics(*b);
+    return kDone;
+  }
+  if (!options.svg.empty() && options.topic != kValidation)
+    throw Misuse{fmt::format("--svg plots the topic {} and no other", kValidation)};
+  if (options.topic == kValidation && setup.backends.size() > 1) {
+    if (!options.svg.empty()) throw Misuse{"--svg plots the figures of one backend"};
+    fmt::print("{}", trust_table(setup.backends));
+    return kDone;
+  }
+  if (backend.validation != nullptr && options.topic == kValidation)
+    return show_validation(backend, options.svg);
+  for (const ExplainTopic& topic : backend.topics) {
+    if (topic.topic != options.topic) continue;
+    Operation operation;
+    if (!options.asked.operation.empty()) {
+      operation = operation_of(options.asked);
+      set_elements(operation);
+    }
+    const ForecastSetting setting =
+        setting_of(setup, backend, std::max(operation.ranks, options.asked.ranks));
+    const std::vector<std::string> words =
+        topic.topic == kServiceConfig ? with_hosts(options.arguments) : options.arguments;
+    const Explanation explanation = topic.render({setting.settings, setting.machine, operation, words});
+    if (!explanation.error.empty()) throw Misuse{explanation.error};
+    setup.tell_sources();
+    fmt::print("{}", explanation.text);
+    return kDone;
+  }
+  throw Misuse{without_topic(setup.registry, backend, options.topic)};
+} catch (const Misuse& misuse) {
+  complain(misuse.text);
+  return kUsage;
+}
+
+namespace {
+
+class ExplainCommand final : public Command {
+ public:
+  explicit ExplainCommand(CLI::App& app) : Command(app), question_(app, options_.asked) {
+    app.add_option("topic", options_.topic, "what to show, or a report; by default the list of topics")
+        ->type_name("TOPIC");
+    app.add_option("arguments", options_.arguments, "arguments of the topic");
+    app.add_option("--operation", options_.asked.operation, "the operation, for topics that take one")
+        ->type_name("OPERATION");
+    app.add_option("--call", receipt_.call, "show the stages of this call; counted from 1")
+        ->type_name("N")
+        ->check(CLI::PositiveNumber);
+    app.add_option("--rank", receipt_.rank, "the rank that made the call")
+        ->type_name("RANK")
+        ->check(CLI::NonNegativeNumber);
+    add_svg(app, options_.svg, "with validation: plot into this file, as SVG");
+    app.add_flag("--timeline", receipt_.timeline, "with --call: list every piece in the order of time");
+    add_json(app, receipt_.json)->description("with --call or --rank: print JSON");
+  }
+  int execute(std::vector<std::string>) override {
+    std::string problem = question_.collect();
+    if (is_given("--call") || is_given("--rank")) {
+      receipt_.report = options_.topic;
+      if (problem.empty() && receipt_.report.empty()) problem = "no report";
+      if (problem.empty() && !options_.arguments.empty())
+        problem = fmt::format("unexpected argument {}", in_quotes(options_.arguments.front()));
+      if (problem.empty()) return receipt(receipt_);
+    }
+    // Topics take their questions as words; these two may come as options as well.
+    if (is_given("--ranks")) options_.arguments.push_back(fmt::format("ranks={}", options_.asked.ranks));
+    if (is_given("--bytes")) options_.arguments.push_back("bytes=" + options_.asked.bytes);
+    return problem.empty() ? explain(options_) : refuse(problem);
+  }
+
+ private:
+  ExplainOptions options_;
+  ReceiptOptions receipt_;
+  QuestionOptions question_;
+};
+
+const Registered<ExplainCommand> explain_command(
+    {.name = "explain",
+     .place = 70,
+     .summary = "show parts of the modelled hardware, or where a call's time went",
+     .about =
+         "With --call or --rank: the receipt of one call, or a list of the calls, from a report of a run "
+         "with receipts:\n  offramp explain --call 127 --rank 3 report.json",
+     .exits = {{kUsage,
+                "the command line or the configuration is wrong, there is no such topic, or the file "
+                "is no report with receipts"},
+               {kNotWritten}}});
+
+}  // namespace
+}  // namespace offramp::tool

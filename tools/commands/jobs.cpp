@@ -1,0 +1,291 @@
+// Several programs at the same time on one network, each against being alone on the same nodes.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <deque>
+
+#include "lib/answers/replay/free_communication.hpp"
+#include "lib/answers/report/sentences.hpp"
+#include "lib/base/configuration/job_places.hpp"
+#include "lib/base/format.hpp"
+#include "lib/base/text_format.hpp"
+#include "tools/command_line/tool.hpp"
+#include "tools/text/progress.hpp"
+#include "tools/text/recording_info.hpp"
+#include "tools/text/replay_output.hpp"
+
+namespace offramp::tool {
+namespace {
+
+struct Job {
+  Job(std::string name_, bool partial) : name(std::move(name_)), played(name, partial) {}
+  std::string name;
+  Played played;
+  JobNodes wanted;
+  ReplayJob ranks;         // of the world
+  std::vector<int> nodes;  // of the machine
+};
+
+/// NAME[:NODES]; what can be a whole name is one.
+std::pair<std::string, std::optional<std::vector<int>>> name_and_nodes(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos || access(text.c_str(), F_OK) == 0 || trace::open_program(text))
+    return {text, std::nullopt};
+  auto nodes = parse_nodes(text.substr(colon + 1));
+  if (!nodes) return {text, std::nullopt};
+  return {text.substr(0, colon), std::move(nodes)};
+}
+
+/// All jobs, placed; and the world that they are in.
+class Jobs {
+ public:
+  Jobs(const ReplayToolOptions& options, const Configuration& configuration)
+      : machine_(configuration.machine.layout(1)),
+        nodes_(configuration.machine.nodes),
+        network_(configuration.network) {
+    network_.least_nodes = std::max(network_.least_nodes, nodes_);
+    for (const std::string& file : options.files) jobs_.emplace_back(file, options.partial);
+    for (const std::string& text : options.jobs) {
+      auto [name, nodes] = name_and_nodes(text);
+      jobs_.emplace_back(std::move(name), options.partial).wanted.asked = std::move(nodes);
+    }
+    if (!options.background.empty()) {
+      auto background = parse_background(options.background);
+      if (!background) throw Misuse{"--background " + background.error()};
+      background_ = std::move(*background);
+      background_.seed = network_.seed;
+    }
+    place(!options.background.empty());
+  }
+
+  [[nodiscard]] const std::deque<Job>& all() const { return jobs_; }
+  [[nodiscard]] const NetworkOptions& network() const { return network_; }
+  [[nodiscard]] const MachineLayout& machine() const { return machine_; }
+  [[nodiscard]] int ranks() const { return ranks_; }
+  [[nodiscard]] std::size_t background_nodes() const { return background_.ranks.size(); }
+
+  /// All of them, for the report: their ranks, without those of the background.
+  [[nodiscard]] recording::Description description() const {
+    recording::Description all;
+    const ReplayJob& last = jobs_.back().ranks;
+    all.ranks = last.first + last.ranks;
+    for (const Job& job : jobs_)
+      all.facts.emplace_back("program", (all.facts.empty() ? "" : "+ ") + job.name);
+    return all;
+  }
+
+  [[nodiscard]] std::vector<RecordingFacts> recordings(bool with_checksums) const {
+    std::vector<RecordingFacts> all;
+    for (const Job& job : jobs_) {
+      all.push_back(job.played.facts);
+      if (with_checksums) all.back().checksum = checksum_text(job.played.program);
+    }
+    return all;
+  }
+  /// As in Played, of all; 0: a pattern's are not counted.
+  [[nodiscard]] std::uint64_t recorded_events() const {
+    std::uint64_t events = 0;
+    for (const Job& job : jobs_) {
+      if (job.played.recorded_events == 0) return 0;
+      events += job.played.recorded_events;
+    }
+    return events;
+  }
+
+  /// Of one job alone, or of all with what is in the background.
+  [[nodiscard]] ReplaySource source(const Job* alone) const {
+    ReplaySource source;
+    source.ranks = ranks_;
+    if (alone == nullptr) source.background = background_;
+    for (const Job& job : jobs_) {
+      if (alone == nullptr || alone == &job) source.jobs.push_back(job.ranks);
+    }
+    source.has_arrival = std::all_of(jobs_.begin(), jobs_.end(),
+                                     [](const Job& job) { return job.played.program.has_arrival; });
+    source.read = [this](int rank) {
+      const auto job = std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& one) {
+        return rank >= one.ranks.first && rank - one.ranks.first < one.ranks.ranks;
+      });
+      return job->played.program.read(rank - job->ranks.first);
+    };
+    return source;
+  }
+
+ private:
+  void place(bool others) {
+    std::vector<JobNodes> wanted;
+    for (Job& job : jobs_) {
+      job.wanted.nodes = machine_.nodes(job.played.ranks());
+      wanted.push_back(job.wanted);
+    }
+    auto placed = place_jobs(network_, wanted, others);
+    if (!placed) throw Misuse{placed.error()};
+    const int per_node = machine_.ranks_per_node;
+    if (nodes_ > 0 && static_cast<int>(placed->size()) > nodes_)
+      throw Misuse{
+          fmt::format("machine.nodes: the jobs take {} nodes with {} ranks on each, and the machine has {}",
+                      placed->size(), per_node, nodes_)};
+    std::size_t next = 0;
+    for (Job& job : jobs_) {
+      job.ranks = {static_cast<int>(next) * per_node, job.played.ranks()};
+      const auto first = placed->begin() + static_cast<std::ptrdiff_t>(next);
+      job.nodes.assign(first, first + job.wanted.nodes);
+      next += static_cast<std::size_t>(job.wanted.nodes);
+    }
+    for (; next < placed->size(); ++next) background_.ranks.push_back(static_cast<int>(next) * per_node);
+    if (others && background_.ranks.size() < 2)
+      throw Misuse{"--background: the jobs are on all nodes of the network but " +
+                   std::to_string(background_.ranks.size()) + "; take a larger one"};
+    const std::size_t ranks = placed->size() * static_cast<std::size_t>(per_node);
+    if (ranks > std::size_t{1} << 20) throw Misuse{"all jobs together have more than 2^20 ranks"};
+    ranks_ = static_cast<int>(ranks);
+  }
+
+  MachineLayout machine_;  // a job shares no node with another one
+  int nodes_;              // 0: as many as the jobs take
+  NetworkOptions network_;
+  std::deque<Job> jobs_;  // they stay where they are: their sources refer to them
+  BackgroundTraffic background_;
+  int ranks_ = 0;
+};
+
+/// Adds what the jobs are with their computing, if it was recorded and the result has none of it.
+void add_whole_runs(Settled& replayed, const WorldSetting& setting, const Jobs& jobs,
+                    const ReplayOptions& how) {
+  if (how.compute.kind != Compute::Kind::kNone || !computing_of(*replayed.result).any()) return;
+  ReplaySource alone = jobs.source(nullptr);
+  alone.background = {};  // it is communication
+  const auto run = replay_with_computing(setting, jobs.source(nullptr), how);
+  const auto free = replay_with_computing(free_communication(setting), alone, how);
+  for (SettledJob& job : replayed.jobs) {
+    const Computing computing = computing_of(*replayed.result, job.ranks);
+    if (!run || !free || !computing.any()) continue;
+    job.run = whole_run_of(*run, job.ranks);
+    job.times = {computing, whole_run_of(*free, job.ranks)};
+  }
+}
+
+/// Nothing: interrupted, or refused, and then that is added.
+std::optional<Settled> replay_over(const BackendDescription& backend, const ReplayToolOptions& options,
+                                   const Setup& setup, const Jobs& jobs, std::vector<Refused>& refused,
+                                   RecordFiles& files) {
+  Result<WorldSetting> setting = world_setting(*setup.configuration, setup.registry, backend, jobs.ranks());
+  if (!setting) throw Misuse{setting.error()};
+  (*setting).check = options.check;
+  (*setting).network = jobs.network();
+  (*setting).machine = jobs.machine();
+  const ProgressLine progress;
+  const auto options_for = [&](const Job* alone, ReplayObserver* observer) {
+    ReplayOptions how;
+    how.sizes = options.wants_report() && alone == nullptr;
+    how.partial = options.partial;
+    how.compute = setup.configuration->compute;
+    how.details = setup.configuration->details && alone == nullptr;
+    how.arrival = options.modelled_arrival ? Arrival::kModelled : Arrival::kRecorded;
+    how.compare_undisturbed = alone == nullptr;
+    how.observer = observer;
+    how.progress = [&, alone](const ReplayProgress& now) {
+      progress.say("{}: {}: {} events", backend.name, alone == nullptr ? "all jobs" : alone->name,
+                   now.events);
+      return !is_interrupted();
+    };
+    return how;
+  };
+  const auto run = [&](const Job* alone, ReplayObserver* observer) -> std::optional<ReplayResult> {
+    Result<ReplayResult> result = offramp::replay(*setting, jobs.source(alone), options_for(alone, observer));
+    if (!result) {
+      refused.push_back({backend.name, problem_text({}, result.error())});
+      return std::nullopt;
+    }
+    return (*result).stopped ? std::nullopt : std::optional(std::move(*result));
+  };
+  const std::unique_ptr<ReplayRecords> records = files.records(backend.name, jobs.source(nullptr).ranks);
+  std::optional<ReplayResult> together = run(nullptr, records.get());
+  if (!together) return std::nullopt;
+  Settled replayed{std::string(backend.name), std::move(*together)};
+  if (records != nullptr) files.write(backend.name, *records);
+  if (options.records.receipts.any()) replayed.receipts = records->receipts_json();
+  for (const Job& job : jobs.all()) {
+    const std::optional<ReplayResult> alone = run(&job, nullptr);
+    if (!alone) return std::nullopt;
+    replayed.jobs.push_back({job.name, job.ranks, job.nodes, alone->end(job.ranks)});
+  }
+  add_whole_runs(replayed, *setting, jobs, options_for(nullptr, nullptr));
+  return replayed;
+}
+
+void print_table(const Settled& replayed, const Jobs& jobs) {
+  const ReplayResult& together = *replayed.result;
+  fmt::print("# {}: {:.3f} us modelled, {} jobs{}\n", replayed.backend, microseconds(together.modelled_time),
+             replayed.jobs.size(),
+             jobs.background_nodes() > 0
+                 ? fmt::format(", traffic between {} other nodes", jobs.background_nodes())
+                 : std::string());
+  fmt::print("  {:>3} {:<28} {:>6} {:<14} {:>16} {:>16} {:>9}\n", "job", "program", "ranks", "nodes",
+             "modelled (us)", "alone (us)", "slowdown");
+  for (std::size_t i = 0; i < replayed.jobs.size(); ++i) {
+    const SettledJob& job = replayed.jobs[i];
+    fmt::print("  {:>3} {:<28} {:>6} {:<14} {:>16.3f} {:>16.3f} {:>9.3f}\n", i + 1, printable(job.program),
+               job.ranks.ranks, text_of_nodes(job.nodes), microseconds(together.end(job.ranks)),
+               microseconds(job.alone), job.slowdown(together));
+  }
+  for (std::size_t i = 0; i < replayed.jobs.size(); ++i) {
+    const SettledJob& job = replayed.jobs[i];
+    if (!job.run) continue;
+    fmt::print(
+        "  job {} with its computing: {:.3f} us; {}\n", i + 1, microseconds(job.run->end),
+        share_in_calls_text(replayed.backend, job.run->in_calls, job.run->sum, job.times->free.in_calls));
+  }
+  print_resources(together);
+  print_links(together);
+  print_disturbance(together);
+}
+
+}  // namespace
+
+int replay_jobs(const ReplayToolOptions& options) {
+  check_reports(options);
+  const Setup setup(options.overrides, options.backends, Setup::Wanted::kCompared);
+  const Jobs jobs(options, *setup.configuration);
+  setup.tell_sources();
+  watch_for_interrupt();
+  RecordFiles files(options.records, setup.backends.size());
+  std::vector<Settled> all;
+  std::vector<Refused> refused;
+  for (const BackendDescription* backend : setup.backends) {
+    const std::size_t before = refused.size();
+    std::optional<Settled> replayed = replay_over(*backend, options, setup, jobs, refused, files);
+    if (!replayed && refused.size() == before) break;
+    if (!replayed) continue;
+    if (!options.json) print_table(*replayed, jobs);
+    all.push_back(std::move(*replayed));
+  }
+  int code = files.finish();
+  tell_refusals(refused, all.empty());
+  const recording::Description description = jobs.description();
+  RunFacts facts =
+      facts_of_replay(description, jobs.recordings(options.json || options.wants_report()), setup);
+  if (!all.empty()) facts.replayed_part = part_text(*all.front().result, jobs.recorded_events());
+  RunReport report;
+  if (options.json || options.wants_report())
+    report = report_of(all, refused, description.ranks, facts, setup);
+  if (options.json) {
+    Json json = json_of_facts(report, facts);
+    json["background_nodes"] = jobs.background_nodes();
+    Json& results = json["results"] = Json::array();
+    for (std::size_t i = 0; i < all.size(); ++i) results.push_back(json_of(report.lanes[i], all[i]));
+    json["refused"] = json_of(refused);
+    json["interrupted"] = is_interrupted();
+    fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  } else if (!facts.replayed_part.empty()) {
+    complain("only a part: " + facts.replayed_part);
+  }
+  for (const std::string& note : setup.notes()) complain(note);
+  if (!all.empty() && write_reports(options.report, options.html, {report}) != kDone) code = kNotWritten;
+  if (!is_interrupted()) return code;
+  complain("interrupted: the backends that are left out were not replayed");
+  return kInterrupted;
+}
+
+}  // namespace offramp::tool

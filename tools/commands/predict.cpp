@@ -1,0 +1,447 @@
+// offramp predict: what an operation takes on hardware that is not here.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "lib/answers/replay/forecast.hpp"
+#include "lib/answers/report/write_report.hpp"
+#include "lib/base/format.hpp"
+#include "lib/base/text_format.hpp"
+#include "tools/command_line/command.hpp"
+#include "tools/command_line/memory_need.hpp"
+#include "tools/command_line/setup.hpp"
+#include "tools/command_line/tool.hpp"
+#include "tools/commands/question.hpp"
+#include "tools/commands/shared_points.hpp"
+#include "tools/commands/sweep.hpp"
+#include "tools/page/plot.hpp"
+#include "tools/text/progress.hpp"
+#include "tools/text/report_tables.hpp"
+
+namespace offramp::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct PredictOptions {
+  Asked asked;
+  int repeat = 1;        // operations, one after the other
+  std::string sweep;     // see sweep_axis(): of bytes or ranks
+  Sharing sharing;       // of a sweep
+  std::string svg;       // plot into this file
+  bool what_if = false;  // make a memory larger for which the hardware would decline
+  bool check = false;    // verify the invariants of the simulation
+  bool json = false;
+  bool csv = false;
+  RecordOptions records;
+};
+
+struct Question {
+  Operation operation;
+  const BackendDescription* backend;
+};
+
+struct Answer {
+  Question question;
+  Forecast forecast;
+  std::optional<std::int64_t> cycles;
+  Footing footing = {};
+};
+
+/// The points of a sweep, in order; one point without.
+std::vector<Operation> points_of(const PredictOptions& options) {
+  const Operation base = operation_of(options.asked);
+  std::vector<Operation> points;
+  const auto add = [&](Operation point) {
+    set_elements(point);
+    points.push_back(point);
+  };
+  if (options.sweep.empty()) {
+    add(base);
+    return points;
+  }
+  const auto step = static_cast<double>(element_bytes(base.element));
+  const SweepAxis axis = sweep_axis(options.sweep, step);
+  const bool bytes = axis.key == "bytes";
+  if (!bytes && axis.key != "ranks")
+    throw Misuse{fmt::format("--sweep {} is neither of bytes nor of ranks", in_quotes(options.sweep))};
+  for (const std::string& text : axis.values) {
+    // Between whole numbers of elements or ranks there is nothing; the ends have to be some.
+    const double value = parse_quantity(text, bytes ? "B" : "").value_or(-1);
+    Operation point = base;
+    if (bytes) {
+      point.bytes = parse_bytes(fmt::format("{:.0f}", std::floor(value / step) * step));
+    } else {
+      point.ranks = parse_ranks(fmt::format("{:.0f}", std::round(value)));
+    }
+    const bool new_point =
+        points.empty() || points.back().bytes != point.bytes || points.back().ranks != point.ranks;
+    if (new_point) add(point);
+  }
+  return points;
+}
+
+/// One point over one hardware. problem: why it is no question there. recorded: the operation is to be
+/// recorded, or null.
+Answer answer_to(const Setup& setup, const Operation& point, const BackendDescription& backend,
+                 const PredictOptions& options, std::string& problem, ReplayRecords* recorded) {
+  Answer answer{{point, &backend}, {}, {}};
+  const ForecastSetting setting = setting_of(setup, backend, point.ranks, options.check);
+  Result<Forecast> result = forecast(setting, point, options.repeat, options.what_if, recorded);
+  if (!result) {
+    answer.forecast.declined = problem = result.error();
+    return answer;
+  }
+  answer.forecast = std::move(*result);
+  if (setting.backend.footing != nullptr)
+    answer.footing = setting.backend.footing(setting.settings, setting.machine, point.ranks);
+  if (answer.forecast.declined.empty()) {
+    answer.cycles = engine_cycles(setting, answer.forecast);
+  } else if (could_be_larger(setting, point)) {
+    answer.forecast.declined += "; --what-if forecasts it with a larger one";
+  }
+  return answer;
+}
+
+Json record_of(const Answer& answer, const std::string& problem) {
+  const Forecast& forecast = answer.forecast;
+  Json wire = Json::array();
+  for (const auto& field : kWireFields) wire.push_back(forecast.wire.*field.value);
+  return {forecast.declined,
+          forecast.note,
+          forecast.what_if,
+          forecast.time.count(),
+          forecast.engine.count(),
+          std::move(wire),
+          answer.cycles ? Json(*answer.cycles) : Json(nullptr),
+          answer.footing.text,
+          answer.footing.node_bits_per_second,
+          problem};
+}
+
+Answer answer_of(const Json& record, const Question& question, std::string& problem) {
+  Answer answer{question, {}, {}};
+  Forecast& forecast = answer.forecast;
+  forecast.declined = record.at(0);
+  forecast.note = record.at(1);
+  forecast.what_if = record.at(2);
+  forecast.time = Time::ps(record.at(3));
+  forecast.engine = Time::ps(record.at(4));
+  std::size_t at = 0;
+  for (const auto& field : kWireFields) forecast.wire.*field.value = record.at(5).at(at++);
+  if (!record.at(6).is_null()) answer.cycles = record.at(6).get<std::int64_t>();
+  answer.footing = {record.at(7), record.at(8)};
+  problem = record.at(9);
+  return answer;
+}
+
+/// What the points are shared out by: each over each hardware. The plan refers to all of these.
+SharedPoints::Plan plan_of(const Setup& setup, const std::vector<Operation>& points,
+                           const PredictOptions& options) {
+  const std::size_t width = setup.backends.size();
+  SharedPoints::Plan plan{.points = points.size() * width, .what = "predict", .worker = {}, .check = {}};
+  plan.what += fmt::format(" {} {} {} {} {} {} {} {}", options.asked.operation, options.asked.type,
+                           options.asked.function, options.asked.root, options.repeat, options.what_if,
+                           options.check, options.asked.bytes);
+  for (const BackendDescription* backend : setup.backends) plan.what += fmt::format(" {}", backend->name);
+  for (const Override& one : options.asked.overrides) plan.what += fmt::format(" {}={}", one.key, one.value);
+  for (const Operation& point : points) plan.what += fmt::format("\n{} {}", point.ranks, point.bytes);
+  plan.check = [&points, &setup](const Json& record) {
+    std::string problem;
+    static_cast<void>(answer_of(record, {points.front(), setup.backends.front()}, problem));
+  };
+  plan.worker = [&, width] {
+    auto own = std::make_shared<Setup>(options.asked.overrides, options.asked.backends);  // of one thread
+    return [&, own, width](std::size_t at, const std::atomic<bool>&) {
+      std::string problem;
+      const Answer answer =
+          answer_to(*own, points[at / width], *own->backends[at % width], options, problem, nullptr);
+      return record_of(answer, problem);
+    };
+  };
+  return plan;
+}
+
+/// code: kNotWritten where a file could not be.
+std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points,
+                        const PredictOptions& options, SharedPoints* shared, int& code) {
+  std::vector<Answer> answers;
+  const ProgressLine progress;
+  const std::size_t all = points.size() * setup.backends.size();
+  bool any = false;
+  std::string first_problem;
+  RecordFiles files(options.records, setup.backends.size());
+  for (const Operation& point : points) {
+    for (const BackendDescription* backend : setup.backends) {
+      const std::size_t at = answers.size();
+      const auto say = [&](std::size_t done) {
+        progress.say("{}/{} {} {} ranks {} bytes", done, all, backend->name, point.ranks, point.bytes);
+      };
+      say(at + 1);
+      std::string problem;
+      if (shared != nullptr) {
+        const auto record = shared->wait_for(at, say);
+        if (!record) return answers;
+        answers.push_back(answer_of(*record, {point, backend}, problem));
+      } else {
+        const std::unique_ptr<ReplayRecords> records = files.records(backend->name, point.ranks);
+        answers.push_back(answer_to(setup, point, *backend, options, problem, records.get()));
+        if (records != nullptr && answers.back().forecast.declined.empty())
+          files.write(backend->name, *records);
+      }
+      if (problem.empty()) any = true;
+      if (first_problem.empty()) first_problem = problem;
+    }
+  }
+  if (const int written = files.finish(); written != kDone) code = written;
+  if (!any && !first_problem.empty()) throw Misuse{first_problem};
+  return answers;
+}
+
+Json json_of_answer(const Answer& answer, int repeat) {
+  const Operation& o = answer.question.operation;
+  Json json = {{"operation", to_string(o.kind)},
+               {"backend", answer.question.backend->name},
+               {"ranks", o.ranks},
+               {"bytes", o.bytes},
+               {"root", o.root},
+               {"type", to_string(o.element)}};
+  if (reduces(o.kind)) json["function"] = to_string(o.function);
+  if (repeat != 1) json["repeat"] = repeat;
+  if (!answer.forecast.declined.empty()) {
+    json["declined"] = answer.forecast.declined;
+    return json;
+  }
+  json["time_ns"] = in_nanoseconds(answer.forecast.time);
+  json["time_ps"] = answer.forecast.time.count();
+  json["stands_on"] = offramp::json_of(answer.footing);
+  json["cycles"] = answer.cycles ? Json(*answer.cycles) : Json(nullptr);
+  json["wire"] = offramp::json_of(answer.forecast.wire);
+  if (answer.forecast.what_if) json["what_if"] = true;
+  if (!answer.forecast.note.empty()) json["note"] = answer.forecast.note;
+  return json;
+}
+
+void print_json(const std::vector<Answer>& answers, int repeat) {
+  if (answers.size() == 1) {
+    fmt::print("{}\n", json_of_answer(answers.front(), repeat).dump(2));
+    return;
+  }
+  Json all = Json::array();
+  for (const Answer& answer : answers) all.push_back(json_of_answer(answer, repeat));
+  fmt::print("{}\n", all.dump(2));
+}
+
+void print_csv(const std::vector<Answer>& answers) {
+  fmt::print("operation,backend,ranks,bytes,time_ns,cycles,packets,payload_bytes,wire_bytes,declined,note\n");
+  for (const Answer& a : answers) {
+    const Operation& o = a.question.operation;
+    fmt::print("{},{},{},{},", to_string(o.kind), csv_cell(a.question.backend->name), o.ranks, o.bytes);
+    if (!a.forecast.declined.empty()) {
+      fmt::print(",,,,,{},\n", csv_cell(a.forecast.declined));
+      continue;
+    }
+    const WireCounters& w = a.forecast.wire;
+    fmt::print("{:.3f},{},{},{},{},,{}\n", in_nanoseconds(a.forecast.time),
+               a.cycles ? fmt::format("{}", *a.cycles) : "", w.packets, w.payload_bytes, w.wire_bytes,
+               csv_cell(a.forecast.note));
+  }
+}
+
+void print_table(const std::vector<Answer>& answers, int repeat) {
+  fmt::print("# {}{}, modelled\n", to_string(answers.front().question.operation.kind),
+             repeat != 1 ? fmt::format(", {} times", repeat) : "");
+  fmt::print("{:<10} {:>8} {:>12} {:>18} {:>14} {:>12} {:>16}\n", "# backend", "ranks", "bytes", "time (us)",
+             "cycles", "packets", "wire bytes");
+  for (const Answer& a : answers) {
+    const Operation& o = a.question.operation;
+    fmt::print("{:<10} {:>8} {:>12} ", a.question.backend->name, o.ranks, o.bytes);
+    if (!a.forecast.declined.empty()) {
+      fmt::print("declined: {}\n", printable(a.forecast.declined));
+      continue;
+    }
+    fmt::print("{:>18.6f} {:>14} {:>12} {:>16}{}\n", in_microseconds(a.forecast.time),
+               a.cycles ? fmt::format("{}", *a.cycles) : "-", a.forecast.wire.packets,
+               a.forecast.wire.wire_bytes, a.forecast.what_if ? "  " + printable(a.forecast.note) : "");
+  }
+  const int ranks = answers.back().question.operation.ranks;
+  for (const Answer& a : answers) {
+    const bool last = a.question.operation.ranks == ranks &&
+                      a.question.operation.bytes == answers.back().question.operation.bytes;
+    if (last && !a.footing.text.empty())
+      fmt::print("# {} stands on {}\n", a.question.backend->name, a.footing.text);
+  }
+}
+
+/// Where along the sweep each backend becomes faster than the first one, or slower.
+void print_crossovers(const Setup& setup, const std::vector<Answer>& answers, bool over_ranks) {
+  const std::size_t width = setup.backends.size();
+  const auto time_of = [](const Answer& answer) {
+    return answer.forecast.declined.empty() ? std::optional(answer.forecast.time) : std::nullopt;
+  };
+  for (std::size_t other = 1; other < width; ++other) {
+    std::vector<SweepPoint> line;
+    for (std::size_t at = 0; at + width <= answers.size(); at += width) {
+      const Operation& o = answers[at].question.operation;
+      line.push_back({over_ranks ? counted(static_cast<std::uint64_t>(o.ranks), "rank")
+                                 : bytes_text(std::uint64_t{o.bytes}),
+                      time_of(answers[at]), time_of(answers[at + other])});
+    }
+    const std::string text = crossover_text(setup.backends[other]->name, setup.backends.front()->name, line);
+    if (!text.empty()) fmt::print("# {}\n", text);
+  }
+}
+
+/// Before anything is computed for it.
+void refuse_other_pictures(const std::string& file) {
+  for (const std::string_view ending : {".png", ".jpg", ".jpeg", ".gif", ".pdf", ".eps", ".webp"}) {
+    if (file.ends_with(ending))
+      throw Misuse{
+          fmt::format("--svg writes SVG, and {} is named otherwise; end the name in .svg", in_quotes(file))};
+  }
+}
+
+int write_plot(const PredictOptions& options, const Setup& setup, const std::vector<Answer>& answers) {
+  const bool over_ranks = options.sweep.starts_with("ranks");
+  Plot plot{.title = fmt::format("{}, modelled time", options.asked.operation),
+            .x = over_ranks ? "ranks" : "bytes",
+            .y = "us"};
+  std::vector<std::string> names;
+  for (const BackendDescription* backend : setup.backends) names.emplace_back(backend->name);
+  const std::vector<std::size_t> colours = colours_of(names);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const BackendDescription* const backend = setup.backends[i];
+    PlotLine line{.name = names[i], .points = {}, .colour = colour_text(colours[i])};
+    for (const Answer& a : answers) {
+      if (a.question.backend != backend || !a.forecast.declined.empty()) continue;
+      const Operation& o = a.question.operation;
+      line.points.emplace_back(over_ranks ? o.ranks : static_cast<double>(o.bytes),
+                               in_microseconds(a.forecast.time));
+      if (a.forecast.what_if && line.dashed_from == PlotLine::kNever)
+        line.dashed_from = line.points.size() - 1;
+    }
+    if (line.dashed_from != PlotLine::kNever) line.name += " (dashed: what if)";
+    plot.lines.push_back(std::move(line));
+  }
+  return write_file(options.svg, svg(plot));
+}
+
+/// Refuses what this machine has not enough memory for, by the point of most ranks.
+void refuse_too_large(const Setup& setup, const std::vector<Operation>& points,
+                      const PredictOptions& options) {
+  const auto most = std::max_element(
+      points.begin(), points.end(), [](const Operation& a, const Operation& b) { return a.ranks < b.ranks; });
+  for (const BackendDescription* backend : setup.backends) {
+    const std::string problem = memory_problem(
+        fmt::format("{} over {}", options.asked.operation, backend->name), most->ranks, [&](int ranks) {
+          Operation trial = *most;
+          trial.ranks = ranks;
+          trial.root = std::min(trial.root, ranks - 1);
+          std::string unanswered;
+          (void)answer_to(setup, trial, *backend, options, unanswered, nullptr);
+        });
+    if (!problem.empty()) throw Misuse{problem};
+  }
+}
+
+/// Prints one row per backend and point. Returns kDone, kUsage, or kDeclined when no row has a time.
+int predict(const PredictOptions& options) try {
+  refuse_other_pictures(options.svg);
+  const Setup setup(options.asked.overrides, options.asked.backends);
+  if (const std::string problem = options.svg.empty() ? "" : option_problem("--svg", options.svg);
+      !problem.empty())
+    throw Misuse{problem};
+  const std::vector<Operation> points = points_of(options);
+  if (points.size() > 1 && !(options.records.trace.empty() && options.records.capture.empty()))
+    throw Misuse{"--trace and --capture are of one point: leave out --sweep"};
+  refuse_too_large(setup, points, options);
+  std::optional<SharedPoints> shared;
+  if (!options.sweep.empty()) shared.emplace(plan_of(setup, points, options), options.sharing);
+  if (shared && shared->is_shard()) return shared->print_lines();
+  setup.tell_sources();
+  int written = kDone;
+  const std::vector<Answer> answers = ask(setup, points, options, shared ? &*shared : nullptr, written);
+  const int plotted = options.svg.empty() ? kDone : write_plot(options, setup, answers);
+  if (options.json) {
+    print_json(answers, options.repeat);
+  } else if (options.csv) {
+    print_csv(answers);
+  } else {
+    print_table(answers, options.repeat);
+    if (points.size() > 1) print_crossovers(setup, answers, options.sweep.starts_with("ranks"));
+  }
+  std::set<std::string> notes;
+  for (std::string& note : setup.notes()) notes.insert(std::move(note));
+  for (const Answer& answer : answers) {
+    if (answer.forecast.note.empty() || answer.forecast.what_if) continue;
+    notes.insert(fmt::format("{}: {}", answer.question.backend->name, answer.forecast.note));
+  }
+  for (const std::string& note : notes) complain(note);
+  const bool any = std::any_of(answers.begin(), answers.end(),
+                               [](const Answer& a) { return a.forecast.declined.empty(); });
+  if (plotted != kDone) return plotted;
+  if (written != kDone) return written;
+  return any ? kDone : kDeclined;
+} catch (const Misuse& misuse) {
+  complain(misuse.text);
+  return kUsage;
+}
+
+class PredictCommand final : public Command {
+ public:
+  explicit PredictCommand(CLI::App& app) : Command(app), question_(app, options_.asked) {
+    add_compared(app, compared_);
+    app.add_option("operation", options_.asked.operation,
+                   "send, bcast, reduce, allreduce or MPI_Allreduce, ...")
+        ->type_name("OPERATION");
+    app.add_option("--sweep", options_.sweep,
+                   "bytes=1:1MiB or ranks=2:4096, doubled each time, or :xFACTOR or :+STEP")
+        ->type_name("RANGE");
+    add_sharing(app, options_.sharing);
+    app.add_option("--repeat", options_.repeat,
+                   "repeat the operation, as a loop in a program does; times and counts are totals")
+        ->check(CLI::Range(1, 1'000'000'000))
+        ->capture_default_str()
+        ->type_name("N");
+    add_check(app, options_.check);
+    app.add_flag("--what-if", options_.what_if,
+                 "where the hardware declines for want of memory: as if it had more; such points are marked");
+    add_svg(app, options_.svg);
+    add_csv(app, options_.csv, add_json(app, options_.json));
+    add_records(app, options_.records);
+  }
+  int execute(std::vector<std::string>) override {
+    options_.asked.backends = together(std::move(options_.asked.backends), compared_);
+    std::string problem = question_.collect();
+    if (options_.sweep.empty() && problem.empty()) problem = sharing_problem(options_.sharing);
+    if (problem.empty() && options_.asked.operation.empty()) problem = "no operation";
+    return problem.empty() ? predict(options_) : refuse(problem);
+  }
+
+ private:
+  PredictOptions options_;
+  QuestionOptions question_;
+  std::vector<std::string> compared_;
+};
+
+const Registered<PredictCommand> predict_command(
+    {.name = "predict",
+     .place = 50,
+     .summary = "predict the time of one operation at any number of ranks, without a program",
+     .about =
+         R"(Runs the backend's drivers and devices for all ranks in this process, without data and without mpirun. All ranks begin
+at time 0; the time is when the last one is done.)",
+     .exits = {{kUsage},
+               {kDeclined, "the hardware declines the operation at every point"},
+               {kNotWritten, "the plot, a trace or a capture could not be written"}}});
+
+}  // namespace
+}  // namespace offramp::tool

@@ -1,0 +1,118 @@
+#include "tools/commands/question.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "lib/base/text_format.hpp"
+
+namespace offramp::tool {
+namespace {
+
+template <typename T, typename Parse>
+T parse_name(const std::string& word, std::string_view what, int count, Parse parse) {
+  if (const std::optional<T> value = parse(word)) return *value;
+  std::vector<std::string_view> names;
+  names.reserve(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) names.push_back(to_string(static_cast<T>(i)));
+  throw Misuse{fmt::format("unknown {} {}{}", what, in_quotes(word), suggestion(word, names))};
+}
+
+/// MPI_Iallreduce is an allreduce that does not block: its operation is the same.
+OperationKind parse_kind(const std::string& word) {
+  const std::size_t letter = word.starts_with("MPI_") ? 4 : 0;
+  if (!parse_operation(word) && letter < word.size() && (word[letter] == 'I' || word[letter] == 'i')) {
+    const std::string blocking = word.substr(letter + 1);
+    if (const std::optional<OperationKind> kind = parse_operation(blocking))
+      throw Misuse{fmt::format("unknown operation {}; its time, up to its end, is that of {}",
+                               in_quotes(word), to_string(*kind))};
+  }
+  return parse_name<OperationKind>(word, "operation", static_cast<int>(OperationKind::kCount),
+                                   parse_operation);
+}
+
+}  // namespace
+
+QuestionOptions::QuestionOptions(CLI::App& app, Asked& asked) : asked_(asked), keys_(app, kWorldKeys) {
+  add_backends(app, asked.backends);
+  add_ranks(app, asked.ranks, "number of ranks")->capture_default_str();
+  app.add_option("--bytes", asked.bytes,
+                 "message, or one rank's block; with a unit: 64K, 64KB (both 65536), 1MiB")
+      ->type_name("SIZE")
+      ->capture_default_str();
+  app.add_option("--root", asked.root, "root, or the sender of a message to the next rank")
+      ->type_name("RANK")
+      ->capture_default_str();
+  app.add_option("--type", asked.type,
+                 "element type (float64, double, MPI_DOUBLE); int32 where something is reduced, else byte")
+      ->type_name("TYPE");
+  app.add_option("--function", asked.function,
+                 "the reduction's function (max, maximum, MPI_MAX); by default sum")
+      ->type_name("FUNCTION");
+}
+
+std::string QuestionOptions::collect() {
+  return keys_.collect(asked_.backends, asked_.overrides);
+}
+
+std::size_t parse_bytes(const std::string& text) {
+  const std::optional<double> value = parse_quantity(text, "B");
+  if (!value || *value < 0 || *value > 0x1p46 || *value != std::floor(*value))
+    throw Misuse{fmt::format("{} is no number of bytes; write 65536, 64K or 1MiB (units: {})",
+                             in_quotes(text), units_beside("B"))};
+  return static_cast<std::size_t>(*value);
+}
+
+int parse_ranks(const std::string& text) {
+  const std::optional<double> value = parse_quantity(text, "");
+  if (!value || *value < 1 || *value > 1 << 20 || *value != std::floor(*value))
+    throw Misuse{fmt::format("{} is no number of ranks", in_quotes(text))};
+  return static_cast<int>(*value);
+}
+
+Operation operation_of(const Asked& asked) {
+  Operation operation;
+  operation.kind = parse_kind(asked.operation);
+  operation.element = reduces(operation.kind) ? ElementType::kInt32 : ElementType::kByte;
+  if (!asked.type.empty())
+    operation.element = parse_name<ElementType>(asked.type, "type", static_cast<int>(ElementType::kMixed) + 1,
+                                                parse_element_type);
+  if (!reduces(operation.kind) && !asked.function.empty())
+    throw Misuse{fmt::format("a {} reduces nothing: it has no function", to_string(operation.kind))};
+  if (reduces(operation.kind)) {
+    operation.function = ReduceFunction::kSum;
+    if (!asked.function.empty())
+      operation.function = parse_name<ReduceFunction>(
+          asked.function, "function", static_cast<int>(ReduceFunction::kUser) + 1, parse_reduce_function);
+  }
+  operation.ranks = asked.ranks;
+  operation.root = has_root(operation.kind) ? asked.root : 0;
+  const std::size_t bytes = parse_bytes(asked.bytes);
+  operation.bytes = operation.kind == OperationKind::kBarrier ? 0 : bytes;
+  return operation;
+}
+
+void set_elements(Operation& operation) {
+  const std::size_t size = element_bytes(operation.element);
+  if (operation.bytes % size != 0)
+    throw Misuse{fmt::format("{} bytes are not whole elements of {} ({} bytes each)", operation.bytes,
+                             to_string(operation.element), size)};
+  operation.elements = operation.bytes / size;
+}
+
+ForecastSetting setting_of(const Setup& setup, const BackendDescription& backend, int ranks, bool check) {
+  Result<Settings> settings = setup.configuration->settings_for(backend);
+  if (!settings) throw Misuse{settings.error()};
+  const MachineOptions& machine = setup.configuration->machine;
+  if (const std::string problem = machine.problem(ranks); !problem.empty()) throw Misuse{problem};
+  ForecastSetting setting{backend, std::move(*settings), setup.configuration->faults, machine.layout(ranks)};
+  setting.check = check;
+  setting.network = setup.configuration->network;
+  setting.network.least_nodes = std::max(setting.network.least_nodes, machine.nodes);
+  setting.stragglers = setup.configuration->stragglers;
+  return setting;
+}
+
+}  // namespace offramp::tool

@@ -1,0 +1,486 @@
+// `offramp replay --sweep`. Everything that can be refused is refused before the first replay. Threads share
+// out the points (SharedPoints); each has a program and a configuration of its own. Rows are printed in the
+// order of the points, as soon as all before them are there, so that the output does not depend on how they
+// were shared out.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "lib/answers/replay/free_communication.hpp"
+#include "lib/base/format.hpp"
+#include "lib/base/text_format.hpp"
+#include "lib/programs/import/pattern.hpp"
+#include "tools/command_line/setup.hpp"
+#include "tools/command_line/tool.hpp"
+#include "tools/commands/shared_points.hpp"
+#include "tools/commands/sweep.hpp"
+#include "tools/text/progress.hpp"
+#include "tools/text/replay_output.hpp"
+
+namespace offramp::tool {
+namespace {
+
+/// Fields of pattern:NAME:RANKS:BYTES, which a sweep may change like keys.
+constexpr std::pair<std::string_view, std::size_t> kOfPatterns[] = {{"ranks", 2}, {"bytes", 3}};
+
+bool is_pattern(const std::string& file) {
+  return file.starts_with(kPatternPrefix);
+}
+
+/// The field of a pattern that is swept; nothing: it is a key.
+std::optional<std::size_t> pattern_field(const std::string& file, const std::string& key) {
+  if (!is_pattern(file)) return std::nullopt;
+  for (const auto& [name, field] : kOfPatterns) {
+    if (key == name) return field;
+  }
+  return std::nullopt;
+}
+
+/// pattern:shift:1:16:64KiB has a parameter of its own behind the name.
+std::string with_field(const std::string& file, std::size_t field, const std::string& value) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at <= file.size();) {
+    const std::size_t end = std::min(file.find(':', at), file.size());
+    parts.push_back(file.substr(at, end - at));
+    at = end + 1;
+  }
+  const auto kinds = pattern_kinds();
+  const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const PatternKind& one) {
+    return parts.size() > 1 && one.name == parts[1];
+  });
+  if (kind != kinds.end() && !kind->parameter.empty()) ++field;
+  if (field >= parts.size()) throw Misuse{fmt::format("{} has no such part to sweep", in_quotes(file))};
+  parts[field] = value;
+  return fmt::format("{}", fmt::join(parts, ":"));
+}
+
+/// One combination of values, and the program with it.
+struct Point {
+  std::vector<std::string> values;  // of the axes
+  std::string file;
+  std::vector<Override> overrides;
+
+  [[nodiscard]] Setup setup(const ReplayToolOptions& options) const {
+    return Setup(overrides, options.backends, Setup::Wanted::kCompared);
+  }
+};
+
+std::vector<Point> points_of(const ReplayToolOptions& options, const std::vector<SweepAxis>& axes) {
+  std::size_t count = 1;
+  for (const SweepAxis& axis : axes) count *= axis.values.size();
+  if (count > kMostSweepPoints)
+    throw Misuse{fmt::format("--sweep: {} points, and {} are the most", count_text(count), kMostSweepPoints)};
+  std::vector<Point> points = {{{}, options.files.front(), options.overrides}};
+  for (const SweepAxis& axis : axes) {
+    std::vector<Point> more;
+    for (const Point& point : points) {
+      for (const std::string& value : axis.values) {
+        Point& next = more.emplace_back(point);
+        next.values.push_back(value);
+        if (const auto field = pattern_field(point.file, axis.key)) {
+          next.file = with_field(point.file, *field, value);
+        } else {
+          next.overrides.push_back({axis.key, value, "--sweep " + axis.key, options.backends});
+        }
+      }
+    }
+    points = std::move(more);
+  }
+  return points;
+}
+
+std::vector<std::string> names_of(const Setup& setup) {
+  std::vector<std::string> names = {std::string(baseline_name())};
+  for (const BackendDescription* const backend : setup.backends) names.emplace_back(backend->name);
+  return names;
+}
+
+/// The whole keys that an axis changes, or the field of a pattern.
+std::set<std::string> keys_of(const SweepAxis& axis, const ReplayToolOptions& options, const Setup& setup) {
+  if (pattern_field(options.files.front(), axis.key)) return {"pattern:" + axis.key};
+  const auto keys =
+      resolved_keys({axis.key, axis.values.front(), {}, options.backends}, setup.registry, names_of(setup));
+  return {keys.begin(), keys.end()};
+}
+
+/// A key may be swept once, and is not set beside that.
+void refuse_repeated_keys(const ReplayToolOptions& options, const std::vector<SweepAxis>& axes,
+                          const Setup& setup) {
+  std::set<std::string> swept;
+  for (const SweepAxis& axis : axes) {
+    for (const std::string& key : keys_of(axis, options, setup)) {
+      if (!swept.insert(key).second)
+        throw Misuse{fmt::format("--sweep {}: {} is swept already", axis.key, in_quotes(key))};
+    }
+  }
+  for (const Override& one : options.overrides) {
+    if (one.key == "details") throw Misuse{fmt::format("{} does nothing in a sweep", one.origin)};
+    if (one.key == "config" || one.key == "route") continue;
+    const auto keys = resolved_keys(one, setup.registry, names_of(setup));
+    if (std::all_of(keys.begin(), keys.end(), [&](const std::string& key) { return swept.contains(key); }))
+      throw Misuse{
+          fmt::format("{}: {} is swept, too; leave out one of them", one.origin, in_quotes(one.key))};
+  }
+}
+
+/// What is refused at any point is refused before the first replay. Returns what has no effect, each once.
+std::set<std::string> checked_notes(const std::vector<Point>& points, const ReplayToolOptions& options,
+                                    const std::vector<SweepAxis>& axes) {
+  std::set<std::string> notes;
+  for (const Point& point : points) {
+    const Setup setup = point.setup(options);
+    if (&point == &points.front()) refuse_repeated_keys(options, axes, setup);
+    if (is_pattern(point.file)) static_cast<void>(Played(point.file, options.partial, Played::Notes::kKept));
+    for (std::string& note : setup.notes()) notes.insert(std::move(note));
+  }
+  return notes;
+}
+
+struct SweepRow {
+  std::string backend;
+  std::optional<Time> modelled;
+  std::optional<Time> run;  // with the program's computing
+  std::string why;          // there is no time
+  CarriedTime carried = {};
+  std::string not_carried = {};  // why it does not carry the program; empty: it does
+  Footing footing = {};
+  std::string part = {};  // how much of the program there is, if not all
+};
+
+/// What there is at one point, over each hardware.
+struct PointRows {
+  std::vector<SweepRow> rows;
+  bool with_computing = false;  // in the modelled times
+};
+
+/// events: those that are replayed are added. ended: the replay that runs ends, too.
+PointRows rows_at(const Point& point, const ReplayToolOptions& options, const Played& played,
+                  std::atomic<std::uint64_t>& events, const std::atomic<bool>& ended) {
+  const Setup setup = point.setup(options);
+  ReplayOptions how;
+  how.compute = setup.configuration->compute;
+  how.arrival = options.modelled_arrival ? Arrival::kModelled : Arrival::kRecorded;
+  how.partial = options.partial;
+  how.compare_undisturbed = false;
+  PointRows all;
+  for (const BackendDescription* backend : setup.backends) {
+    std::uint64_t told = 0;
+    how.progress = [&](const ReplayProgress& now) {
+      events += now.events - std::min(now.events, told);
+      told = now.events;
+      return !ended && !is_interrupted();
+    };
+    SweepRow& row = all.rows.emplace_back(SweepRow{std::string(backend->name), {}, {}, {}});
+    Result<WorldSetting> setting =
+        world_setting(*setup.configuration, setup.registry, *backend, played.ranks());
+    if (!setting) {
+      row.why = setting.error();
+      continue;
+    }
+    (*setting).check = options.check;
+    Result<ReplayResult> result = offramp::replay(*setting, played.source(), how);
+    if (!result) {
+      row.why = problem_text(point.file, result.error());
+      continue;
+    }
+    if ((*result).stopped) continue;
+    if (!(*result).unfinished.empty() && (*result).done() == 0) {
+      row.why = nothing_replayed_text(point.file, *result);
+      continue;
+    }
+    const Settled replayed{row.backend, std::move(*result)};
+    row.modelled = replayed.result->modelled_time;
+    row.footing = replayed.result->footing;
+    row.part = part_text(*replayed.result, played.recorded_events);
+    row.carried = carried_time(replayed.result->total());
+    if (!row.carried.carries_program()) row.not_carried = why_not_carried(replayed);
+    const bool computes = computing_of(*replayed.result).any();
+    if (how.compute.kind != Compute::Kind::kNone) {
+      all.with_computing = all.with_computing || computes;
+    } else if (computes) {
+      told = 0;
+      if (const auto run = replay_with_computing(*setting, played.source(), how))
+        row.run = run->modelled_time;
+    }
+  }
+  return all;
+}
+
+Json record_of(const PointRows& point) {
+  const auto time = [](std::optional<Time> one) { return one ? Json(one->count()) : Json(nullptr); };
+  Json rows = Json::array();
+  for (const SweepRow& row : point.rows)
+    rows.push_back({row.backend, time(row.modelled), time(row.run), row.why, row.carried.carried.count(),
+                    row.carried.routed.count(), row.carried.declined.count(), row.not_carried,
+                    row.footing.text, row.footing.node_bits_per_second, row.part});
+  return {{"rows", std::move(rows)}, {"with_computing", point.with_computing}};
+}
+
+PointRows rows_of(const Json& record) {
+  const auto time = [](const Json& one) {
+    return one.is_null() ? std::nullopt : std::optional(Time::ps(one.get<std::int64_t>()));
+  };
+  PointRows point;
+  point.with_computing = record.at("with_computing");
+  for (const Json& one : record.at("rows")) {
+    SweepRow& row = point.rows.emplace_back(SweepRow{one.at(0), time(one.at(1)), time(one.at(2)), one.at(3)});
+    row.carried.carried = *time(one.at(4));
+    row.carried.routed = *time(one.at(5));
+    row.carried.declined = *time(one.at(6));
+    row.not_carried = one.at(7);
+    row.footing = {one.at(8), one.at(9)};
+    row.part = one.at(10);
+  }
+  return point;
+}
+
+/// events: as in rows_at(), of all threads. The plan refers to all of these.
+SharedPoints::Plan plan_of(const ReplayToolOptions& options, const std::vector<Point>& points,
+                           std::atomic<std::uint64_t>& events) {
+  SharedPoints::Plan plan{.points = points.size(), .what = "replay", .worker = {}, .check = {}};
+  plan.what += fmt::format(" {} {} {}", options.modelled_arrival, options.partial, options.check);
+  for (const std::string& backend : options.backends) plan.what += " " + backend;
+  for (const Point& point : points) {
+    plan.what += "\n" + point.file;
+    for (const Override& one : point.overrides) plan.what += fmt::format(" {}={}", one.key, one.value);
+  }
+  plan.check = [&](const Json& record) {
+    if (rows_of(record).rows.size() != points.front().setup(options).backends.size())
+      throw Misuse{"--merge: a point has other backends"};
+  };
+  plan.worker = [&] {
+    auto played = std::make_shared<std::optional<Played>>();  // readers of one program are of one thread
+    auto name = std::make_shared<std::string>();
+    return [&, played, name](std::size_t at, const std::atomic<bool>& ended) {
+      const Point& point = points[at];
+      if (!*played || *name != point.file) {
+        *name = point.file;
+        played->emplace(*name, options.partial, Played::Notes::kKept);
+      }
+      return record_of(rows_at(point, options, **played, events, ended));
+    };
+  };
+  return plan;
+}
+
+std::optional<double> ratio_in(const SweepRow& row, std::optional<Time> time, std::optional<Time> base) {
+  if (!time || !base || *base <= Time() || !row.not_carried.empty()) return std::nullopt;
+  return time->seconds() / base->seconds();
+}
+
+class SweepPrinter {
+ public:
+  SweepPrinter(const ReplayToolOptions& options, const std::vector<SweepAxis>& axes) : options_(options) {
+    if (options.json) return;
+    fmt::print("# {}\n", printable(options.files.front(), 200));
+    for (std::size_t i = 0; i < axes.size(); ++i)
+      fmt::print("{:<18} ", fmt::format("{}{}", i == 0 ? "# " : "", printable(axes[i].key)));
+    fmt::print("{:<10} {:>18} {:>8} {:>18} {:>8} {:>9}\n", "backend", "modelled (us)", "ratio", "run (us)",
+               "ratio", "carried");
+  }
+
+  /// Prints the rows of a point as soon as it is replayed.
+  void add(const Point& point, const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows) {
+    for (const SweepRow& row : rows)
+      options_.json ? add_json(point, axes, row, rows.front()) : print(point, row, rows.front());
+    if (!options_.json) flush_output();
+  }
+  void end() const {
+    if (options_.json) fmt::print("{}\n", json_.dump(2, ' ', false, Json::error_handler_t::replace));
+  }
+
+ private:
+  void add_json(const Point& point, const std::vector<SweepAxis>& axes, const SweepRow& row,
+                const SweepRow& first) {
+    Json& one = json_.emplace_back(Json::object());
+    for (std::size_t i = 0; i < axes.size(); ++i) one[axes[i].key] = point.values[i];
+    one["backend"] = row.backend;
+    if (row.modelled) {
+      one["modelled_time_ns"] = in_nanoseconds(*row.modelled);
+      one["carries_program"] = row.not_carried.empty();
+    }
+    if (row.run) one["run_ns"] = in_nanoseconds(*row.run);
+    one["base"] = first.backend;
+    if (const auto ratio = ratio_in(row, row.modelled, first.modelled)) one["ratio"] = *ratio;
+    if (const auto ratio = ratio_in(row, row.run, first.run)) one["run_ratio"] = *ratio;
+    if (!row.why.empty()) one["refused"] = row.why;
+  }
+  static void print(const Point& point, const SweepRow& row, const SweepRow& first) {
+    for (const std::string& value : point.values) fmt::print("{:<18} ", printable(value));
+    const auto time = [](std::optional<Time> one) {
+      return one ? fmt::format("{:.3f}", microseconds(*one)) : std::string("-");
+    };
+    const auto ratio = [](std::optional<double> one) {
+      return one ? fmt::format("{:.3f}", *one) : std::string("-");
+    };
+    fmt::print("{:<10} {:>18} {:>8} {:>18} {:>8} {:>9}{}\n", row.backend,
+               row.why.empty() ? time(row.modelled) : "refused",
+               ratio(ratio_in(row, row.modelled, first.modelled)), time(row.run),
+               ratio(ratio_in(row, row.run, first.run)), row.modelled ? row.carried.text() : "-",
+               row.why.empty() ? "" : "  " + printable(row.why, 200));
+  }
+
+  const ReplayToolOptions& options_;
+  Json json_ = Json::array();
+};
+
+/// What is said once the rows are there.
+class Sentences {
+ public:
+  Sentences(const std::vector<Point>& points, const std::vector<SweepAxis>& axes,
+            const std::vector<PointRows>& all)
+      : points_(points), axes_(axes), all_(all) {}
+
+  void print() const {
+    const std::size_t backends = all_.empty() ? 0 : all_.front().rows.size();
+    const std::size_t inner = axes_.size() > 1 ? axes_[1].values.size() : 1;
+    for (std::size_t second = 0; second < inner; ++second) {
+      for (std::size_t backend = 1; backend < backends; ++backend) print_crossover(backend, second, inner);
+    }
+    for (std::size_t backend = 0; backend < backends; ++backend) print_not_carried(backend);
+    for (std::size_t backend = 0; backend < backends; ++backend) print_footing(backend);
+    std::set<std::string> parts;
+    for (const PointRows& point : all_) {
+      for (const SweepRow& row : point.rows) {
+        if (!row.part.empty() && parts.insert(row.part).second) fmt::print("# only a part: {}\n", row.part);
+      }
+    }
+  }
+
+ private:
+  /// "latency = 500ns, ranks_per_node = 4"
+  [[nodiscard]] std::string place(std::size_t point) const {
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; i < axes_.size(); ++i)
+      texts.push_back(fmt::format("{} = {}", axes_[i].key, points_[point].values[i]));
+    return fmt::format("{}", fmt::join(texts, ", "));
+  }
+
+  /// Along the first axis, for one value of the second one: by the run where it is known at all points, since
+  /// that is what counts. Hardware that does not carry the program at a point has no time there.
+  void print_crossover(std::size_t backend, std::size_t second, std::size_t inner) const {
+    std::vector<SweepPoint> runs;
+    std::vector<SweepPoint> communication;
+    bool has_runs = true;
+    for (std::size_t i = second; i < all_.size(); i += inner) {
+      const SweepRow& base = all_[i].rows.front();
+      const SweepRow& other = all_[i].rows[backend];
+      if (!base.modelled || !other.modelled || !base.not_carried.empty() || !other.not_carried.empty())
+        continue;
+      const std::string at = fmt::format("{} = {}", axes_[0].key, points_[i].values[0]);
+      has_runs = has_runs && base.run && other.run;
+      runs.push_back({at, base.run, other.run});
+      communication.push_back({at, base.modelled, other.modelled});
+    }
+    const std::string text =
+        crossover_text(all_.front().rows[backend].backend, all_.front().rows.front().backend,
+                       has_runs ? runs : communication);
+    if (text.empty()) return;
+    const bool of_run = has_runs || std::any_of(all_.begin(), all_.end(),
+                                                [](const PointRows& p) { return p.with_computing; });
+    fmt::print("# by {}{}: {}\n", of_run ? "the run" : "communication",
+               inner > 1 ? fmt::format(", {} = {}", axes_[1].key, axes_[1].values[second]) : "", text);
+  }
+
+  /// Where the hardware does not carry the program, and why at the first of these points.
+  void print_not_carried(std::size_t backend) const {
+    std::size_t count = 0;
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      if (all_[i].rows[backend].not_carried.empty()) continue;
+      if (count++ == 0) first = i;
+    }
+    if (count == 0) return;
+    fmt::print("# at {} {}\n",
+               count == all_.size()
+                   ? "every point"
+                   : fmt::format("{} of {} points, first at {},", count, all_.size(), place(first)),
+               all_[first].rows[backend].not_carried);
+  }
+
+  /// What the hardware stands on; where that changes along the sweep, at the first point and at the last.
+  void print_footing(std::size_t backend) const {
+    std::vector<std::size_t> known;
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      if (!all_[i].rows[backend].footing.text.empty()) known.push_back(i);
+    }
+    if (known.empty()) return;
+    const auto ground = [&](std::size_t point) -> const std::string& {
+      return all_[point].rows[backend].footing.text;
+    };
+    const bool alike = std::all_of(known.begin(), known.end(),
+                                   [&](std::size_t point) { return ground(point) == ground(known.front()); });
+    const std::string& name = all_.front().rows[backend].backend;
+    if (alike) {
+      fmt::print("# {} stands on {}\n", name, ground(known.front()));
+    } else {
+      fmt::print("# at {} {} stands on {}; at {} on {}\n", place(known.front()), name, ground(known.front()),
+                 place(known.back()), ground(known.back()));
+    }
+  }
+
+  const std::vector<Point>& points_;
+  const std::vector<SweepAxis>& axes_;
+  const std::vector<PointRows>& all_;  // of the first points
+};
+
+/// Why nothing could be replayed anywhere, each reason once; empty: something was.
+std::set<std::string> refusals_of(const std::vector<PointRows>& all) {
+  std::set<std::string> reasons;
+  for (const PointRows& point : all) {
+    for (const SweepRow& row : point.rows) {
+      if (row.why.empty()) return {};
+      reasons.insert(row.why);
+    }
+  }
+  return reasons;
+}
+
+}  // namespace
+
+int replay_sweep(const ReplayToolOptions& options) {
+  std::vector<SweepAxis> axes;
+  for (const std::string& text : options.sweeps) axes.push_back(sweep_axis(text));
+  if (axes.size() > 2) throw Misuse{"--sweep has two axes at most"};
+  const std::vector<Point> points = points_of(options, axes);
+  const std::set<std::string> notes = checked_notes(points, options, axes);
+  std::atomic<std::uint64_t> events = 0;
+  watch_for_interrupt();
+  SharedPoints replays(plan_of(options, points, events), options.sharing);
+  if (replays.is_shard()) return replays.print_lines();
+  points.front().setup(options).tell_sources();
+  const Played first(points.front().file, options.partial);  // prints what there is to say about it
+  std::vector<PointRows> all;
+  std::optional<SweepPrinter> printer;  // nothing is printed of what is refused
+  {
+    const ProgressLine progress;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const auto now = replays.wait_for(i, [&](std::size_t done) {
+        progress.say("{} of {} points, {} events", done, points.size(), events.load());
+      });
+      if (!now) break;
+      progress.clear();
+      if (!printer) printer.emplace(options, axes);
+      all.push_back(rows_of(*now));
+      printer->add(points[i], axes, all.back().rows);
+    }
+  }
+  if (printer) printer->end();
+  if (!options.json) Sentences(points, axes, all).print();
+  for (const std::string& note : notes) complain(note);
+  if (is_interrupted()) {
+    complain(fmt::format("interrupted: {} of {} points were replayed", all.size(), points.size()));
+    return kInterrupted;
+  }
+  const std::set<std::string> refusals = refusals_of(all);
+  if (refusals.empty()) return kDone;
+  for (const std::string& reason : refusals) complain(reason);
+  complain("nothing could be replayed at any point");
+  return kUsage;
+}
+
+}  // namespace offramp::tool

@@ -1,0 +1,87 @@
+// The subcommand: reads reports, and shows them as text, as a table or as a page.
+#include "tools/text/report.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "tools/command_line/command.hpp"
+#include "tools/command_line/options.hpp"
+#include "tools/command_line/tool.hpp"
+#include "tools/launch/places.hpp"
+#include "tools/text/report_tables.hpp"
+
+namespace offramp::tool {
+
+int report(const ReportOptions& options) {
+  if (const std::string problem = options.html.empty() ? "" : option_problem("--html", options.html);
+      !problem.empty()) {
+    complain(problem);
+    return kUsage;
+  }
+  // What cannot be read is named, and does not take the others with it.
+  std::vector<RunReport> reports;
+  int code = kDone;
+  for (const std::string& file : options.files) {
+    Result<RunReport> report = read_report(file);
+    if (report) {
+      Places places(report->objects);
+      for (ReportLane& lane : report->lanes) {
+        if (lane.accounts) name_places(*lane.accounts, places);
+      }
+      reports.push_back(std::move(*report));
+    } else {
+      complain(report.error());
+      code = kUsage;
+    }
+  }
+  if (reports.empty()) return kUsage;
+  if (!options.table.empty()) {
+    fmt::print("{}", report_table(reports, options.table));
+    for (const std::string& text : missing_in_table(reports, options.table)) complain(text);
+    return code;
+  }
+  if (options.html.empty()) {
+    print_reports(reports);
+    return code;
+  }
+  const int written = write_file(options.html, report_page(reports));
+  return written == kDone ? code : written;
+}
+
+namespace {
+
+class ReportCommand final : public Command {
+ public:
+  explicit ReportCommand(CLI::App& app) : Command(app) {
+    app.add_option("files", options_.files, "reports that run --report or replay --report has written")
+        ->type_name("FILE")
+        ->required();
+    add_html(app, options_.html);
+    app.add_option("--table", options_.table, "print one table as comma-separated values, with times in ns")
+        ->type_name(fmt::format("{}", fmt::join(report_table_names(), "|")))
+        ->check(CLI::IsMember(report_table_names()), "");
+  }
+  int execute(std::vector<std::string>) override {
+    if (!options_.html.empty() && !options_.table.empty())
+      return refuse("--table prints, and --html writes a page: one of them");
+    return report(options_);
+  }
+
+ private:
+  ReportOptions options_;
+};
+
+const Registered<ReportCommand> report_command(
+    {.name = "report",
+     .place = 100,
+     .summary = "show reports side by side, as text or as a page",
+     .exits = {
+         {kUsage,
+          "a file is no report, and what the others say is shown all the same, or --html names one that "
+          "cannot be written"},
+         {kNotWritten}}});
+
+}  // namespace
+
+}  // namespace offramp::tool

@@ -1,0 +1,471 @@
+// offramp run: checks the configuration once, then becomes mpirun, or what else starts the ranks, with
+// everything set. Where files are to be written it stays, and says what became of them.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "lib/answers/report/outputs.hpp"
+#include "lib/base/format.hpp"
+#include "lib/base/mpi_family.hpp"
+#include "lib/base/output_file.hpp"
+#include "lib/base/text_format.hpp"
+#include "lib/programs/import/program.hpp"
+#include "lib/programs/recording/reader.hpp"
+#include "tools/command_line/options.hpp"
+#include "tools/command_line/tool.hpp"
+#include "tools/launch/check.hpp"
+#include "tools/launch/launch_notes.hpp"
+#include "tools/launch/launch_options.hpp"
+#include "tools/launch/launcher.hpp"
+#include "tools/text/recording_info.hpp"
+
+namespace offramp::tool {
+
+std::string shell_word(const std::string& text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%^";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+Variables mpirun_environment() {
+  Variables variables;
+  if (geteuid() != 0) return variables;
+  for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"}) {
+    if (std::getenv(name) == nullptr) variables.emplace_back(name, "1");
+  }
+  return variables;
+}
+
+namespace {
+
+std::string shell_line(const LaunchedCommand& plan) {
+  std::string line;
+  for (const auto& [name, value] : plan.environment) line += fmt::format("{}={} ", name, shell_word(value));
+  for (const std::string& word : plan.words) line += shell_word(word) + " ";
+  line.pop_back();
+  return line;
+}
+
+/// The variables that make every rank read what was checked here.
+std::map<std::string, std::string> exported(const Surroundings& surroundings,
+                                            const Configuration& configuration, const Registry& registry) {
+  std::map<std::string, std::string> variables = surroundings.environment;
+  const auto names = variables_by_key(registry);
+  std::vector<std::string> options;
+  std::vector<std::string> in_use = configuration.settled_backends();
+  in_use.emplace_back(baseline_name());
+  for (const Override& o : surroundings.overrides) {
+    for (const std::string& key : resolved_keys(o, registry, in_use)) {
+      const auto found = names.find(key);
+      if (found == names.end()) continue;
+      variables[found->second] = o.value;
+      options.push_back(fmt::format("{}={}", found->second, o.origin));
+    }
+  }
+  variables.erase("OFFRAMP_OPTIONS");
+  if (!options.empty()) variables["OFFRAMP_OPTIONS"] = fmt::format("{}", fmt::join(options, ","));
+  variables.erase("OFFRAMP_CONFIG");
+  // By name, because the ranks may be started in another folder.
+  if (!configuration.file.empty())
+    variables["OFFRAMP_CONFIG"] = std::filesystem::absolute(configuration.file).string();
+  return variables;
+}
+
+/// Tools given with --preload come first, so that their wrappers see the program's calls and hand them on to
+/// offramp. What LD_PRELOAD holds already stays behind.
+std::string preload_list(const RunOptions& options, const std::string& library) {
+  std::string list;
+  for (const std::string& tool : options.preload) list += tool + ":";
+  list += library;
+  const char* const existing = std::getenv("LD_PRELOAD");
+  return existing == nullptr || *existing == '\0' ? list : list + ":" + existing;
+}
+
+/// For calls that LD_PRELOAD does not reach (lib/run/audit). Empty: it is not installed.
+std::string audit_list(const std::string& library) {
+  const std::filesystem::path audit =
+      std::filesystem::path(library).parent_path() / "offramp/offramp-audit.so";
+  std::error_code error;
+  if (!std::filesystem::exists(audit, error)) return {};
+  const char* const existing = std::getenv("LD_AUDIT");
+  return audit.string() + (existing == nullptr || *existing == '\0' ? "" : ":" + std::string(existing));
+}
+
+bool mention(const std::vector<std::string>& arguments, std::initializer_list<const char*> words) {
+  return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& argument) {
+    return std::any_of(words.begin(), words.end(),
+                       [&](const char* word) { return argument.find(word) != std::string::npos; });
+  });
+}
+
+bool hosts_are_named(const std::vector<std::string>& mpirun_arguments) {
+  return mention(mpirun_arguments, {"hostfile", "machinefile", "-host", "-H"});
+}
+
+bool slots_are_given(const std::vector<std::string>& mpirun_arguments) {
+  return hosts_are_named(mpirun_arguments) ||
+         mention(mpirun_arguments, {"oversubscribe", "OVERSUBSCRIBE", "hwthread", "HWTHREAD"});
+}
+
+LaunchedCommand make_plan(const RunOptions& options, const Launcher& launcher, const std::string& library,
+                          const std::map<std::string, std::string>& configured) {
+  Variables variables = {{"LD_PRELOAD", preload_list(options, library)}};
+  if (const std::string audit = audit_list(library); !audit.empty())
+    variables.emplace_back("LD_AUDIT", audit);
+  // UCX patches memory functions and takes over signals as soon as it is loaded; offramp needs neither.
+  if (std::getenv("UCX_MEM_EVENTS") == nullptr) variables.emplace_back("UCX_MEM_EVENTS", "n");
+  if (std::getenv("UCX_ERROR_SIGNALS") == nullptr) variables.emplace_back("UCX_ERROR_SIGNALS", "");
+  variables.insert(variables.end(), configured.begin(), configured.end());
+  int ranks = options.ranks;
+  for (const FurtherProgram& program : further_programs(options.command)) ranks += program.ranks;
+  const bool too_many = ranks > core_count() && !slots_are_given(options.mpirun_arguments);
+  return launch_line(launcher, options.ranks, too_many, variables, options.mpirun_arguments, options.command);
+}
+
+/// Returns only if the launcher cannot be started.
+int become(const LaunchedCommand& plan) {
+  for (const auto& [name, value] : plan.environment) setenv(name.c_str(), value.c_str(), 1);
+  std::vector<std::string> words = plan.words;
+  std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  execv(pointers.front(), pointers.data());
+  complain(fmt::format("cannot start {}: {}", words.front(), std::strerror(errno)));
+  return kNotExecutable;
+}
+
+volatile pid_t supervised = 0;
+
+/// The terminal's signals reach the child by themselves.
+void hand_on(int signal, siginfo_t* info, void*) {
+  if (info->si_code <= 0 && supervised > 0) kill(supervised, signal);
+}
+
+/// Standard output, and standard input unless it is a file, which the second run reads from its beginning
+/// again, lead nowhere.
+void hide_output() {
+  const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (nowhere < 0) return;
+  dup2(nowhere, STDOUT_FILENO);
+  struct stat input {};
+  if (fstat(STDIN_FILENO, &input) != 0 || !S_ISREG(input.st_mode)) dup2(nowhere, STDIN_FILENO);
+}
+
+/// As become(), but comes back with the exit code when the program has ended.
+int supervise(const LaunchedCommand& plan, bool hidden = false) {
+  const pid_t child = fork();
+  if (child < 0) {
+    complain(fmt::format("cannot start {}: {}", plan.words.front(), std::strerror(errno)));
+    return kNotExecutable;
+  }
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (hidden) hide_output();
+    _exit(become(plan));
+  }
+  supervised = child;
+  struct sigaction action {};
+  action.sa_sigaction = hand_on;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  supervised = 0;
+  if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
+  (void)std::signal(WTERMSIG(status), SIG_DFL);
+  (void)std::raise(WTERMSIG(status));
+  return 128 + WTERMSIG(status);
+}
+
+/// The file of times for clock = settled, if the user has named none: in a folder of its own, which goes with
+/// it.
+class TimesFile {
+ public:
+  TimesFile() {
+    std::string folder = (std::filesystem::temp_directory_path() / "offramp-times-XXXXXX").string();
+    if (mkdtemp(folder.data()) != nullptr) folder_ = folder;
+  }
+  ~TimesFile() {
+    std::error_code ignored;
+    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  }
+  TimesFile(const TimesFile&) = delete;
+  TimesFile& operator=(const TimesFile&) = delete;
+  /// Empty: the folder could not be made.
+  [[nodiscard]] std::string path() const { return folder_.empty() ? "" : folder_ + "/times"; }
+
+ private:
+  std::string folder_;
+};
+
+/// The first of two runs with clock = settled writes nothing but the file of times, and what it prints is not
+/// shown: the second one says it all.
+std::map<std::string, std::string> for_first_run(std::map<std::string, std::string> variables) {
+  for (const char* output : {"OFFRAMP_REPORT", "OFFRAMP_RECORD", "OFFRAMP_TRACE", "OFFRAMP_CAPTURE",
+                             "OFFRAMP_FAULTS_RECORD", "OFFRAMP_COMPARE"})
+    variables[output] = "";
+  for (const char* flag : {"OFFRAMP_SUMMARY", "OFFRAMP_CERTIFICATE", "OFFRAMP_DETAILS"})
+    variables[flag] = "false";
+  variables["OFFRAMP_RECEIPTS"] = "none";
+  return variables;
+}
+
+/// A file that the run is to write, as it was before.
+struct Expected {
+  const char* what;
+  std::string path;
+  struct stat before {};
+
+  Expected(const char* what_, const std::string& path_) : what(what_), path(path_) {
+    if (stat(path.c_str(), &before) != 0) before = {};
+  }
+  /// Files are written aside and renamed.
+  [[nodiscard]] bool is_written() const {
+    struct stat now {};
+    return stat(path.c_str(), &now) == 0 &&
+           (now.st_ino != before.st_ino || now.st_mtim.tv_sec != before.st_mtim.tv_sec ||
+            now.st_mtim.tv_nsec != before.st_mtim.tv_nsec);
+  }
+};
+
+/// Those that rank 0 writes in the end, where they can be seen from here.
+std::vector<Expected> expected_files(const Configuration& configuration, const RunOptions& options,
+                                     const Launcher& launcher) {
+  std::vector<Expected> files;
+  const bool elsewhere = hosts_are_named(options.mpirun_arguments) || launcher.kind == Launcher::Kind::kSlurm;
+  if (elsewhere || (configuration.off() && !configuration.records_only())) return files;
+  const auto add = [&files](const char* what, const std::string& path) {
+    if (!path.empty() && !output_target(path).empty()) files.emplace_back(what, path);
+  };
+  add("recording", configuration.record);
+  if (configuration.off()) return files;
+  add("report", configuration.report);
+  add("trace", configuration.trace);
+  return files;
+}
+
+void tell_of_recording(const std::string& path) {
+  const auto program = trace::open_program(path);
+  if (!program || !(*program).recording) return;
+  std::uint64_t bytes = 0;
+  const int ranks = (*program).description.ranks;
+  for (int rank = 0; rank < ranks; ++rank) bytes += (*program).recording->bytes(rank);
+  complain(fmt::format("recorded {} of {} in {} ({}); offramp replay says what they take on other hardware",
+                       counted(events_of(*program), "event"),
+                       counted(static_cast<std::uint64_t>(ranks), "rank"), printable(path),
+                       bytes_text(static_cast<double>(bytes))));
+}
+
+/// After a program that did not come to its end: its ranks have left the parts of its recording.
+void tell_of_parts(const std::vector<Expected>& files, const std::string& path) {
+  const auto recording =
+      std::find_if(files.begin(), files.end(), [&](const Expected& file) { return file.path == path; });
+  if (recording == files.end() || recording->is_written() ||
+      !recording::mark_of_part(recording::part_path(path, 0)))
+    return;
+  complain(
+      fmt::format("the program did not come to its end, and what it recorded is kept: {}offramp replay {} "
+                  "--partial",
+                  std::filesystem::exists(path) ? "remove the older recording of that name, then " : "",
+                  shell_word(path)));
+}
+
+/// After a program that ended well.
+int look_for(const std::vector<Expected>& files, const Configuration& configuration) {
+  int code = kDone;
+  for (const Expected& file : files) {
+    if (!file.is_written()) {
+      complain(fmt::format("the program ended well, and there is no {} {}: did it call MPI_Init?", file.what,
+                           in_quotes(file.path)));
+      code = kNotWritten;
+    } else if (file.path == configuration.record && configuration.summary) {
+      tell_of_recording(file.path);
+    }
+  }
+  return code;
+}
+
+/// use: what the program's file tells, where it can be started.
+int check_command(const std::string& name, MpiUse& use) {
+  const std::string path = find_program(name);
+  if (path.empty()) {
+    const bool here = name.find('/') == std::string::npos && std::filesystem::exists(name);
+    complain(fmt::format("cannot find the program {}; {}", in_quotes(name),
+                         here ? fmt::format("did you mean ./{}?", printable(name)) : "is the path right?"));
+    return kNotFound;
+  }
+  if (std::filesystem::is_directory(path) || access(path.c_str(), X_OK) != 0) {
+    complain(fmt::format("cannot run {}: it is not an executable file", in_quotes(path)));
+    return kNotExecutable;
+  }
+  use = survey_of(path);
+  if (!use.other_mpi.empty()) {
+    complain(fmt::format("cannot run {}: {}", in_quotes(name), use.other_mpi));
+    return kNotExecutable;
+  }
+  return kDone;
+}
+
+/// All programs of the command have to be there, and use the MPI library of the first.
+int check_commands(const std::vector<std::string>& command, MpiUse& use) {
+  if (const int problem = check_command(command.front(), use); problem != kDone) return problem;
+  for (const FurtherProgram& program : further_programs(command)) {
+    if (program.name.empty()) continue;
+    MpiUse other;
+    if (const int problem = check_command(program.name, other); problem != kDone) return problem;
+    if (use.family.empty() || other.family.empty() || use.family == other.family) continue;
+    complain(fmt::format("cannot run {} and {} in one job: one uses {}, the other {}",
+                         in_quotes(command.front()), in_quotes(program.name), name_of_mpi_family(use.family),
+                         name_of_mpi_family(other.family)));
+    return kNotExecutable;
+  }
+  return kDone;
+}
+
+}  // namespace
+
+int run(const RunOptions& given) {
+  RunOptions options = given;
+  Surroundings surroundings = Surroundings::of_process();
+  surroundings.overrides = options.overrides;
+  Registry registry(built_in_backends());
+  auto configuration = load_configuration(surroundings, registry);
+  std::optional<TimesFile> times;
+  const bool runs_twice = configuration && configuration->clock == Clock::kSettled && !configuration->off() &&
+                          configuration->times.empty();
+  if (runs_twice && !options.dry_run) {
+    if (hosts_are_named(options.mpirun_arguments)) {
+      complain(
+          "--clock settled with ranks on other hosts needs a file that all of them see, --set times=FILE: a "
+          "run without it writes it, the next one reads it");
+      return kUsage;
+    }
+    times.emplace();
+    surroundings.overrides.push_back({"times", times->path(), "--clock settled"});
+    configuration = load_configuration(surroundings, registry);
+  }
+  if (!configuration) {
+    complain(configuration.error());
+    return kUsage;
+  }
+  if (options.dry_run) {  // else rank 0 says it
+    for (const std::string& note : configuration->notes) complain(note);
+  }
+  // Ranks on other hosts may have folders of their own; theirs are looked at by MPI_Init.
+  if (const std::string problem =
+          hosts_are_named(options.mpirun_arguments) ? "" : problem_of_outputs(*configuration, 0);
+      !problem.empty()) {
+    complain(problem);
+    return kUsage;
+  }
+  if (const std::string sources = settings_read(*configuration); !sources.empty() && configuration->summary)
+    complain(sources);
+  MpiUse use;
+  if (const int problem = check_commands(options.command, use); problem != kDone) return problem;
+  const std::string family = use.family.empty() ? std::string(kMpiFamily) : use.family;
+  const auto launcher = find_launcher(options.mpirun, family);
+  if (!launcher) {
+    complain(launcher.error());
+    return kNotFound;
+  }
+  const std::string library = library_path(family);
+  if (library.empty()) {
+    complain("cannot find libofframp.so beside this program; build or install it");
+    return kBroken;
+  }
+  if (use.none)
+    complain(fmt::format(
+        "note: {} calls no MPI function itself; Offramp carries the calls of MPI programs that it starts",
+        printable(options.command.front())));
+  for (const std::string& note : notes_on_launch(*launcher, use, options)) complain("note: " + note);
+  if (!use.sanitizer.empty()) options.preload.insert(options.preload.begin(), use.sanitizer);
+  const std::map<std::string, std::string> variables = exported(surroundings, *configuration, registry);
+  const LaunchedCommand plan = make_plan(options, *launcher, library, variables);
+  if (options.dry_run) {
+    fmt::print("{}\n", shell_line(plan));
+    return kDone;
+  }
+  if (options.verbose) complain(shell_line(plan));
+  if (times) {
+    const off_t input = lseek(STDIN_FILENO, 0, SEEK_CUR);
+    const int code = supervise(make_plan(options, *launcher, library, for_first_run(variables)), true);
+    if (code != kDone) {
+      complain(fmt::format("the first of the two runs for --clock settled ended with exit code {}", code));
+      return code;
+    }
+    if (input >= 0) (void)lseek(STDIN_FILENO, input, SEEK_SET);
+  }
+  const std::vector<Expected> files = expected_files(*configuration, options, *launcher);
+  if (files.empty() && !times) return become(plan);
+  const int code = supervise(plan);
+  if (code == kDone) return look_for(files, *configuration);
+  tell_of_parts(files, configuration->record);
+  return code;
+}
+
+namespace {
+
+class RunCommand final : public Command {
+ public:
+  explicit RunCommand(CLI::App& app)
+      : Command(app),
+        launch_(app, options_),
+        keys_(app,
+              {KeyGroup::kSettings, KeyGroup::kNetwork, KeyGroup::kMachine, KeyGroup::kStragglers,
+               KeyGroup::kComputing, KeyGroup::kDetails, KeyGroup::kRun},
+              Paths::kAbsolute) {
+    // As texts: the ranks read the keys backend and compare, and say what is wrong with them.
+    app.add_option("--backend", backend_, description_of("backend"))->type_name("BACKEND");
+    app.add_option("--compare", compared_, description_of("compare"))->type_name("BACKEND,...");
+  }
+
+  int execute(std::vector<std::string> program) override {
+    launch_.collect(std::move(program));
+    if (is_given("--backend")) options_.overrides.push_back({"backend", backend_, "--backend"});
+    if (is_given("--compare")) options_.overrides.push_back({"compare", compared_, "--compare"});
+    const std::string problem = keys_.collect(names_in({backend_, compared_}), options_.overrides);
+    return problem.empty() ? run(options_) : refuse(problem);
+  }
+
+ private:
+  RunOptions options_;
+  LaunchOptions launch_;
+  KeyOptions keys_;
+  std::string backend_;
+  std::string compared_;
+};
+
+const Registered<RunCommand> run_command(
+    {.name = "run",
+     .place = 10,
+     .summary = "run an MPI program over a backend",
+     .about =
+         R"(The command stands behind --, with its own options. Settings come from the built-in defaults, offramp.toml in this
+folder (or --config), OFFRAMP_* variables and these options; what comes later wins.
+
+Other preloaded libraries: a tool that wraps MPI calls has to come before offramp to see them; give it with --preload.
+What LD_PRELOAD holds already comes after offramp.)",
+     .exits = launch_exits(),
+     .runs_program = true});
+
+}  // namespace
+
+}  // namespace offramp::tool

@@ -1,0 +1,160 @@
+// The child has a process group of its own, and this process adopts what it leaves behind
+// (PR_SET_CHILD_SUBREAPER), so that end_all() finds what is left of it. After the limit it asks first
+// (SIGTERM), gives mpirun time to end its ranks, and then kills. Output is cut at kLongestOutput.
+#include "tools/launch/child.hpp"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+
+namespace offramp::tool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kLongestOutput = 1 << 20;
+constexpr int kPatienceMilliseconds = 5000;
+constexpr double kGrace = 5;  // seconds that mpirun gets to end its ranks
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+void append(std::string& output, const char* data, std::size_t bytes) {
+  output.append(data, bytes);
+  if (output.size() > kLongestOutput) output.erase(kLongestOutput / 4, kLongestOutput / 4);
+}
+
+/// What orphans of the program are adopted by: this process.
+std::vector<pid_t> own_children() {
+  std::ifstream file(fmt::format("/proc/self/task/{}/children", getpid()));
+  std::vector<pid_t> children;
+  for (pid_t child = 0; file >> child;) children.push_back(child);
+  return children;
+}
+
+void end_all() {
+  for (std::vector<pid_t> left = own_children(); !left.empty(); left = own_children()) {
+    for (const pid_t child : left) {
+      kill(child, SIGKILL);
+      waitpid(child, nullptr, 0);
+    }
+  }
+}
+
+/// Reads what is there within a time. False: nobody can write any more.
+bool read_some(int pipe, std::string& output, int milliseconds) {
+  pollfd one{pipe, POLLIN, 0};
+  const int ready = poll(&one, 1, milliseconds);
+  if (ready <= 0) return ready == 0 || errno == EINTR;
+  char block[65536];
+  const ssize_t got = read(pipe, block, sizeof block);
+  if (got > 0) append(output, block, static_cast<std::size_t>(got));
+  return got > 0 || (got < 0 && errno == EINTR);
+}
+
+/// Takes the output until the child ends; who else holds the pipe open does not count. False: the time is
+/// over.
+bool follow(pid_t child, int pipe, int& status, std::string& output, Clock::time_point begin, double limit) {
+  constexpr int kLook = 20;  // milliseconds between two looks at the child
+  for (bool open = true;;) {
+    if (waitpid(child, &status, WNOHANG) != 0) break;
+    if (seconds_since(begin) > limit) return false;
+    if (open) {
+      open = read_some(pipe, output, kLook);
+    } else {
+      usleep(kLook * 1000);
+    }
+  }
+  for (std::size_t before = output.size() + 1; before != output.size();) {
+    before = output.size();
+    (void)read_some(pipe, output, 0);
+  }
+  return true;
+}
+
+}  // namespace
+
+ChildResult run_child(const std::vector<std::string>& words, double time_limit) {
+  ChildResult result;
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    result.status = 126;
+    result.output = fmt::format("cannot make a pipe: {}", std::strerror(errno));
+    return result;
+  }
+  std::vector<std::string> copies = words;
+  std::vector<char*> pointers;
+  pointers.reserve(copies.size() + 1);
+  for (std::string& word : copies) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  const Clock::time_point begin = Clock::now();
+  const pid_t child = fork();
+  if (child == 0) {
+    setpgid(0, 0);
+    const int nothing = open("/dev/null", O_RDONLY);
+    dup2(nothing, STDIN_FILENO);
+    dup2(ends[1], STDOUT_FILENO);
+    dup2(ends[1], STDERR_FILENO);
+    execv(pointers.front(), pointers.data());
+    _exit(127);
+  }
+  close(ends[1]);
+  int status = 0;
+  result.timed_out = child > 0 && !follow(child, ends[0], status, result.output, begin, time_limit);
+  if (result.timed_out) {
+    kill(child, SIGTERM);  // mpirun takes its ranks with it
+    (void)follow(child, ends[0], status, result.output, begin, time_limit + kGrace);
+  }
+  end_all();
+  close(ends[0]);
+  result.seconds = seconds_since(begin);
+  result.status = child < 0 ? 126 : WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return result;
+}
+
+std::string ask_child(const std::function<void(int)>& answer) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return {};
+  const pid_t child = fork();
+  if (child == 0) {
+    const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (const int fd : {0, 1, 2}) dup2(nowhere, fd);
+    answer(ends[1]);
+    _exit(0);
+  }
+  close(ends[1]);
+  std::string text;
+  pollfd ready{ends[0], POLLIN, 0};
+  std::array<char, 512> block{};
+  while (child > 0 && text.size() < 4096 && poll(&ready, 1, kPatienceMilliseconds) > 0) {
+    const ssize_t got = read(ends[0], block.data(), block.size());
+    if (got <= 0) break;
+    text.append(block.data(), static_cast<std::size_t>(got));
+  }
+  close(ends[0]);
+  if (child > 0) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+  return text;
+}
+
+std::string version_said_by(const std::string& program) {
+  return ask_child([&](int to) {
+    dup2(to, 1);
+    execl(program.c_str(), program.c_str(), "--version", nullptr);
+  });
+}
+
+}  // namespace offramp::tool

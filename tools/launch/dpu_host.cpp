@@ -1,0 +1,167 @@
+#include "tools/launch/dpu_host.hpp"
+
+#include <fmt/format.h>
+#include <hwloc.h>
+#include <hwloc/distances.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+#include <optional>
+#include <sstream>
+
+#include "lib/base/text_format.hpp"
+#include "lib/base/trial_process.hpp"
+
+namespace offramp::tool {
+namespace {
+
+constexpr unsigned kMellanox = 0x15b3;
+// BlueField, -2, -3: as the host sees their network functions (PCI ID database).
+constexpr std::array<unsigned, 3> kBlueField = {0xa2d2, 0xa2d6, 0xa2dc};
+
+class Topology {
+ public:
+  explicit Topology(const std::string& xml) {
+    usable_ = hwloc_topology_init(&handle_) == 0;
+    if (!usable_) return;
+    if (!xml.empty() && hwloc_topology_set_xml(handle_, xml.c_str()) != 0) return;
+    hwloc_topology_set_io_types_filter(handle_, HWLOC_TYPE_FILTER_KEEP_ALL);
+    loaded_ = hwloc_topology_load(handle_) == 0;
+  }
+  ~Topology() {
+    if (usable_) hwloc_topology_destroy(handle_);
+  }
+  Topology(const Topology&) = delete;
+  Topology& operator=(const Topology&) = delete;
+
+  [[nodiscard]] bool loaded() const { return loaded_; }
+  [[nodiscard]] hwloc_topology_t get() const { return handle_; }
+
+  /// The first NUMA node of an object, counted as hwloc does; 0 where it says nothing.
+  [[nodiscard]] int node_of(hwloc_obj_t object) const {
+    const hwloc_obj_t place = hwloc_get_non_io_ancestor_obj(handle_, object);
+    const hwloc_obj_t whole = place == nullptr ? object : place;
+    const int count = hwloc_get_nbobjs_by_type(handle_, HWLOC_OBJ_NUMANODE);
+    for (int i = 0; i < count; ++i) {
+      const hwloc_obj_t node = hwloc_get_obj_by_type(handle_, HWLOC_OBJ_NUMANODE, static_cast<unsigned>(i));
+      if (whole->nodeset != nullptr && hwloc_bitmap_isset(whole->nodeset, node->os_index) != 0) return i;
+    }
+    return 0;
+  }
+
+ private:
+  hwloc_topology_t handle_ = nullptr;
+  bool usable_ = false;
+  bool loaded_ = false;
+};
+
+std::string host_name(const Topology& topology, bool this_machine) {
+  const char* const told = hwloc_obj_get_info_by_name(hwloc_get_root_obj(topology.get()), "HostName");
+  if (told != nullptr && *told != '\0') return told;
+  if (!this_machine) return {};
+  std::array<char, 256> name{};
+  (void)gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+void add_cards(const Topology& topology, const std::string& host, std::vector<std::string>& words) {
+  std::vector<std::array<unsigned, 3>> seen;  // domain, bus, device: a card has several functions
+  for (hwloc_obj_t device = hwloc_get_next_pcidev(topology.get(), nullptr); device != nullptr;
+       device = hwloc_get_next_pcidev(topology.get(), device)) {
+    const auto& pci = device->attr->pcidev;
+    const std::array<unsigned, 3> card = {pci.domain, pci.bus, pci.dev};
+    if (pci.vendor_id != kMellanox ||
+        std::find(kBlueField.begin(), kBlueField.end(), pci.device_id) == kBlueField.end() ||
+        std::find(seen.begin(), seen.end(), card) != seen.end())
+      continue;
+    words.push_back(fmt::format("dpu={}-bf{}@{}", host, seen.size(), topology.node_of(device)));
+    seen.push_back(card);
+  }
+}
+
+void add_cores(const Topology& topology, std::vector<std::string>& words) {
+  std::string cores;
+  for (hwloc_obj_t core = hwloc_get_next_obj_by_type(topology.get(), HWLOC_OBJ_CORE, nullptr);
+       core != nullptr; core = hwloc_get_next_obj_by_type(topology.get(), HWLOC_OBJ_CORE, core))
+    cores += fmt::format("{}{}", cores.empty() ? "" : ",", topology.node_of(core));
+  if (!cores.empty()) words.push_back("cores=" + cores);
+}
+
+void add_distances(const Topology& topology, std::vector<std::string>& words) {
+  unsigned count = 1;
+  hwloc_distances_s* distances = nullptr;
+  if (hwloc_distances_get_by_type(topology.get(), HWLOC_OBJ_NUMANODE, &count, &distances,
+                                  HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0) != 0 ||
+      count == 0)
+    return;
+  std::string text;
+  const std::size_t values = std::size_t{distances->nbobjs} * distances->nbobjs;
+  for (std::size_t i = 0; i < values; ++i)
+    text += fmt::format("{}{}", i == 0 ? "" : ",", distances->values[i]);
+  words.push_back("distances=" + text);
+  hwloc_distances_release(topology.get(), distances);
+}
+
+DpuHost look_at(const std::string& xml) {
+  DpuHost found;
+  const Topology topology(xml);
+  const std::string what = xml.empty() ? "this machine" : xml;
+  if (!topology.loaded()) {
+    found.error = fmt::format("hwloc cannot read the topology of {}", what);
+    return found;
+  }
+  const std::string name = host_name(topology, xml.empty());
+  if (name.empty()) {
+    found.error = fmt::format("{} does not say the host's name", what);
+    return found;
+  }
+  found.words.push_back("host=" + name);
+  add_cards(topology, name, found.words);
+  if (found.words.size() == 1) {
+    found.words.clear();
+    found.error = fmt::format("no BlueField card among the PCI devices of {}", what);
+    return found;
+  }
+  add_cores(topology, found.words);
+  add_distances(topology, found.words);
+  return found;
+}
+
+}  // namespace
+
+/// A file is read in another process, because hwloc crashes on some that are damaged. Its answer is the
+/// error, or the words with a zero byte between them.
+DpuHost look_at_dpu_host(const std::string& xml) {
+  if (xml.empty()) return look_at(xml);
+  DpuHost found;
+  constexpr unsigned kSeconds = 10;
+  constexpr char kError = '!';
+  struct stat status {};
+  if (stat(xml.c_str(), &status) != 0) {
+    found.error = fmt::format("cannot read {}: {}", printable(xml), std::strerror(errno));
+  } else if (!S_ISREG(status.st_mode)) {
+    found.error = fmt::format("cannot read {}: it is no regular file", printable(xml));
+  }
+  if (!found.error.empty()) return found;
+  const std::optional<std::string> answer = in_trial_process(kSeconds, [&xml] {
+    const DpuHost read = look_at(xml);
+    return read.error.empty() ? fmt::format("{}", fmt::join(read.words, std::string_view("\0", 1)))
+                              : kError + read.error;
+  });
+  if (!answer) {
+    found.error = fmt::format("hwloc cannot read the topology of {}", printable(xml));
+  } else if (answer->starts_with(kError)) {
+    found.error = answer->substr(1);
+  } else {
+    std::istringstream lines(*answer);
+    for (std::string line; std::getline(lines, line, '\0');) found.words.push_back(line);
+  }
+  return found;
+}
+
+}  // namespace offramp::tool

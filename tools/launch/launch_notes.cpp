@@ -1,0 +1,86 @@
+#include "tools/launch/launch_notes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "lib/base/text_format.hpp"
+#include "tools/launch/elf_image.hpp"
+
+namespace offramp::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+bool is_below(const std::string& file, const std::string& folder) {
+  std::error_code error;
+  const std::string path = fs::canonical(file, error).string();
+  const std::string above = fs::canonical(folder, error).string();
+  return !error && !above.empty() && path.starts_with(above == "/" ? above : above + "/");
+}
+
+bool has_slurm_here() {
+  if (!variable("SLURM_JOB_ID").empty() || !variable("SLURM_CONF").empty()) return true;
+  std::error_code error;
+  for (const char* const file : {"/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf"}) {
+    if (fs::exists(file, error)) return true;
+  }
+  return false;
+}
+
+/// The libraries beside Offramp that define functions of MPI.
+std::vector<std::string> tools_among(const RunOptions& options) {
+  std::vector<std::string> preloaded = options.preload;
+  std::istringstream existing(variable("LD_PRELOAD"));
+  for (std::string path; std::getline(existing, path, ':');) preloaded.push_back(path);
+  std::erase_if(preloaded, [](const std::string& path) {
+    const std::string name = fs::path(path).filename().string();
+    for (const char* const other : {"libofframp", "libmpi.so", "libmpich"}) {
+      if (name.starts_with(other)) return true;
+    }
+    const Result<ElfImage> image = read_elf(path);
+    return !image || (*image).definitions.empty();
+  });
+  return preloaded;
+}
+
+}  // namespace
+
+std::string launcher_problem(const Launcher& launcher) {
+  const std::string prefix = variable("OPAL_PREFIX");
+  if (launcher.kind == Launcher::Kind::kOpenMpi && !prefix.empty() && !is_below(launcher.path, prefix))
+    return fmt::format(
+        "OPAL_PREFIX is {}, and {} is of another Open MPI: if it fails with \"unknown option\", unset "
+        "OPAL_PREFIX",
+        printable(prefix), printable(launcher.path));
+  if (launcher.kind == Launcher::Kind::kSlurm && !has_slurm_here())
+    return fmt::format(
+        "there is no slurm.conf here, and this is no job of Slurm: if {} finds no controller, take "
+        "--launcher "
+        "mpirun",
+        printable(launcher.path));
+  return {};
+}
+
+std::vector<std::string> notes_on_launch(const Launcher& launcher, const MpiUse& use,
+                                         const RunOptions& options) {
+  std::vector<std::string> notes;
+  if (std::string problem = launcher_problem(launcher); !problem.empty()) notes.push_back(std::move(problem));
+  if (!use.sanitizer.empty())
+    notes.push_back(fmt::format("{} is built with AddressSanitizer, which has to come first: {} is preloaded",
+                                printable(options.command.front()), printable(use.sanitizer)));
+  for (const std::string& tool : tools_among(options))
+    notes.push_back(fmt::format(
+        "{} wraps functions of MPI: messages that it sends itself count as the program's", printable(tool)));
+  return notes;
+}
+
+}  // namespace offramp::tool

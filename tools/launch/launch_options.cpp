@@ -1,0 +1,34 @@
+#include "tools/launch/launch_options.hpp"
+
+#include <utility>
+
+namespace offramp::tool {
+
+LaunchOptions::LaunchOptions(CLI::App& app, RunOptions& options) : options_(options), launcher_(app) {
+  add_ranks(app, options.ranks, "number of processes; by default mpirun decides");
+  app.add_option("--preload", options.preload, "preload this tool in front of offramp")
+      ->type_name("LIBRARY")
+      ->allow_extra_args(false);
+  app.add_flag("--dry-run", options.dry_run, "print the command line without running it");
+  app.add_flag("-v,--verbose", options.verbose, "print the command line, then run it");
+}
+
+void LaunchOptions::collect(std::vector<std::string> program) {
+  options_.command = std::move(program);
+  options_.mpirun = launcher_.launcher();
+  options_.mpirun_arguments = launcher_.arguments();
+}
+
+std::vector<ExitMeaning> launch_exits() {
+  return {
+      {kUsage},
+      {kNotExecutable,
+       "the program is not an executable file, or is linked to another MPI library, or mpirun cannot be "
+       "started"},
+      {kNotFound},
+      {kBroken, "libofframp.so is not found"},
+      {kNotWritten, "a report, trace, capture or recording could not be written, and the program ended well"},
+      {kAnyOther, "mpirun's, which may also return one of those above"}};
+}
+
+}  // namespace offramp::tool

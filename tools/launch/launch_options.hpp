@@ -1,0 +1,27 @@
+// What run and record have in common: a program, and what starts it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/command_line/command.hpp"
+#include "tools/command_line/options.hpp"
+#include "tools/command_line/tool.hpp"
+
+namespace offramp::tool {
+
+class LaunchOptions {
+ public:
+  /// Fills the options, which must outlive this.
+  LaunchOptions(CLI::App& app, RunOptions& options);
+  /// program: behind the options.
+  void collect(std::vector<std::string> program);
+
+ private:
+  RunOptions& options_;
+  LauncherOptions launcher_;
+};
+
+std::vector<ExitMeaning> launch_exits();
+
+}  // namespace offramp::tool

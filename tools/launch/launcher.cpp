@@ -1,0 +1,162 @@
+#include "tools/launch/launcher.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <optional>
+
+#include "lib/base/mpi_family.hpp"
+#include "lib/base/text_format.hpp"
+#include "tools/launch/child.hpp"
+
+namespace offramp::tool {
+namespace {
+
+using Kind = Launcher::Kind;
+
+bool contains_any(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+}
+
+/// By the name of the file that is run in the end; else by what it says of itself.
+Kind kind_of(const std::string& path) {
+  std::error_code ignored;
+  const std::string name = std::filesystem::path(path).filename().string();
+  const std::string target = std::filesystem::canonical(path, ignored).filename().string();
+  for (const std::string& text : {name, target}) {
+    if (text == "srun") return Kind::kSlurm;
+    if (contains_any(text, {"hydra", "mpich"})) return Kind::kHydra;
+    if (contains_any(text, {"orterun", "prterun", "prte", "openmpi"})) return Kind::kOpenMpi;
+  }
+  const std::string said = version_said_by(path);
+  if (contains_any(said, {"HYDRA", "Hydra"})) return Kind::kHydra;
+  if (contains_any(said, {"slurm"})) return Kind::kSlurm;
+  return Kind::kOpenMpi;
+}
+
+bool belongs(Kind kind, std::string_view family) {
+  return kind == Kind::kSlurm || (kind == Kind::kHydra) == (family == "mpich");
+}
+
+void add(std::vector<std::string>& words, std::initializer_list<std::string> more) {
+  words.insert(words.end(), more);
+}
+
+constexpr std::string_view kNextProgram = ":";
+
+/// How many words an option of a launcher takes behind it, where that is known; nothing: it is not.
+std::optional<std::size_t> values_of(std::string_view option) {
+  for (const std::string_view one :
+       {"-n",           "-np",   "--n",    "--np",  "-c",       "-x",        "-wdir",
+        "--wdir",       "-wd",   "-H",     "-host", "--host",   "-hostfile", "--hostfile",
+        "-machinefile", "-path", "--path", "-f",    "--map-by", "--bind-to", "--rank-by"}) {
+    if (option == one) return 1;
+  }
+  for (const std::string_view one : {"-env", "-genv", "-mca", "--mca"}) {
+    if (option == one) return 2;
+  }
+  if (option == "--oversubscribe" || option.find('=') != std::string_view::npos) return 0;
+  return std::nullopt;
+}
+
+bool is_rank_count(std::string_view option) {
+  return option == "-n" || option == "-np" || option == "--n" || option == "--np" || option == "-c";
+}
+
+}  // namespace
+
+Result<Launcher> find_launcher(const std::string& wanted, std::string_view family) {
+  if (!wanted.empty()) {
+    const std::string path = find_program(wanted);
+    if (!path.empty()) return Launcher{kind_of(path), path, std::string(family)};
+    return Result<Launcher>::failure(
+        fmt::format("cannot find {}; install {} or name what starts its programs with --launcher",
+                    in_quotes(wanted), name_of_mpi_family(family)));
+  }
+  static constexpr std::array kOfOpenMpi = {"mpirun", "mpirun.openmpi", "prterun"};
+  static constexpr std::array kOfMpich = {"mpirun", "mpirun.mpich", "mpiexec.hydra"};
+  for (const char* name : family == "mpich" ? kOfMpich : kOfOpenMpi) {
+    const std::string path = find_program(name);
+    if (path.empty()) continue;
+    if (const Kind kind = kind_of(path); belongs(kind, family))
+      return Launcher{kind, path, std::string(family)};
+  }
+  if (std::getenv("SLURM_JOB_ID") != nullptr) {
+    if (const std::string path = find_program("srun"); !path.empty())
+      return Launcher{Kind::kSlurm, path, std::string(family)};
+  }
+  return Result<Launcher>::failure(
+      fmt::format("cannot find the mpirun of {}; install it or name what starts its programs with --launcher",
+                  name_of_mpi_family(family)));
+}
+
+std::vector<FurtherProgram> further_programs(const std::vector<std::string>& command) {
+  std::vector<FurtherProgram> programs;
+  for (auto at = std::find(command.begin(), command.end(), kNextProgram); at != command.end();
+       at = std::find(at, command.end(), kNextProgram)) {
+    FurtherProgram& program = programs.emplace_back();
+    for (++at; at != command.end() && *at != kNextProgram;) {
+      if (!at->starts_with('-')) {
+        program.name = *at;
+        break;
+      }
+      const std::optional<std::size_t> values = values_of(*at);
+      if (!values || *values >= static_cast<std::size_t>(command.end() - at)) break;
+      if (is_rank_count(*at)) program.ranks = std::atoi((at + 1)->c_str());
+      at += static_cast<std::ptrdiff_t>(1 + *values);
+    }
+  }
+  return programs;
+}
+
+LaunchedCommand launch_line(const Launcher& launcher, int ranks, bool too_many, const Variables& variables,
+                            const std::vector<std::string>& more, const std::vector<std::string>& command) {
+  LaunchedCommand line;
+  std::vector<std::string>& words = line.words;
+  std::vector<std::string> of_each;  // what each program behind a colon needs again
+  words = {launcher.path};
+  if (ranks > 0) add(words, {"-n", fmt::format("{}", ranks)});
+  switch (launcher.kind) {
+    case Kind::kOpenMpi:
+      line.environment = mpirun_environment();
+      if (too_many) add(words, {"--oversubscribe"});
+      for (const auto& [name, value] : variables) add(of_each, {"-x", fmt::format("{}={}", name, value)});
+      words.insert(words.end(), of_each.begin(), of_each.end());
+      break;
+    case Kind::kHydra:
+      for (const auto& [name, value] : variables) add(words, {"-genv", name, value});
+      break;
+    case Kind::kSlurm: {
+      // A comma ends a variable there; srun hands on what it finds itself. That is no way for what is
+      // preloaded, which would be put in front of srun, too.
+      std::string exported = "--export=ALL";
+      for (const auto& [name, value] : variables) {
+        if (value.find(',') == std::string::npos)
+          exported += fmt::format(",{}={}", name, value);
+        else
+          line.environment.emplace_back(name, value);
+      }
+      if (too_many) add(words, {"--overcommit"});
+      if (std::none_of(more.begin(), more.end(),
+                       [](const std::string& word) { return word.starts_with("--mpi"); }))
+        add(words, {launcher.family == "mpich" ? "--mpi=pmi2" : "--mpi=pmix"});
+      add(words, {exported});
+      add(of_each, {exported});
+      break;
+    }
+  }
+  words.insert(words.end(), more.begin(), more.end());
+  for (const std::string& word : command) {
+    words.push_back(word);
+    if (word == kNextProgram) words.insert(words.end(), of_each.begin(), of_each.end());
+  }
+  return line;
+}
+
+}  // namespace offramp::tool

@@ -1,0 +1,89 @@
+#include "tools/launch/places.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include "lib/base/text_format.hpp"
+#include "tools/command_line/tool.hpp"
+#include "tools/launch/child.hpp"
+#include "tools/launch/elf_image.hpp"
+
+namespace offramp::tool {
+namespace {
+
+constexpr double kTimeLimit = 60;  // seconds: symbols of large programs take some
+
+/// "jacobi+0x12a4" in its two parts; empty ones: it is none.
+std::pair<std::string, std::string> parts_of(std::string_view site) {
+  const std::size_t plus = site.rfind("+0x");
+  if (plus == std::string_view::npos) return {};
+  return {std::string(site.substr(0, plus)), std::string(site.substr(plus + 1))};
+}
+
+std::string file_of(const std::string& line) {
+  return line.substr(line.rfind('/') + 1);
+}
+
+}  // namespace
+
+void Places::look_up(const std::vector<std::string>& sites) {
+  std::map<std::string, std::vector<std::string>> by_object;
+  for (const std::string& site : sites) {
+    const auto [object, offset] = parts_of(site);
+    if (!object.empty() && !texts_.contains(site)) by_object[object].push_back(offset);
+  }
+  for (const auto& [object, offsets] : by_object) ask(object, offsets);
+}
+
+void Places::ask(const std::string& name, const std::vector<std::string>& offsets) {
+  const auto object = std::ranges::find(objects_, name, &LoadedObject::name);
+  if (object == objects_.end()) return;
+  const auto [_, build_id, path] = *object;
+  const std::string program = find_program("addr2line");
+  const auto give_up = [&](std::string problem) {
+    problems_.push_back(std::move(problem));
+    objects_.erase(object);  // nobody asks again
+  };
+  if (build_id_of_file(path) != build_id)
+    return give_up(fmt::format("{} is not there as it was recorded: its calls have offsets for places",
+                               in_quotes(path)));
+  if (program.empty()) return give_up("addr2line (binutils) is not installed: calls have offsets for places");
+  std::vector<std::string> words = {program, "-f", "-C", "-e", path};
+  words.insert(words.end(), offsets.begin(), offsets.end());
+  const ChildResult done = run_child(words, kTimeLimit);
+  if (done.status != 0 || done.timed_out)
+    return give_up(fmt::format("addr2line does not read {}", in_quotes(path)));
+  std::istringstream lines(done.output);
+  std::string function, line;
+  for (const std::string& offset : offsets) {
+    if (!std::getline(lines, function) || !std::getline(lines, line)) return;
+    const std::string site = fmt::format("{}+{}", name, offset);
+    if (function.starts_with("??")) continue;
+    // "FILE:LINE (discriminator N)", "??:0", "FILE:?"
+    line = file_of(line.substr(0, line.find(' ')));
+    const bool has_line = !line.starts_with("??") && !line.ends_with(":?") && !line.ends_with(":0");
+    texts_[site] = has_line ? fmt::format("{}, {}", function, line) : fmt::format("{} ({})", function, site);
+  }
+}
+
+std::string Places::text(std::string_view site) const {
+  const auto known = texts_.find(site);
+  return known == texts_.end() ? std::string(site) : known->second;
+}
+
+void name_places(ReportAccounts& accounts, Places& places) {
+  std::vector<std::string> sites;
+  for (const ReportSiteAccount& row : accounts.sites) {
+    if (!row.site.empty() && row.place.empty()) sites.push_back(row.site);
+  }
+  places.look_up(sites);
+  for (ReportSiteAccount& row : accounts.sites) {
+    if (!row.place.empty()) continue;
+    if (std::string text = places.text(row.site); text != row.site) row.place = std::move(text);
+  }
+}
+
+}  // namespace offramp::tool

@@ -1,0 +1,125 @@
+// The page of a report: one file, with everything in it. Tables and charts work without scripts. Its sections
+// are in three files: what is told first and last, where the time goes, and what the hardware does.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tools/text/report.hpp"
+
+namespace offramp::tool {
+
+class ReportPage {
+ public:
+  explicit ReportPage(const std::vector<RunReport>& reports);
+  std::string write();
+
+ private:
+  /// Sizes of one class over all kinds of operations, by lane.
+  using SizeRows = std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<ReportSize>>;
+
+  template <typename... Arguments>
+  void add(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    text_ += fmt::format(format, std::forward<Arguments>(arguments)...);
+  }
+
+  void section(std::string_view title, std::string_view about);
+  void end_section() { add("</section>\n"); }
+  template <typename Has>
+  [[nodiscard]] bool any_run(Has has) const {
+    return std::any_of(reports_.begin(), reports_.end(), has);
+  }
+  template <typename Has>
+  [[nodiscard]] bool any(Has has) const {
+    return std::any_of(lanes_.begin(), lanes_.end(),
+                       [&](const ShownLane& shown) { return has(*shown.lane); });
+  }
+
+  [[nodiscard]] std::string colour(std::size_t lane) const;
+  [[nodiscard]] std::string label(std::size_t lane) const;
+  [[nodiscard]] std::string dotted(std::size_t lane) const;
+
+  /// Parts of a whole, one after the other; shares between 0 and 1.
+  struct Part {
+    double share;
+    std::string colour;
+    double opacity = 1;
+  };
+  static std::string bar(const std::vector<Part>& parts, const std::string& what);
+  /// Up to the row of heads. subject: what the table is about within its section; empty: all of it. It is
+  /// HTML.
+  void begin_table(const std::string& subject);
+  void heads(const std::vector<std::string>& cells, const std::string& subject = {});
+  /// These columns, and one for each lane.
+  void heads_and_lanes(std::vector<std::string> columns);
+  void end_table() { add("</tbody></table></div>\n"); }
+  /// Says how many of a list there are besides those that are shown, if there are more.
+  void left_out(std::size_t all, std::size_t shown) {
+    if (all > shown) add("<p class=\"about\">{}</p>\n", and_more_text(all - shown));
+  }
+  /// A time in a table, marked where it beats the baseline.
+  void time_cell(Time time, bool there, Time baseline, bool is_baseline);
+  /// The times of all lanes in a row, which ends with them.
+  template <typename Part, typename Member>
+  void time_cells(const ReportRow<Part>& row, Member time) {
+    const Part* const base = baseline_ != nullptr
+                                 ? row.cells[static_cast<std::size_t>(baseline_ - lanes_.data())].second
+                                 : nullptr;
+    for (const auto& [run, part] : row.cells)
+      time_cell(part != nullptr ? std::invoke(time, *part) : Time(), part != nullptr,
+                base != nullptr ? std::invoke(time, *base) : Time(), part == base);
+    add("</tr>\n");
+  }
+
+  // What is told first.
+  void begin();
+  void answer(const ReportAnswer& answer);
+  void overview();
+  void whole_runs();
+  void calls();
+  void phases();
+  // Where the time goes.
+  void accounts();
+  void accounts_of(std::size_t index);
+  void account_bars(std::size_t index, const std::vector<ReportAccount>& rows);
+  void account_table(std::size_t index, const std::string& what, const std::vector<ReportAccount>& rows);
+  /// The traffic of each program, once: it sends the same over all hardware.
+  void traffic();
+  void traffic_of(const std::vector<ReportTraffic>& traffic, std::uint64_t ranks);
+  [[nodiscard]] SizeRows size_rows() const;
+  void sizes();
+  void balance();
+  void balance_card(std::size_t index);
+  // What the hardware does, and what holds it up.
+  void shares();
+  void units();
+  void unit_card(std::size_t index);
+  void paths();
+  void path_card(std::size_t index);
+  void jobs();
+  void stragglers();
+  void links();
+  // What is told last.
+  void places();
+  void certificates();
+  void settings();
+  void settings_table(const RunReport& run, bool defaults);
+
+  const std::vector<RunReport>& reports_;
+  std::vector<ShownLane> lanes_;
+  const ShownLane* baseline_;
+  std::string section_;               // the title of the current one
+  std::vector<std::size_t> colours_;  // of the lanes
+  std::string text_;
+};
+
+}  // namespace offramp::tool

@@ -1,0 +1,229 @@
+// Sections about time: what calls spend it on, who sends to whom, by size and by rank.
+#include <array>
+
+#include "lib/answers/report/accounts.hpp"
+#include "lib/base/text_format.hpp"
+#include "tools/page/markup.hpp"
+#include "tools/page/plot.hpp"
+#include "tools/page/report_page.hpp"
+
+namespace offramp::tool {
+namespace {
+
+constexpr std::size_t kMostBars = 160;        // of ranks; more are drawn in groups
+constexpr std::size_t kBarPlaces = 8;         // fewer ranks leave some of them empty
+constexpr std::size_t kMostWaitingPairs = 8;  // of ranks that wait for each other
+constexpr std::uint64_t kMostCells = 64;      // of a side of the matrix; of more ranks, groups share one
+
+/// Kinds of time are told apart by strength of one colour, and in the order of the table.
+double opacity_of(std::size_t kind) {
+  constexpr std::array<double, TimeParts::kKinds> kOpacity = {1, 0.8, 0.5, 0.4, 0.3, 0.2, 0.12};
+  return kOpacity[kind];
+}
+
+}  // namespace
+
+void ReportPage::accounts() {
+  if (!any([](const ReportLane& lane) { return lane.accounts.has_value(); })) return;
+  section(
+      "Where the time goes",
+      "What the time in MPI calls is spent on, of all ranks together. Each moment of a call belongs to one "
+      "kind, so the kinds of a function add up to its time.");
+  add("<div class=\"key\">");
+  for (std::size_t kind = 0; kind < TimeParts::kKinds; ++kind)
+    add("<span><span class=\"dot\" style=\"background:currentColor;opacity:{}\"></span> <b>{}</b> "
+        "{}</span>",
+        opacity_of(kind), kTimeKinds[kind].head, kTimeKinds[kind].what);
+  add("</div>\n");
+  for (std::size_t i = 0; i < lanes_.size(); ++i) accounts_of(i);
+  end_section();
+}
+
+void ReportPage::accounts_of(std::size_t index) {
+  if (!lanes_[index].lane->accounts) return;
+  const ReportAccounts& accounts = *lanes_[index].lane->accounts;
+  add("<h3>{}</h3>\n<p>{}</p>\n", dotted(index), escaped(accounts_text(accounts)));
+  account_bars(index, accounts.functions);
+  if (accounts.sizes.size() > 1) {
+    add("<h4>By size</h4>\n<p class=\"about\">Of what a call is about; of several operations, of the "
+        "largest.</p>\n");
+    account_bars(index, account_rows(accounts, AccountsBy::kSize));
+  }
+  if (accounts.phases.size() > 1) {
+    add("<h4>By phase</h4>\n<p class=\"about\">A call belongs to the phase that began last.</p>\n");
+    account_bars(index, account_rows(accounts, AccountsBy::kPhase));
+  }
+  std::vector<ReportAccount> sites = account_rows(accounts, AccountsBy::kSite);
+  sites.resize(std::min(sites.size(), kShownSites));
+  if (sites.size() > 1) {
+    add("<h4>By place in the program</h4>\n<p class=\"about\">Those with the most time.</p>\n");
+    account_bars(index, sites);
+  }
+  add("<details><summary>as a table, and who waits for whom</summary>\n");
+  account_table(index, "function", accounts.functions);
+  if (accounts.sizes.size() > 1) account_table(index, "size", account_rows(accounts, AccountsBy::kSize));
+  if (accounts.phases.size() > 1) account_table(index, "phase", account_rows(accounts, AccountsBy::kPhase));
+  if (sites.size() > 1) {
+    account_table(index, "called from", sites);
+    left_out(accounts.sites.size(), kShownSites);
+  }
+  heads({"rank", "waits for rank", "in all"}, label(index) + ", who waits for whom");
+  for (std::size_t i = 0; i < std::min(kMostWaitingPairs, accounts.waits.size()); ++i)
+    add("<tr><td>{}</td><td>{}</td><td>{}</td></tr>\n", accounts.waits[i].rank, accounts.waits[i].peer,
+        time_text(accounts.waits[i].waited));
+  end_table();
+  left_out(accounts.waits.size(), kMostWaitingPairs);
+  add("</details>\n");
+}
+
+void ReportPage::account_bars(std::size_t index, const std::vector<ReportAccount>& rows) {
+  add("<div class=\"bars\">\n");
+  Time most;
+  for (const ReportAccount& row : rows) most = later(most, row.parts.sum());
+  for (const ReportAccount& row : rows) {
+    if (row.parts.sum() <= Time()) continue;
+    std::vector<Part> parts;
+    for (std::size_t kind = 0; kind < TimeParts::kKinds; ++kind)
+      parts.push_back({share(row.parts.of(kTimeKinds[kind].kind), most), colour(index), opacity_of(kind)});
+    add("<span class=\"name\">{}</span><span class=\"track\">{}</span><span class=\"value\">{}</span>"
+        "<span class=\"note\">{} calls</span>\n",
+        escaped(row.function), bar(parts, row.function), time_text(row.parts.sum()), count_text(row.calls));
+  }
+  add("</div>\n");
+}
+
+void ReportPage::account_table(std::size_t index, const std::string& what,
+                               const std::vector<ReportAccount>& rows) {
+  std::vector<std::string> columns = {what, "calls", "time"};
+  for (const TimeKindName& kind : kTimeKinds) columns.emplace_back(kind.head);
+  heads(columns, label(index) + ", by " + what);
+  for (const ReportAccount& row : rows) {
+    add("<tr><td><code>{}</code></td><td>{}</td><td>{}</td>", escaped(row.function), count_text(row.calls),
+        time_text(row.parts.sum()));
+    for (const TimeKindName& kind : kTimeKinds) add("<td>{}</td>", time_text(row.parts.of(kind.kind)));
+    add("</tr>\n");
+  }
+  end_table();
+}
+
+void ReportPage::traffic() {
+  const RunReport* last = nullptr;
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    const auto& accounts = lanes_[i].lane->accounts;
+    if (!accounts || accounts->traffic.empty() || lanes_[i].run == last) continue;
+    if (last == nullptr)
+      section(
+          "Who sends to whom",
+          "Bytes of the program's own messages, without those of collectives: from the rank of the row to "
+          "that of the column.");
+    last = lanes_[i].run;
+    traffic_of(accounts->traffic, last->ranks);
+  }
+  if (last != nullptr) end_section();
+}
+
+void ReportPage::traffic_of(const std::vector<ReportTraffic>& traffic, std::uint64_t ranks) {
+  const std::uint64_t group = std::max<std::uint64_t>(1, (ranks + kMostCells - 1) / kMostCells);
+  const std::uint64_t cells = (ranks + group - 1) / group;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> bytes;
+  std::uint64_t most = 1;
+  for (const ReportTraffic& pair : traffic) {
+    std::uint64_t& cell = bytes[{pair.source / group, pair.destination / group}];
+    cell += pair.bytes;
+    most = std::max(most, cell);
+  }
+  add("<svg class=\"matrix\" viewBox=\"0 0 {0} {0}\" role=\"img\" aria-label=\"bytes from each rank to "
+      "each "
+      "other\"><rect width=\"{0}\" height=\"{0}\" fill=\"currentColor\" opacity=\".05\"/>",
+      cells * 10);
+  for (const auto& [place, sum] : bytes)
+    add("<rect x=\"{}\" y=\"{}\" width=\"10\" height=\"10\" fill=\"var(--l0)\" opacity=\"{:.2f}\">"
+        "<title>{} to {}: {}</title></rect>",
+        place.second * 10, place.first * 10,
+        0.15 + 0.85 * static_cast<double>(sum) / static_cast<double>(most), place.first * group,
+        place.second * group, bytes_text(sum));
+  add("</svg>\n<p class=\"about\">The darkest: {}{}.</p>\n", bytes_text(most),
+      group > 1 ? fmt::format(", of groups of {}", counted(group, "rank")) : std::string());
+}
+
+ReportPage::SizeRows ReportPage::size_rows() const {
+  SizeRows rows;
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    for (const ReportSize& size : lanes_[i].lane->sizes)
+      rows.try_emplace({size.min_bytes, size.max_bytes}, lanes_.size()).first->second[i] += size;
+  }
+  return rows;
+}
+
+void ReportPage::sizes() {
+  const SizeRows rows = size_rows();
+  if (rows.empty()) return;
+  section("Time by message size",
+          "What the operations of each class of sizes take, all ranks together: sends, receives and "
+          "collectives (by the size of the message, or of one rank's block).");
+  Plot plot{.x = "message size in bytes", .y = "time in ms", .part_of_page = true};
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    PlotLine line{.name = lanes_[i].label, .points = {}, .colour = colour(i)};
+    for (const auto& [limits, row] : rows)
+      line.points.emplace_back(static_cast<double>(limits.first), in_milliseconds(row[i].modelled));
+    plot.lines.push_back(std::move(line));
+  }
+  add("<div class=\"scroll\">{}</div>\n<details><summary>as a table</summary>\n", svg(plot));
+  heads_and_lanes({"size", "operations"});
+  for (const auto& [limits, row] : rows) {
+    ReportRow<ReportSize> shown;
+    for (std::size_t i = 0; i < row.size(); ++i)
+      shown.cells.emplace_back(lanes_[i].run, row[i].count > 0 ? &row[i] : nullptr);
+    add("<tr><td>{}</td><td>{}</td>", size_class_text(limits.first, limits.second),
+        of_each_report(shown, [](const ReportSize& s) { return count_text(s.count); }));
+    const Time base =
+        baseline_ != nullptr ? row[static_cast<std::size_t>(baseline_ - lanes_.data())].modelled : Time();
+    for (std::size_t i = 0; i < row.size(); ++i)
+      time_cell(row[i].modelled, row[i].count > 0, base, lanes_[i].baseline);
+    add("</tr>\n");
+  }
+  end_table();
+  add("</details>\n");
+  end_section();
+}
+
+void ReportPage::balance() {
+  section("Balance between ranks",
+          "Time in MPI calls of each rank, from rank 0 on the left. A rank that waits for another one "
+          "spends that time in MPI calls too.");
+  add("<div class=\"cards\">\n");
+  for (std::size_t i = 0; i < lanes_.size(); ++i) balance_card(i);
+  add("</div>\n");
+  end_section();
+}
+
+void ReportPage::balance_card(std::size_t index) {
+  const std::vector<ReportRank>& ranks = lanes_[index].lane->ranks;
+  if (ranks.empty()) return;
+  double longest = 0;
+  double sum = 0;
+  for (const ReportRank& rank : ranks) {
+    longest = std::max(longest, in_nanoseconds(rank.communication));
+    sum += in_nanoseconds(rank.communication);
+  }
+  const std::size_t group = (ranks.size() + kMostBars - 1) / kMostBars;
+  const std::size_t bars = (ranks.size() + group - 1) / group;
+  add("<div class=\"card\"><h3>{}</h3><svg class=\"ranks\" viewBox=\"0 0 {} 100\" "
+      "preserveAspectRatio=\"none\" role=\"img\" aria-label=\"time of each rank\">",
+      dotted(index), std::max(bars, kBarPlaces) * 10);
+  for (std::size_t bar = 0; bar < bars; ++bar) {
+    double most = 0;
+    for (std::size_t r = bar * group; r < std::min(ranks.size(), (bar + 1) * group); ++r)
+      most = std::max(most, in_nanoseconds(ranks[r].communication));
+    const double height = longest > 0 ? 100 * most / longest : 0;
+    add("<rect x=\"{}\" y=\"{:.2f}\" width=\"8.6\" height=\"{:.2f}\" fill=\"{}\"/>", bar * 10, 100 - height,
+        height, colour(index));
+  }
+  const double mean = sum / static_cast<double>(ranks.size());
+  add("</svg><p>longest {}, mean {}: {}</p></div>\n", time_text(longest), time_text(mean),
+      longest > 0 && mean / longest > 0.995
+          ? "even"
+          : fmt::format("the mean is {} of the longest", percent_text(mean, longest)));
+}
+
+}  // namespace offramp::tool

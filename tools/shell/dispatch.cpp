@@ -1,0 +1,140 @@
+// The `offramp` command: reads the command line, and leaves the rest to the subcommand that it names.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <system_error>
+
+#include "lib/base/output_file.hpp"
+#include "lib/base/text_format.hpp"
+#include "tools/command_line/command.hpp"
+#include "tools/command_line/memory_need.hpp"
+#include "tools/shell/unknown_word.hpp"
+
+namespace offramp::tool {
+namespace {
+
+std::string lower_first(std::string text) {
+  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] - 'A' + 'a');
+  return text;
+}
+
+/// What a subcommand that was given lacks: a positional argument by what it is, "FILE|PATTERN is missing".
+/// Empty if it is an option, which has a name for messages.
+std::string missing_argument(const CLI::App& app) {
+  for (const CLI::App* const used : app.get_subcommands()) {
+    for (const CLI::Option* const option : used->get_options()) {
+      if (option->get_positional() && option->get_required() && option->count() == 0)
+        return fmt::format("{} is missing", option->get_type_name());
+    }
+  }
+  return {};
+}
+
+int refuse(const std::string& problem) {
+  complain(problem);
+  return kUsage;
+}
+
+/// What stands behind the subcommand's options: behind --, or from the first word on that is none of them.
+int execute(CommandLine& line, const CLI::App& used, std::vector<std::string> behind_dashes) {
+  if (const std::string problem = unknown_option(used); !problem.empty()) return refuse(problem);
+  std::vector<std::string> rest = used.remaining();
+  const CommandDescription& command = line.used_description();
+  if (!command.runs_program) {
+    limit_memory();
+    rest.insert(rest.end(), behind_dashes.begin(), behind_dashes.end());
+    if (!rest.empty()) return refuse(fmt::format("unexpected argument {}", in_quotes(rest.front())));
+    return line.execute({});
+  }
+  const std::string help = fmt::format("; see offramp {} --help", command.name);
+  if (!rest.empty() && !behind_dashes.empty())
+    return refuse(fmt::format("unexpected argument {}{}", in_quotes(rest.front()), help));
+  std::vector<std::string> program = behind_dashes.empty() ? std::move(rest) : std::move(behind_dashes);
+  return program.empty() ? refuse("there is no program to run" + help) : line.execute(std::move(program));
+}
+
+int dispatch(std::vector<std::string> words) {
+  CommandLine line;
+  CLI::App& app = line.app();
+  ask_for_help(words);
+  if (const std::string problem = unknown_subcommand(app, words); !problem.empty()) return refuse(problem);
+  tidy_options(app, words);
+  // CLI11 must not look at the program's own options.
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  std::vector<std::string> behind_dashes(dashes == words.end() ? dashes : dashes + 1, words.end());
+  words.erase(dashes, words.end());
+  const std::string help = "offramp " + (words[0].starts_with('-') ? "" : words[0] + " ") + "--help";
+  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  try {
+    app.parse(words);
+  } catch (const CLI::Success& e) {
+    return app.exit(e);
+  } catch (const CLI::RequiredError& e) {
+    const std::string missing = missing_argument(app);
+    return refuse(fmt::format("{}; see {}", missing.empty() ? lower_first(e.what()) : missing, help));
+  } catch (const CLI::ParseError& e) {
+    return refuse(fmt::format("{}; see {}", lower_first(e.what()), help));
+  }
+  return execute(line, *app.get_subcommands().front(), std::move(behind_dashes));
+}
+
+int first_flush_error = 0;
+
+int standard_output_lost(int error) {
+  if (first_flush_error != 0) error = first_flush_error;
+  complain(error == 0 ? "cannot write to standard output"
+                      : fmt::format("cannot write to standard output: {}", std::strerror(error)));
+  return kNotWritten;
+}
+
+/// Ends the process, whichever thread is out of memory: an exception could not leave a worker's thread. The
+/// message needs no memory.
+[[noreturn]] void on_no_memory() {
+  constexpr std::string_view kLine =
+      "offramp: there is not enough memory for this; fewer ranks, fewer bytes or fewer events need less\n";
+  (void)!write(STDERR_FILENO, kLine.data(), kLine.size());
+  unlink_unfinished();
+  _exit(kBroken);
+}
+
+/// Makes a file that grows beyond `ulimit -f` an error of write(), EFBIG. Programs that are started from here
+/// have the signal as it was, because a handler does not outlive exec().
+void survive_limit_of_file_sizes() {
+  struct sigaction old {};
+  if (sigaction(SIGXFSZ, nullptr, &old) == 0 && old.sa_handler == SIG_DFL)
+    (void)std::signal(SIGXFSZ, [](int) {});
+}
+
+}  // namespace
+
+void flush_output() {
+  if (std::fflush(stdout) != 0 && first_flush_error == 0) first_flush_error = errno;
+}
+
+int run_command_line(const std::vector<std::string>& words) {
+  std::set_new_handler(on_no_memory);
+  survive_limit_of_file_sizes();
+  try {
+    const int code = dispatch(words);
+    flush_output();
+    return first_flush_error == 0 && std::ferror(stdout) == 0 ? code : standard_output_lost(0);
+  } catch (const std::system_error& e) {
+    if (std::ferror(stdout) != 0) return standard_output_lost(e.code().value());
+    complain(e.what());
+    return kBroken;
+  } catch (const std::bad_alloc&) {
+    on_no_memory();
+  } catch (const std::exception& e) {
+    complain(e.what());
+    return kBroken;
+  }
+}
+
+}  // namespace offramp::tool

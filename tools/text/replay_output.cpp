@@ -1,0 +1,312 @@
+// What replay and jobs have in common: reading the program, the interrupt, refusals, and the tables. The
+// JSON of a replay is the report's with facts of its own.
+#include "tools/text/replay_output.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+
+#include "lib/answers/advice/advice.hpp"
+#include "lib/answers/report/accounts.hpp"
+#include "lib/answers/report/link_loads.hpp"
+#include "lib/answers/report/write_report.hpp"
+#include "lib/base/format.hpp"
+#include "lib/base/text_format.hpp"
+#include "lib/programs/import/phase.hpp"
+#include "tools/command_line/tool.hpp"
+#include "tools/text/recording_info.hpp"
+#include "tools/text/report.hpp"
+
+namespace offramp::tool {
+
+namespace {
+
+std::atomic<bool> interrupted = false;  // without a lock, as a handler of a signal may
+
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+}  // namespace
+
+void watch_for_interrupt() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { interrupted = true; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
+}
+
+bool is_interrupted() {
+  return interrupted;
+}
+
+Played::Played(const std::string& name, bool partial, Notes notes) {
+  Result<trace::Program> opened = trace::open_program(name);
+  if (!opened) throw Misuse{opened.error()};
+  program = std::move(*opened);
+  if (!program.missing.empty()) {
+    const std::string text = fmt::format("{} is not whole: {}", in_quotes(name), program.missing);
+    if (!partial) throw Misuse{text + "; --partial replays what there is"};
+    if (notes == Notes::kTold) complain(text);
+  }
+  if (partial && program.recording) recorded_events = events_of(program);
+  if (notes == Notes::kTold) tell_notes(name, program);
+  facts = recording_facts(program.description, name);
+}
+
+Played::Played(trace::Program made, const std::string& name)
+    : program(std::move(made)), facts(recording_facts(program.description, name)) {}
+
+void Played::use_phase(const std::string& name, const std::string& phase) {
+  program = phase_of(name, std::move(program), phase);
+}
+
+trace::Program phase_of(const std::string& name, trace::Program program, const std::string& phase) {
+  if (phase.empty()) return program;
+  Result<trace::Program> part = trace::part_of(program, phase);
+  if (!part) throw Misuse{problem_text(name, part.error())};
+  return std::move(*part);
+}
+
+std::string printable_lines(const std::string& text) {
+  constexpr std::size_t kLongest = 1000;
+  std::string shown;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    shown += (at == 0 ? "" : "\n") + printable(text.substr(at, end - at), kLongest);
+    at = end + 1;
+  }
+  return shown;
+}
+
+std::string problem_text(const std::string& file, const std::string& error) {
+  return (file.empty() || error.starts_with(file + ": ") ? std::string() : file + ": ") +
+         printable_lines(error);
+}
+
+std::string nothing_replayed_text(const std::string& file, const ReplayResult& result) {
+  return fmt::format("{}: nothing can be replayed: {}", file,
+                     printable(result.unfinished.front().text(), 400));
+}
+
+std::string part_text(const ReplayResult& result, std::uint64_t recorded) {
+  const auto done = static_cast<double>(result.done());
+  if (result.unfinished.empty()) return {};
+  if (recorded == 0) return fmt::format("{} events are replayed", count_text(done));
+  const auto all = static_cast<double>(std::max(recorded, result.done()));
+  return fmt::format("{} of the recorded events are replayed ({} of {})", percent_text(done, all),
+                     count_text(done), count_text(all));
+}
+
+void tell_refusals(const std::vector<Refused>& refused, bool nothing_else) {
+  std::vector<std::string> texts;  // of hardware that refuses alike, one
+  for (const Refused& one : refused) {
+    std::string text = nothing_else ? one.why : fmt::format("{} is not replayed: {}", one.backend, one.why);
+    if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(std::move(text));
+  }
+  if (nothing_else && !texts.empty()) throw Misuse{fmt::format("{}", fmt::join(texts, "\n"))};
+  for (const std::string& text : texts) complain(text);
+}
+
+RunFacts facts_of_replay(const recording::Description& description, std::vector<RecordingFacts> recordings,
+                         const Setup& setup) {
+  RunFacts facts = offramp::facts_of(description);
+  facts.recordings = std::move(recordings);
+  facts.settings = settings_in_force(*setup.configuration, setup.registry);
+  for (SettingInForce& setting : facts.settings) {
+    if (setting.key == "compute" && setting.value == "measured") setting.value = "recorded";
+  }
+  return facts;
+}
+
+Json json_of_facts(const RunReport& report, const RunFacts& facts) {
+  Json json = offramp::json_of_facts(report);
+  json["complete"] = facts.replayed_part.empty();
+  if (!facts.replayed_part.empty()) json["part"] = facts.replayed_part;
+  return json;
+}
+
+Json json_of(const std::vector<Refused>& refused) {
+  Json all = Json::array();
+  for (const Refused& one : refused) all.push_back({{"backend", one.backend}, {"reason", one.why}});
+  return all;
+}
+
+Json json_of(const ReportLane& lane, const Settled& replayed) {
+  const ReplayResult& result = *replayed.result;
+  const Counters counters = result.total();
+  Json json = offramp::json_of(lane);
+  json["arrival_order_dependences"] = counters.arrival_order_dependences();
+  json["dependences"] = offramp::json_of(dependences_of(counters));
+  Json& places = json["each_resource"] = Json::array();
+  for (const ReplayResource& use : result.resources)
+    places.push_back({{"name", use.name},
+                      {"first_rank", use.first_rank},
+                      {"busy_ns", in_nanoseconds(use.busy)},
+                      {"waited_ns", in_nanoseconds(use.waited)},
+                      {"bytes", use.bytes}});
+  json["events"] = result.events;
+  json["messages"] = result.messages;
+  json["complete"] = result.unfinished.empty();
+  json["events_done"] = result.done();
+  Json& unfinished = json["unfinished"] = Json::array();
+  for (const UnfinishedRank& rank : result.unfinished) unfinished.push_back(rank.text());
+  if (!replayed.receipts.empty()) json["receipts"] = Json::parse(replayed.receipts);
+  return json;
+}
+
+CarriedTime carried_time(const Counters& counters) {
+  return {counters.times};
+}
+
+std::string why_not_carried(const Settled& replayed) {
+  return offramp::why_not_carried(replayed.backend, replayed.result->total());
+}
+
+double microseconds(Time time) {
+  return in_microseconds(time);
+}
+
+void check_reports(const ReplayToolOptions& options) {
+  for (const auto& [option, path] : {std::pair("--report", &options.report), {"--html", &options.html}}) {
+    if (path->empty()) continue;
+    if (const std::string problem = option_problem(option, *path); !problem.empty()) throw Misuse{problem};
+  }
+}
+
+RunReport report_of(const std::vector<Settled>& all, const std::vector<Refused>& refused, int ranks,
+                    const RunFacts& facts, const Setup& setup, const std::optional<ProgramTimes>& program) {
+  RunReport report = replay_report(ranks, facts, *setup.configuration, all, program);
+  for (const Refused& one : refused)
+    report.warnings.push_back(fmt::format("{} is not compared: {}", one.backend, one.why));
+  return report;
+}
+
+int write_reports(const std::string& report, const std::string& html, std::vector<RunReport> reports) {
+  const int code = report.empty() ? kDone : write_file(report, report_text(reports.front()));
+  if (html.empty() || code != kDone) return code;
+  if (reports.size() == 1) reports.front().file = "the report";
+  return write_file(html, report_page(reports));
+}
+
+static void print_calls(const ReplayResult& result, const Counters& counters) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < result.functions.size(); ++i) {
+    if (counters.calls[i].count > 0) order.push_back(i);
+  }
+  const auto modelled = [&](std::size_t i) { return counters.calls[i].modelled; };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return modelled(a) > modelled(b); });
+  double all = 0;
+  for (const Time clock : result.clocks()) all += microseconds(clock);
+  fmt::print("  {:<28} {:>12} {:>16} {:>18} {:>7}\n", "function", "calls", "bytes", "modelled (us)", "share");
+  for (const std::size_t i : order) {
+    const CallCounter& counter = counters.calls[i];
+    const double time = microseconds(counter.modelled);
+    fmt::print("  {:<28} {:>12} {:>16} {:>18.3f} {:>6.1f}%\n", printable(result.functions[i]), counter.count,
+               counter.bytes, time, all > 0 ? 100 * time / all : 0);
+  }
+}
+
+static double percent(Time part, Time all) {
+  return all > Time() ? 100 * static_cast<double>(part.count()) / static_cast<double>(all.count()) : 0;
+}
+
+/// Of each resource the one that is occupied longest.
+void print_resources(const ReplayResult& result) {
+  std::vector<const ReplayResource*> busiest;
+  for (const ReplayResource& use : result.resources) {
+    const auto same = std::find_if(busiest.begin(), busiest.end(),
+                                   [&](const ReplayResource* other) { return other->name == use.name; });
+    if (same == busiest.end()) {
+      busiest.push_back(&use);
+    } else if ((*same)->busy < use.busy) {
+      *same = &use;
+    }
+  }
+  for (const ReplayResource* use : busiest)
+    fmt::print("  busiest {} (from rank {} on): {:.3f} us, {:.1f}% of the time; waited for {:.3f} us\n",
+               use->name, use->first_rank, microseconds(use->busy), percent(use->busy, result.modelled_time),
+               microseconds(use->waited));
+}
+
+void print_links(const ReplayResult& result) {
+  constexpr std::size_t kShown = 5;
+  for (const LinkUse* link : busiest(result.links, kShown))
+    fmt::print("  link {}: {:.3f} us, {:.1f}% of the time, {} bytes; waited for {:.3f} us, once {:.3f} us\n",
+               link->name, microseconds(link->busy), percent(link->busy, result.modelled_time), link->bytes,
+               microseconds(link->waited), microseconds(link->longest));
+  if (!result.links.empty())
+    fmt::print("  {} links used; messages waited {:.3f} us for them\n", result.links.size(),
+               waited_for(result.links) / 1000);
+}
+
+void print_disturbance(const ReplayResult& result) {
+  const auto disturbance = result.disturbance();
+  if (!disturbance) return;
+  const Time cost = result.modelled_time - disturbance->undisturbed;
+  fmt::print(
+      "  stragglers: {:+.3f} us ({:+.1f}%) against the same without them; one processor was held up for "
+      "{:.3f} us\n",
+      microseconds(cost), percent(cost, disturbance->undisturbed), microseconds(disturbance->longest));
+}
+
+static void print_path(const ReplayResult& result) {
+  if (!result.path) return;
+  const CriticalPath& path = *result.path;
+  fmt::print(
+      "  critical path: {:.3f} us on ranks, {:.3f} us in {} messages, {:.3f} us of it waiting for "
+      "shared links\n",
+      microseconds(path.on_ranks), microseconds(path.in_messages), path.messages, microseconds(path.shared));
+}
+
+static void print_accounts(const Settled& replayed) {
+  if (!replayed.accounts) return;
+  fmt::print("  {}\n", accounts_text(*replayed.accounts));
+  for (const std::string& line : account_lines(*replayed.accounts)) fmt::print("  {}\n", line);
+  for (const std::string& line : more_account_lines(*replayed.accounts)) fmt::print("  {}\n", line);
+}
+
+static void print_notes(const ReplayResult& result, const Counters& counters) {
+  constexpr std::size_t kShown = 8;
+  for (const auto& [what, count] : counters.declines)
+    fmt::print("  declined, and carried by the host: {} {}: {}\n", count, to_string(what.first),
+               printable(what.second));
+  if (counters.arrival_order_dependences() > 0) {
+    const auto& depends = counters.dependences;
+    fmt::print("  decided by the order of arrival: {} unnamed sources, {} choices, {} questions too early\n",
+               depends[static_cast<std::size_t>(Dependence::kUnnamedSource)],
+               depends[static_cast<std::size_t>(Dependence::kChoice)],
+               depends[static_cast<std::size_t>(Dependence::kPolling)]);
+  }
+  if (counters.given_up > 0)
+    fmt::print("  {} operations failed of faults that the protocol could not repair\n", counters.given_up);
+  const std::size_t shown = std::min(result.unfinished.size(), kShown);
+  for (std::size_t i = 0; i < shown; ++i)
+    fmt::print("  not to its end: {}\n", printable(result.unfinished[i].text(), 1000));
+  if (result.unfinished.size() > shown)
+    fmt::print("  not to their ends: {} ranks more\n", result.unfinished.size() - shown);
+}
+
+void print_result(const Settled& replayed, const std::string& part) {
+  const ReplayResult& result = *replayed.result;
+  if (!part.empty()) fmt::print("# only a part: {}\n", part);
+  fmt::print("# {}: {:.3f} us modelled, {} ranks, {} events, {} messages\n", replayed.backend,
+             microseconds(result.modelled_time), result.ranks.size(), result.events, result.messages);
+  const Counters counters = result.total();
+  print_calls(result, counters);
+  if (!result.phases.empty()) fmt::print("  {:<28} {:>12} {:>18}\n", "phase", "times", "longest (us)");
+  for (const ReplayPhase& phase : result.phases)
+    fmt::print("  {:<28} {:>12} {:>18.3f}\n", printable(phase.name), phase.count,
+               microseconds(phase.longest()));
+  if (const CarriedTime time = carried_time(counters); time.share())
+    fmt::print("  carried by {}: {} of the time of operations\n", replayed.backend, time.text());
+  print_resources(result);
+  print_links(result);
+  print_disturbance(result);
+  print_path(result);
+  print_accounts(replayed);
+  print_notes(result, counters);
+}
+
+}  // namespace offramp::tool
