@@ -348,6 +348,18 @@ TEST(ModelErrors, OfOperationsDoNotCountFormatsAndRates) {
   EXPECT_EQ(errors.fitted_operations, 1U);
 }
 
+TEST(OperationErrors, AreThoseOfTheValidation) {
+  for (const BackendDescription* backend : built_in_backends()) {
+    const ModelErrors& computed = model_errors(*backend);
+    const OperationErrors known = operation_errors(*backend);
+    const std::size_t compared = computed.operations ? computed.operations->figures : 0;
+    EXPECT_EQ(known.compared, compared) << backend->name << ": scripts/update-docs writes them";
+    EXPECT_EQ(known.measured, compared + computed.fitted_operations) << backend->name;
+    EXPECT_NEAR(known.nine_tenths, computed.operations ? computed.operations->nine_tenths : 0, 0.001)
+        << backend->name << ": scripts/update-docs writes them";
+  }
+}
+
 /// A sum of one number over all ranks, a few times.
 std::vector<test::Tape> sums(int ranks, std::uint64_t computing) {
   Operation sum;

@@ -125,6 +125,7 @@ TEST(Options, AreTheSameInAllSubcommandsThatHaveThem) {
       {"--output", "it is what the subcommand makes"},
       {"--verbose", "fuzz-faults prints results"},
       {"--sweep", "a forecast's is of sizes or ranks, a replay's of any key"},
+      {"--details", "an answer's are printed, a replay's go to the report as well"},
       {"--seconds", "calibrate's are for a figure, advise's for the search"},
       {"--set", "fuzz-faults passes it on; calibrate's are of the host"},
       {"--ranks-per-node", "calibrate's is that of outputs that it reads"},

@@ -47,8 +47,9 @@ std::string validation_table(const ValidationRows& rows) {
 std::string trust_table(const std::vector<const BackendDescription*>& backends) {
   std::string table =
       "| hardware | published figures | fitted to | compared | half of these are within | nine tenths | the "
-      "worst | operations compared | nine tenths of these | parameters, assumed, inferred or fitted "
-      "|\n|---|---|---|---|---|---|---|---|---|---|\n";
+      "worst | operations measured | compared | nine tenths of these | parameters, assumed, inferred or "
+      "fitted "
+      "|\n|---|---|---|---|---|---|---|---|---|---|---|\n";
   for (const BackendDescription* backend : backends) {
     const ValidationRows rows = backend->validation == nullptr ? ValidationRows() : backend->validation();
     const auto fitted =
@@ -59,12 +60,13 @@ std::string trust_table(const std::vector<const BackendDescription*>& backends) 
     const auto percent = [](const std::optional<ModelError>& of, double ModelError::*part) {
       return of ? percent_text(*of.*part, 1) : std::string("-");
     };
-    table +=
-        fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} of {} |\n", backend->name, rows.size(),
-                    fitted, errors.all ? errors.all->figures : 0, percent(errors.all, &ModelError::median),
-                    percent(errors.all, &ModelError::nine_tenths), percent(errors.all, &ModelError::largest),
-                    errors.operations ? errors.operations->figures : 0,
-                    percent(errors.operations, &ModelError::nine_tenths), open, backend->parameters.size());
+    const std::size_t operations = errors.operations ? errors.operations->figures : 0;
+    table += fmt::format(
+        "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} of {} |\n", backend->name, rows.size(),
+        fitted, errors.all ? errors.all->figures : 0, percent(errors.all, &ModelError::median),
+        percent(errors.all, &ModelError::nine_tenths), percent(errors.all, &ModelError::largest),
+        operations + errors.fitted_operations, operations,
+        percent(errors.operations, &ModelError::nine_tenths), open, backend->parameters.size());
   }
   return table;
 }

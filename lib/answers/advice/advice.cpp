@@ -111,6 +111,23 @@ AnswerKind kind_of(const Sides& sides) {
                                                                 : AnswerKind::kHardware;
 }
 
+OperationErrors operation_errors(const BackendDescription& backend) {
+  struct Row {
+    std::string_view backend;
+    OperationErrors errors;
+  };
+  static constexpr Row kKnown[] = {
+#include "lib/answers/advice/operation_errors.inc"
+  };
+  const auto* const known = std::find_if(std::begin(kKnown), std::end(kKnown),
+                                         [&](const Row& row) { return row.backend == backend.name; });
+  if (known != std::end(kKnown)) return known->errors;
+  const ModelErrors& errors = model_errors(backend);
+  const std::size_t compared = errors.operations ? errors.operations->figures : 0;
+  return {compared + errors.fitted_operations, compared,
+          errors.operations ? errors.operations->nine_tenths : 0};
+}
+
 bool is_open(std::string_view source) {
   return source.find("assumed") != std::string_view::npos ||
          source.find("fitted") != std::string_view::npos || source.find("inferred") != std::string_view::npos;
@@ -257,16 +274,14 @@ bool Advisor::compare_carried(Candidate& candidate, const WorldSetting& setting)
 bool Advisor::equalize_link(const BackendDescription& backend, std::int64_t wanted) {
   const Parameter* const link = find_parameter(backend.parameters, "link");
   Result<WorldSetting> setting = setting_of(backend);
-  if (link == nullptr || !is_number(*link) || !setting) return false;
-  const std::int64_t own = footing_of(*setting, source_.ranks).node_bits_per_second;
-  const double value = value_in_force(backend, setting->settings, *link) * static_cast<double>(wanted) /
-                       static_cast<double>(own);
+  if (link == nullptr || link->unit != "Gb/s" || !setting) return false;
   Section& section = equal_links_.sections[std::string(backend.name)];
   const Section before = section;
-  section["link"] = {fmt::format("{}", value), RawValue::Type::kNumber, "advice"};
+  const double rate = static_cast<double>(wanted) / 1e9 / setting->machine.links_per_node();
+  section["link"] = {fmt::format("{}", rate), RawValue::Type::kNumber, "advice"};
   const Result<WorldSetting> equal = setting_of(backend);
   if (equal && footing_of(*equal, source_.ranks).node_bits_per_second <= wanted) return true;
-  equal_links_.sections[std::string(backend.name)] = before;
+  section = before;
   return false;
 }
 
@@ -374,13 +389,12 @@ void Advisor::weigh() {
 
 /// How far the ratio of this side to the baseline may be off. model: of the side.
 void Advisor::find_range(const WorldSetting& side, const BackendDescription& model) {
-  if (!may_go_on("published figures")) return;
-  const std::optional<ModelError>& of_side = model_errors(model).operations;
-  const std::optional<ModelError>& of_base = model_errors(baseline_).operations;
+  const OperationErrors of_side = operation_errors(model);
+  const OperationErrors of_base = operation_errors(baseline_);
   const Result<WorldSetting> base = setting_of(baseline_);
-  if (!of_side || !of_base || !base) return;
-  const double error = std::min(of_side->nine_tenths, kLargestError);
-  const double base_error = std::min(of_base->nine_tenths, kLargestError);
+  if (of_side.compared == 0 || of_base.compared == 0 || !base) return;
+  const double error = std::min(of_side.nine_tenths, kLargestError);
+  const double base_error = std::min(of_base.nine_tenths, kLargestError);
   std::vector<double> ratios;
   for (const double sign : {-1.0, 1.0}) {
     if (!may_go_on("the models' errors")) return;

@@ -152,6 +152,14 @@ struct ModelErrors {
 /// Computed once, which takes seconds for some backends.
 const ModelErrors& model_errors(const BackendDescription& backend);
 
+/// How far a model is off in whole messages and collectives. Known without computing for built-in backends.
+struct OperationErrors {
+  std::size_t measured = 0;  // operations with a published time
+  std::size_t compared = 0;  // those of them that no parameter was fitted to
+  double nine_tenths = 0;    // nine tenths of the errors are not larger
+};
+OperationErrors operation_errors(const BackendDescription& backend);
+
 /// The source of a parameter's default says that no document has it: assumed, inferred or fitted.
 bool is_open(std::string_view source);
 

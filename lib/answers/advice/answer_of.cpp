@@ -39,8 +39,13 @@ std::string slower_text(double ratio) {
   return ratio < 2 ? percent(ratio - 1) + " slower" : fmt::format("{:.2g} times slower", ratio);
 }
 
+/// "37.7 instead of 46.5 ms"
 std::string ends_text(Time end, Time instead_of) {
-  return fmt::format("{} instead of {}", time_text(end), time_text(instead_of));
+  const std::string longer = time_text(instead_of);
+  const std::string_view unit = std::string_view(longer).substr(longer.find(' ') + 1);
+  const double scale = unit == "s" ? 1 : unit == "ms" ? 1e3 : unit == "us" ? 1e6 : 1e9;
+  return fmt::format("{:.3g} instead of {:.3g} {}", scale * end.seconds(), scale * instead_of.seconds(),
+                     unit);
 }
 
 /// What one size class of operations takes over both sides, all ranks together.
@@ -149,25 +154,22 @@ std::string sure_text(const Advisor& advisor) {
   const BackendDescription& base = *advisor.baseline()->backend;
   const BackendDescription& side = all.kind == AnswerKind::kAlgorithm ? base : *all.hardware->backend;
   if (!all.range) {
-    if (advisor.cut_short()) return "not computed (time)";
     for (const BackendDescription* backend : {&side, &base}) {
-      const ModelErrors& errors = model_errors(*backend);
-      if (errors.operations) continue;
-      return errors.fitted_operations == 0
+      const OperationErrors errors = operation_errors(*backend);
+      if (errors.compared > 0) continue;
+      return errors.measured == 0
                  ? fmt::format("not known: no operation was ever measured on {}", backend->name)
                  : fmt::format("not known: {} is fitted to all {} operations measured on it", backend->name,
-                               errors.fitted_operations);
+                               errors.measured);
     }
-    return "not known: the models' errors give no result";
+    return advisor.cut_short() ? "not computed (time)" : "not known: the models' errors give no result";
   }
   const auto error = [](const BackendDescription& backend) {
-    return fmt::format("{} {}", backend.name,
-                       percent_text(model_errors(backend).operations->nine_tenths, 1, 0));
+    return fmt::format("{} is off by {}", backend.name,
+                       percent_text(operation_errors(backend).nine_tenths, 1, 0));
   };
-  return clauses_text(
-      {fmt::format("{}: {:.2f} to {:.2f} at nine tenths of the errors ({})",
-                   all.holds ? "the answer holds" : "open", all.range->low, all.range->high,
-                   &side == &base ? error(base) : fmt::format("{}, {}", error(side), error(base)))});
+  return fmt::format("{}: {:.2f} to {:.2f} if {}{}", all.holds ? "the answer holds" : "open", all.range->low,
+                     all.range->high, error(side), &side == &base ? "" : fmt::format(", {}", error(base)));
 }
 
 /// The algorithm that gains most, or how they are called together.
@@ -249,6 +251,7 @@ struct Sentence {
   std::string text;
   std::vector<std::string> why;
   std::string next = "--details";  // options of the next command
+  std::string more = {};           // behind the text, if there is room
 };
 
 Sentence sentence_of(const Advisor& advisor) {
@@ -275,8 +278,8 @@ Sentence sentence_of(const Advisor& advisor) {
     const double gain = 1 - ratio_of(*sides.tuned, sides.baseline);
     const bool hardware = all.hardware != nullptr && sides.hardware && *sides.hardware < sides.baseline;
     Sentence sentence{
-        fmt::format("{} with {}, {} {} shorter, free{}", baseline_name(), algorithm_of(advisor), what,
-                    percent(gain),
+        fmt::format("{}{} with {}, {} {} shorter, free{}", all.holds ? "" : "perhaps ", baseline_name(),
+                    algorithm_of(advisor), what, percent(gain),
                     hardware ? fmt::format("; {} {}", all.hardware->backend->name,
                                            percent(1 - ratio_of(*sides.hardware, sides.baseline)))
                              : std::string()),
@@ -298,9 +301,9 @@ Sentence sentence_of(const Advisor& advisor) {
   const double ratio = ratio_of(*sides.hardware, sides.baseline);
   std::vector<std::string> why = reasons_of(*base, *all.hardware, advisor.program());
   if (all.kind == AnswerKind::kHardware)
-    return {fmt::format("{}{}, {} {} ({})", all.holds ? "" : "perhaps ", name, what, slower_text(ratio),
-                        ends_text(*sides.hardware, sides.baseline)),
-            std::move(why), "--html advice.html"};
+    return {fmt::format("{}{}, {} {}", all.holds ? "" : "perhaps ", name, what, slower_text(ratio)),
+            std::move(why), "--html advice.html",
+            fmt::format(" ({})", ends_text(*sides.hardware, sides.baseline))};
   if (all.kind == AnswerKind::kLink)
     return {fmt::format("stay with {}; the gain of {} is its faster link", baseline_name(), name),
             {fmt::format("{} at {}, as {} has: {}", name, rate_text(*base), baseline_name(),
@@ -328,6 +331,8 @@ ReportAnswer answer_of(const Advisor& advisor, const ProgramNames& program) {
   answer.answer = answer.complete ? fmt::format("{}: {}", cut_text(program.name, kLongestName), sentence.text)
                                   : fmt::format("best so far, {} of {} tried: {}", tried,
                                                 tried + advisor.untried().size(), sentence.text);
+  constexpr std::size_t kColumns = 80;
+  if (answer.answer.size() + sentence.more.size() <= kColumns) answer.answer += sentence.more;
   answer.why = clauses_text(sentence.why);
   answer.sure = sure_text(advisor);
   answer.but = clauses_text(objections_to(advisor));

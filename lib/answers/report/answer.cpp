@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kColumns = 80;
 constexpr std::size_t kLines = 12;
 constexpr std::size_t kLabel = 6;  // "sure  "
-constexpr std::size_t kBar = 32;
+constexpr std::size_t kBar = 28;
 /// Bars of candidates that take longer than so many times the fastest one are cut.
 constexpr double kLongestBar = 3;
 
