@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/answers/advice/answer_of.hpp"
@@ -100,10 +101,10 @@ class AnAnswer : public testing::Test {
     advisor.find_mix();
     advisor.find_influences();
     ReportAnswer whole = answer_of(advisor, {"p.rec", "p.rec"});
-    for (const ReportAnswer* answer : {&quick, &whole}) {
+    for (const ReportAnswer* answer : {&std::as_const(quick), &std::as_const(whole)}) {
       SCOPED_TRACE(answer_text(*answer));
       EXPECT_EQ(answer->kind, expected.kind);
-      if (!expected.candidate.empty()) EXPECT_EQ(answer->candidate, expected.candidate);
+      EXPECT_TRUE(expected.candidate.empty() || answer->candidate == expected.candidate) << answer->candidate;
       EXPECT_GE(saves(*answer), expected.least);
       EXPECT_LE(saves(*answer), expected.most);
       EXPECT_TRUE(answer->complete);
@@ -175,14 +176,15 @@ TEST_F(AnAnswer, NamesTheAlgorithmThatCostsNothing) {
   const ReportAnswer answer = expect(collectives(OperationKind::kBcast, 12, kMi, 2),
                                      {"algorithm", "scatter_allgather_ring", 0.6, 0.8});
   EXPECT_EQ(answer.answer.find("p.rec: host with scatter_allgather_ring"), 0U) << answer.answer;
-  EXPECT_NE(answer.answer.find("; dpu "), std::string::npos) << answer.answer;
+  EXPECT_TRUE(answer.holds);
+  EXPECT_EQ(answer.but.find("dpu "), 0U) << answer.but;
   EXPECT_NE(answer.next.find("--tuning"), std::string::npos) << answer.next;
 }
 
 TEST_F(AnAnswer, NamesHardwareThatHidesCommunication) {
   const ReportAnswer answer =
       expect(overlap(OperationKind::kAllgather, 4, kMi, 4, 3'000'000), {"hardware", "dpu", 0.02, 0.3});
-  EXPECT_NE(answer.why.find("hidden behind computing"), std::string::npos) << answer.why;
+  EXPECT_NE(answer.why.find("is hidden, over host"), std::string::npos) << answer_text(answer);
 }
 
 TEST_F(AnAnswer, NamesTheHostThatMakesProgressBesideHardware) {

@@ -316,8 +316,12 @@ bool Advisor::try_backend(const BackendDescription& backend, Clock::time_point u
   const std::int64_t rate = candidate.result.footing.node_bits_per_second;
   const std::int64_t wanted = base == nullptr ? 0 : base->result.footing.node_bits_per_second;
   if (wanted > 0 && rate > wanted && candidate.counts() && equalize_link(backend, wanted)) {
-    candidate.at_equal_link = end_of(*setting_of(backend));
+    const Result<WorldSetting> equal = setting_of(backend);
+    Result<ReplayResult> again = replay(*equal, source_, whole);
+    if (!again || again->stopped) return false;
+    candidate.at_equal_link = candidate.run ? end_of(*equal) : std::optional(again->modelled_time);
     if (!candidate.at_equal_link) return false;
+    candidate.equal_result = std::move(*again);
   }
   candidates_.push_back(std::move(candidate));
   return true;
@@ -469,8 +473,10 @@ void Advisor::find_influences() {
       if (influences_.size() > kInfluences) influences_.pop_back();
     }
   }
-  weighing_.holds = weighing_.holds && (weighing_.kind == AnswerKind::kNothing || influences_.empty() ||
-                                        !influences_.front().turns_round(now));
+  const bool is_about_hardware =
+      weighing_.kind != AnswerKind::kNothing && weighing_.kind != AnswerKind::kAlgorithm;
+  if (is_about_hardware && !influences_.empty() && influences_.front().turns_round(now))
+    weighing_.holds = false;
   for (Influence& one : influences_) {
     const std::string_view name = std::string_view(one.key).substr(one.key.find('.') + 1);
     const bool of_host = one.key.starts_with(fmt::format("{}.", baseline_name()));

@@ -45,12 +45,14 @@ struct Candidate {
   std::optional<WholeRun> run;  // with it, if the recording has any
   CarriedTime carried;  // the baseline's time of the operations that this hardware carries or declines
   std::string why_not;  // why the hardware does not carry the program; empty: it does
-  /// end() with the baseline's rate out of a node. `nullopt`: the own rate is not higher, or not a parameter.
-  std::optional<Time> at_equal_link;
+  // With the baseline's rate out of a node. `nullopt`: the own rate is not higher, or not a parameter.
+  std::optional<Time> at_equal_link;         // end()
+  std::optional<ReplayResult> equal_result;  // result
 
   /// The end of the run, or of the communication if no computing is known.
   [[nodiscard]] Time end() const { return run ? run->end : result.modelled_time; }
   [[nodiscard]] Time fair_end() const { return at_equal_link.value_or(end()); }
+  [[nodiscard]] const ReplayResult& fair_result() const { return equal_result ? *equal_result : result; }
   [[nodiscard]] bool counts() const { return refused.empty() && why_not.empty(); }
 };
 

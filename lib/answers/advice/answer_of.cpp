@@ -1,11 +1,12 @@
-// The reason is the largest part of the difference between the runs over the baseline and over the hardware:
+// The reason is the largest part of the difference between the runs over the baseline and over the hardware,
+// both at the baseline's link:
 //
-//   link    what the hardware takes less at its own link than at the baseline's
-//   hidden  the communication alone, times the difference of the shares that do not make the runs longer
-//   speed   the rest: the difference of the communication alone, as far as it makes the run longer
+//   hidden  the baseline's communication alone, times the difference of the shares that do not make the runs
+//           longer
+//   speed   the difference of the communication alone, as far as it makes the run longer
 //
-// For the last one, the sizes of operations name what is faster: long ones bandwidth, short ones latency or,
-// of collectives, rounds.
+// For speed, the sizes of operations name what is faster: long ones bandwidth, short ones latency or, of
+// collectives, rounds.
 #include "lib/answers/advice/answer_of.hpp"
 
 #include <fmt/format.h>
@@ -90,7 +91,7 @@ std::optional<SizeDifference> largest_difference(const ReplayResult& baseline, c
 }
 
 std::string speed_text(const Candidate& baseline, const Candidate& hardware, bool gains) {
-  const auto one = largest_difference(baseline.result, hardware.result, gains);
+  const auto one = largest_difference(baseline.result, hardware.fair_result(), gains);
   if (!one || (one->gain() > 0) != gains) return {};
   constexpr std::array kKinds = {"sends", "receives", "collectives"};
   const bool collective = one->kind == static_cast<std::size_t>(SizeTable::Kind::kCollective);
@@ -115,19 +116,20 @@ std::vector<std::string> reasons_of(const Candidate& baseline, const Candidate& 
     std::string text;
   };
   const bool gains = hardware.fair_end() < baseline.end();
-  const double own = baseline.result.modelled_time.seconds();
-  const double other = hardware.result.modelled_time.seconds();
-  const double link = (hardware.fair_end() - hardware.end()).seconds();
+  const Time own = baseline.result.modelled_time;
+  const Time other = hardware.fair_result().modelled_time;
   double hidden = 0;
-  double speed = own - other - link;
+  double speed = (own - other).seconds();
   std::string overlap;
   if (program && baseline.run && hardware.run) {
-    const double here = hidden_share(baseline.result.modelled_time, *baseline.run, program->free);
-    const double there = hidden_share(hardware.result.modelled_time, *hardware.run, program->free);
-    hidden = own * (there - here);
-    speed = (own - other) * (1 - there) - link;
-    overlap = fmt::format("{} of communication is hidden behind computing, over {} {}", percent(there),
-                          baseline.backend->name, percent(here));
+    WholeRun run = *hardware.run;
+    run.end = hardware.fair_end();
+    const double here = hidden_share(own, *baseline.run, program->free);
+    const double there = hidden_share(other, run, program->free);
+    hidden = own.seconds() * (there - here);
+    speed *= 1 - there;
+    overlap = fmt::format("{} of communication is hidden, over {} {}", percent(there), baseline.backend->name,
+                          percent(here));
   }
   std::vector<Part> parts = {{hidden, overlap}, {speed, speed_text(baseline, hardware, gains)}};
   const double sign = gains ? 1 : -1;
@@ -138,8 +140,8 @@ std::vector<std::string> reasons_of(const Candidate& baseline, const Candidate& 
     if (sign * part.seconds > 0) texts.push_back(part.text);
   }
   if (hardware.at_equal_link)
-    texts.push_back(fmt::format("with {} instead of {}: {}", rate_text(hardware), rate_text(baseline),
-                                slower_text(ratio_of(hardware.end(), baseline.end()))));
+    texts.push_back(
+        fmt::format("at {} {}", rate_text(hardware), slower_text(ratio_of(hardware.end(), baseline.end()))));
   return texts;
 }
 
@@ -165,11 +167,13 @@ std::string sure_text(const Advisor& advisor) {
     return advisor.cut_short() ? "not computed (time)" : "not known: the models' errors give no result";
   }
   const auto error = [](const BackendDescription& backend) {
-    return fmt::format("{} is off by {}", backend.name,
-                       percent_text(operation_errors(backend).nine_tenths, 1, 0));
+    return percent_text(operation_errors(backend).nine_tenths, 1, 0);
   };
-  return fmt::format("{}: {:.2f} to {:.2f} if {}{}", all.holds ? "the answer holds" : "open", all.range->low,
-                     all.range->high, error(side), &side == &base ? "" : fmt::format(", {}", error(base)));
+  const std::string errors = &side == &base ? fmt::format("{} is off by {}", base.name, error(base))
+                                            : fmt::format("{} is off by {} and {} by {}", side.name,
+                                                          error(side), base.name, error(base));
+  return fmt::format("{}: {:.2f} to {:.2f} if {}", all.holds ? "the answer holds" : "open", all.range->low,
+                     all.range->high, errors);
 }
 
 /// The algorithm that gains most, or how they are called together.
@@ -184,17 +188,22 @@ std::vector<std::string> objections_to(const Advisor& advisor) {
   std::vector<std::string> texts;
   if (hardware == nullptr || all.kind == AnswerKind::kNothing) return texts;
   const double now = ratio_of(hardware->fair_end(), all.sides.baseline);
+  const bool is_algorithm = all.kind == AnswerKind::kAlgorithm;
+  if (is_algorithm)
+    texts.push_back(fmt::format("{} {}{}", hardware->backend->name, slower_text(now),
+                                hardware->at_equal_link
+                                    ? fmt::format(", at {} {}", rate_text(*hardware),
+                                                  slower_text(ratio_of(hardware->end(), all.sides.baseline)))
+                                    : std::string()));
   for (const Influence& one : advisor.influences()) {
-    if (!one.turns_round(now)) break;
+    if (is_algorithm || !one.turns_round(now)) break;
     texts.push_back(one.at_half == now
                         ? fmt::format("{} is assumed to be 0; {} would change it", one.key, one.value)
                         : fmt::format("{} at {} of {} would change it", one.key,
                                       (one.at_half < 1) != (now < 1) ? "half" : "twice", one.value));
   }
   const bool is_hardware = all.kind == AnswerKind::kHardware;
-  const Time end = all.kind == AnswerKind::kAlgorithm ? *all.sides.tuned
-                   : is_hardware                      ? hardware->fair_end()
-                                                      : all.sides.baseline;
+  const Time end = is_algorithm ? *all.sides.tuned : is_hardware ? hardware->fair_end() : all.sides.baseline;
   if (is_hardware && all.sides.tuned && 1 - ratio_of(*all.sides.tuned, all.sides.baseline) >= kWorthwhile)
     texts.push_back(fmt::format("{} alone saves {} and costs nothing", algorithm_of(advisor),
                                 percent(1 - ratio_of(*all.sides.tuned, all.sides.baseline))));
@@ -277,14 +286,13 @@ Sentence sentence_of(const Advisor& advisor) {
   if (all.kind == AnswerKind::kAlgorithm) {
     const double gain = 1 - ratio_of(*sides.tuned, sides.baseline);
     const bool hardware = all.hardware != nullptr && sides.hardware && *sides.hardware < sides.baseline;
-    Sentence sentence{
-        fmt::format("{}{} with {}, {} {} shorter, free{}", all.holds ? "" : "perhaps ", baseline_name(),
-                    algorithm_of(advisor), what, percent(gain),
-                    hardware ? fmt::format("; {} {}", all.hardware->backend->name,
-                                           percent(1 - ratio_of(*sides.hardware, sides.baseline)))
-                             : std::string()),
-        {},
-        "--tuning rules.conf"};
+    Sentence sentence{fmt::format("{}{} with {}, {} {} shorter, free", all.holds ? "" : "perhaps ",
+                                  baseline_name(), algorithm_of(advisor), what, percent(gain)),
+                      {},
+                      "--tuning rules.conf"};
+    if (hardware)
+      sentence.more = fmt::format("; {} {}", all.hardware->backend->name,
+                                  percent(1 - ratio_of(*sides.hardware, sides.baseline)));
     if (!advisor.algorithms().empty()) {
       const AlgorithmChoice& one = advisor.algorithms().front();
       sentence.why.push_back(fmt::format("{} of {} on {} ranks: {} a call", to_string(one.kind),
