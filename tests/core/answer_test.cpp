@@ -103,7 +103,9 @@ class AnAnswer : public testing::Test {
     ReportAnswer whole = answer_of(advisor, {"p.rec", "p.rec"});
     for (const ReportAnswer* answer : {&std::as_const(quick), &std::as_const(whole)}) {
       SCOPED_TRACE(answer_text(*answer));
-      EXPECT_EQ(answer->kind, expected.kind);
+      if (!expected.kind.empty()) {
+        EXPECT_EQ(answer->kind, expected.kind);
+      }
       EXPECT_TRUE(expected.candidate.empty() || answer->candidate == expected.candidate) << answer->candidate;
       EXPECT_GE(saves(*answer), expected.least);
       EXPECT_LE(saves(*answer), expected.most);
@@ -221,16 +223,20 @@ TEST_F(AnAnswer, IsNotSureOfHardwareOfWhichNoOperationWasMeasured) {
 }
 
 TEST_F(AnAnswer, IsNotSureWhereAParameterThatWasNeverMeasuredTurnsIt) {
+  // message_import is 0, for nothing is published: a host whose messages cost that much is slower only then.
   use({"dpu"});
-  configuration_.sections["host"]["bandwidth"] = {"200", RawValue::Type::kNumber, "test"};
-  const ReportAnswer answer =
-      expect(overlap(OperationKind::kAllreduce, 8, 4096, 4, 100'000), {"hardware", "dpu"});
+  configuration_.sections["host"]["overhead"] = {"5000", RawValue::Type::kNumber, "test"};
+  const ReportAnswer answer = expect(shift(8, 1, 256 * 1024, 4), {"hardware", "dpu", 0.05, 0.9});
+  SCOPED_TRACE(answer_text(answer));
   EXPECT_FALSE(answer.holds);
+  EXPECT_EQ(answer.but, "dpu.message_import is assumed to be 0; 30968 ns would change it");
 }
 
-TEST_F(AnAnswer, OfACongestedNetworkIsThatOfTheNetwork) {
-  configuration_.network = {};
-  (void)expect(collectives(OperationKind::kAlltoall, 16, 64 * 1024, 1), {"baseline", "", -100, 0.01});
+TEST_F(AnAnswer, NamesNoHardwareWhereAllSidesFillTheSameSwitch) {
+  // Four nodes share an uplink of the rate of one node, and each of them sends through it.
+  configuration_.network.topology = "fat-tree:4:4";
+  const ReportAnswer answer = expect(shift(16, 4, kMi, 1), {"", "", -100, 0.01});
+  EXPECT_NE(answer.kind, "hardware");
 }
 
 }  // namespace
