@@ -120,6 +120,7 @@ void add_host(Table& table) {
   table.add("allreduce of 512 int32 on 2 ranks, Coyote", 91.72,
             collective(2, 0, OperationKind::kAllreduce, 2048, coyote), "us", kHeldOut,
             "published [accl-issues]");
+  mark_operations(table.rows, table.rows.size() - 2);
   // Commands of the stack alone, without the engine and the driver's thread.
   Stack stack(with(coyote));
   for (const auto& [bytes, published] : {std::pair{1024, 5.82}, {2048, 6.01}, {4096, 6.56}})

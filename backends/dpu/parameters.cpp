@@ -125,10 +125,12 @@ std::vector<Parameter> arm_parameters() {
            "fitted: 30968 (bf3) to its allgatherv [sc23-logs] and an ialltoall [sc25-odos]; 50474 (bf2), by "
            "the cores' ratio",
            "memory handles and sub-operations of one arrival, on an Arm core; 0: of the card"),
-      real("message_import", "ns", in_nanoseconds(CardSpec().message_import), kNanoseconds,
-           "assumed: programs use their buffers again, whose handles are kept; what a new one takes is not "
-           "published",
-           "memory handles of one long message, on an Arm core"),
+      with_plausible(30968,
+                     real("message_import", "ns", in_nanoseconds(CardSpec().message_import), kNanoseconds,
+                          "assumed: programs use their buffers again, and the handles are kept; the cost of "
+                          "a new buffer is "
+                          "not published, plausible is the 30968 of `import` (bf3)",
+                          "memory handles of one long message, on an Arm core")),
       card_rate("combine", "inferred: DRAM over three streams; 68 (bf2), 200 (bf3)",
                 "reduction on Arm; 0: of the card"),
       card_rate("arm_copy",

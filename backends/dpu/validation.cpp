@@ -93,6 +93,12 @@ class Table {
     const bool none = published <= 0;
     rows_.push_back({std::move(quantity), unit, published, ours, fitted, source, none ? "0" : ""});
   }
+  /// The time of a whole operation, or a ratio of two.
+  void add_operation(std::string quantity, const char* unit, double published, double ours, bool fitted,
+                     const char* source) {
+    add(std::move(quantity), unit, published, ours, fitted, source);
+    rows_.back().operation = true;
+  }
   void add_bound(std::string quantity, const char* unit, const char* bound, double ours, const char* source) {
     rows_.push_back({std::move(quantity), unit, 0, ours, kHeldOut, source, bound});
   }
@@ -137,11 +143,12 @@ void add_allgather(Table& table, const char* card, std::span<const Row> rows) {
     const bool plateau = row.bytes <= kPlateauEnds;
     const char* const held_out =
         "published [sc23-logs]; held out: `pair` and `import` of bf3, times the cores' ratio";
-    table.add(name("time"), "us", row.blocking, microseconds(ours.pure), second != plateau,
-              !plateau ? (second ? "published [sc23-logs]; fitted: copies between hosts"
-                                 : "published [sc23-logs]; held out: copies between hosts, fitted to bf2")
-              : second ? held_out
-                       : "published [sc23-logs]; fitted: `pair`, `import`");
+    table.add_operation(
+        name("time"), "us", row.blocking, microseconds(ours.pure), second != plateau,
+        !plateau ? (second ? "published [sc23-logs]; fitted: copies between hosts"
+                           : "published [sc23-logs]; held out: copies between hosts, fitted to bf2")
+        : second ? held_out
+                 : "published [sc23-logs]; fitted: `pair`, `import`");
     table.add(name("overlap"), "%", row.overlap, ours.percent(), second, "published [sc23-logs]");
     table.add(name("wait"), "us", row.wait, microseconds(ours.wait), second,
               second ? "published [sc23-logs]; fitted: copies between hosts"
@@ -154,10 +161,10 @@ void add_plateaus(Table& table) {
     return microseconds(overlap_of(kRanks, measured(card), OperationKind::kAllgather, bytes).pure);
   };
   const double ratio = pure("bf2", 1024) / pure("bf3", 1024);
-  table.add("iallgatherv alone, bf2 over bf3, 1024 B", "", 1787.3 / 1096.6, ratio, kFitted,
-            "published [sc23-logs]; fitted: the cores' ratio");
-  table.add("allgatherv, bf2 over bf3, 1024 B", "", 1771.1 / 1079.3, ratio, kHeldOut,
-            "published [sc23-logs]; held out");
+  table.add_operation("iallgatherv alone, bf2 over bf3, 1024 B", "", 1787.3 / 1096.6, ratio, kFitted,
+                      "published [sc23-logs]; fitted: the cores' ratio");
+  table.add_operation("allgatherv, bf2 over bf3, 1024 B", "", 1771.1 / 1079.3, ratio, kHeldOut,
+                      "published [sc23-logs]; held out");
   // Host without offload, us: blocking and nonblocking.
   const struct {
     const char* card;
@@ -222,12 +229,13 @@ void add_against_host(Table& table) {
     Values values = measured(row.card);
     values.parameters.emplace_back("link", number(100));
     const Time ours = overlap_of(kRanks, values, OperationKind::kAllgather, row.bytes).pure;
-    table.add(fmt::format("{} with offload over without, {}, {} B",
-                          row.nonblocking ? "iallgatherv" : "allgatherv", row.card, row.bytes),
-              "", row.offload / row.host, microseconds(ours) / by_host(row.bytes, row.nonblocking), kHeldOut,
-              row.nonblocking
-                  ? "published [sc23-logs]; held out; against the model's own host, by libnbc's schedule"
-                  : "published [sc23-logs]; held out; against the model's own host");
+    table.add_operation(
+        fmt::format("{} with offload over without, {}, {} B", row.nonblocking ? "iallgatherv" : "allgatherv",
+                    row.card, row.bytes),
+        "", row.offload / row.host, microseconds(ours) / by_host(row.bytes, row.nonblocking), kHeldOut,
+        row.nonblocking
+            ? "published [sc23-logs]; held out; against the model's own host, by libnbc's schedule"
+            : "published [sc23-logs]; held out; against the model's own host");
   }
 }
 
@@ -294,7 +302,7 @@ void add_alltoall(Table& table) {
   const Values values = {{{"card", word("bf3")}, {"link", number(100)}}};
   for (const auto& [bytes, published] : rows) {
     const Overlap ours = overlap_of(4, values, OperationKind::kAlltoall, bytes);
-    table.add(
+    table.add_operation(
         fmt::format("ialltoall of another service, {} B", bytes), "us", published, microseconds(ours.pure),
         kFitted,
         bytes < (1 << 20)
@@ -308,9 +316,10 @@ void add_alltoall(Table& table) {
   shipped.parameters.pop_back();
   for (const auto& [bytes, published] : rows) {
     if (bytes < (1 << 20)) continue;
-    table.add(fmt::format("the same with the link of bf3, {} B", bytes), "us", published,
-              microseconds(overlap_of(4, shipped, OperationKind::kAlltoall, bytes).pure), kHeldOut,
-              "published [sc25-odos]; held out; its largest messages give away a link of half that rate");
+    table.add_operation(
+        fmt::format("the same with the link of bf3, {} B", bytes), "us", published,
+        microseconds(overlap_of(4, shipped, OperationKind::kAlltoall, bytes).pure), kHeldOut,
+        "published [sc25-odos]; held out; its largest messages give away a link of half that rate");
   }
 }
 

@@ -316,6 +316,7 @@ ValidationRows validation() {
   add_messages(rows);
   add_allgatherv(rows);
   add_nodes(rows);
+  mark_operations(rows);
   add_overlap(rows);
   return rows;
 }

@@ -17,7 +17,7 @@ import re
 import shutil
 import subprocess
 
-__all__ = ["Error", "PROGRAM", "Report", "command", "events", "frame", "info", "predict", "read_report", "replay", "sweep"]
+__all__ = ["Error", "PROGRAM", "Report", "advise", "command", "events", "frame", "info", "predict", "read_report", "replay", "sweep"]
 
 PROGRAM = None  # the path of the command; None: from the PATH
 
@@ -41,13 +41,13 @@ class Error(Exception):
         self.code = code
 
 
-def command(*words):
-    """Runs a subcommand and returns what it prints."""
+def command(*words, accepted=(0,)):
+    """Runs a subcommand and returns what it prints. accepted: its exit codes that are no errors."""
     program = PROGRAM or shutil.which("offramp")
     if program is None:
         raise Error(127, "offramp is not in the PATH; offramp.PROGRAM may name it")
     done = subprocess.run([program, *(str(word) for word in words)], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
+    if done.returncode not in accepted:
         raise Error(done.returncode, done.stderr.strip())
     return done.stdout
 
@@ -82,9 +82,9 @@ class Report:
         self.lanes = fields["results"] if "results" in fields else [fields, *fields.get("compared", [])]
 
     @property
-    def advice(self):
-        """The answer of `offramp advise --report`, followed by its parts."""
-        return self.fields.get("advice", [])
+    def answer(self):
+        """What advise() returns, from a report of `offramp advise`; None from others."""
+        return self.fields.get("answer")
 
     def lane(self, backend):
         """What the report says of this hardware."""
@@ -128,6 +128,13 @@ def _names(backends):
 
 def _backends(backends):
     return ["--backend", ",".join(_names(backends))]
+
+
+def advise(program, backends="all", settings=None, **options):
+    """The answer for a recording, trace or pattern, as docs/advise.md names its fields: answer, why, sure, but, next, kind, holds,
+    and bars, a list with a row for each candidate. With seconds=N it may be incomplete, which the field complete says."""
+    words = ["advise", program, *_backends(backends), "--json", *_options(settings, options)]
+    return json.loads(command(*words, accepted=(0, 3, 4)))["answer"]
 
 
 def replay(program, backends="host", settings=None, **options):

@@ -90,6 +90,8 @@ struct WorldOptions {
   Time stop_at = Time::never();    // nothing happens from then on: what has not ended by then does not
   // These live as long as the world; null: not told.
   Choices* choices = nullptr;
+  /// Counts what the world's hardware carries and the judge would decline as declined. Null: counts as it is.
+  const DataCarrier* judge = nullptr;
   SpanSink* spans = nullptr;
   PacketSink* packets = nullptr;
   WorldLog* log = nullptr;

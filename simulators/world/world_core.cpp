@@ -214,6 +214,9 @@ Core::Choice Core::choose(const offramp::Operation& operation, Rank& rank) {
 
 Core::Choice Core::told(const Rank& rank, const offramp::Operation& operation, Choice choice,
                         std::string_view reason) const {
+  if (options_.judge != nullptr && choice.handling == Handling::kOffloaded &&
+      !options_.judge->supports(operation).yes())
+    choice.handling = Handling::kDeclined;
   if (options_.choices != nullptr)
     options_.choices->chosen(rank.number(), operation, choice.handling, reason);
   return choice;

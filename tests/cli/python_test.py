@@ -38,6 +38,11 @@ class Rows(CliTest):
         with self.assertRaises(KeyError):
             report.table("tables")
 
+    def test_an_answer_is_that_of_the_command(self):
+        answer = offramp.advise(HALO, ["dpu"], quick=True)
+        self.assertEqual(answer, json.loads(self.offramp("advise", HALO, "--backend", "dpu", "--quick", "--json").stdout)["answer"])
+        self.assertEqual([bar["name"] for bar in answer["bars"]], ["host", "dpu"])
+
     def test_of_accounts_add_up_to_the_time_in_calls(self):
         report = offramp.replay(HALO, "host", details=True)
         kinds = [key for key in report.table("accounts")[0] if key.endswith("_ns")]

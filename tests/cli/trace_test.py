@@ -213,7 +213,7 @@ class Scaling(CliTest):
         self.assertEqual(facts["phase"], "fft")
         self.assertIn("fft-32.rec: it has no phase \"ring\"; there are: fft", self.refused("replay", real, "--phase", "ring"))
         self.assertIn("--phase is of one program", self.refused("replay", real, "--phase", "fft", "--job", real))
-        self.assertIn("suits hpcc_fft-32.rec best", self.offramp("advise", real, "--phase", "fft", "--quick", "--backend", "aie").stdout)
+        self.assertIn("hpcc_fft-32.rec: stay with host; ", self.offramp("advise", real, "--phase", "fft", "--quick", "--backend", "aie").stdout)
 
     def test_what_nothing_confirms_ends_with_a_failure(self):
         files = [str(DATA.parent / f"scale/stencil_3d-{ranks}.rec") for ranks in (2, 4, 8, 9, 12, 16, 18)]

@@ -124,6 +124,7 @@ TEST(Options, AreTheSameInAllSubcommandsThatHaveThem) {
       {"--report", "a run writes it at MPI_Finalize"},
       {"--output", "it is what the subcommand makes"},
       {"--sweep", "a forecast's is of sizes or ranks, a replay's of any key"},
+      {"--details", "an answer's are printed, a replay's go to the report as well"},
       {"--seconds", "calibrate's are for a figure, advise's for the search"},
       {"--set", "calibrate's are of the host"},
       {"--ranks-per-node", "calibrate's is that of outputs that it reads"},

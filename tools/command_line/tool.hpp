@@ -17,7 +17,8 @@ enum ExitCode : int {
   kDone = 0,
   kBroken = 1,    // this installation of offramp is incomplete
   kUsage = 2,     // the command line or the configuration is wrong
-  kDeclined = 3,  // the hardware cannot do what was asked of it
+  kDeclined = 3,    // the hardware cannot do what was asked of it
+  kIncomplete = 3,  // not all that was asked for was tried: the time was over
   kFoundFailures = 4,
   kNotWritten = kOutputLost,  // what was asked for could not be written
   kNotExecutable = 126,

@@ -13,7 +13,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "lib/answers/advice/verdict_text.hpp"
+#include "lib/answers/advice/answer_of.hpp"
+#include "lib/answers/advice/tuned_rules.hpp"
+#include "lib/answers/report/sentences.hpp"
+#include "lib/answers/report/write_report.hpp"
 #include "lib/base/configuration/configuration.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
@@ -38,8 +41,8 @@ Advisor::Options options_for(const AdviseOptions& options, const Setup& setup, c
   Advisor::Options how;
   how.backends = setup.backends;
   how.replay.partial = options.partial;
-  how.until = Advisor::Clock::now() + std::chrono::duration_cast<Advisor::Clock::duration>(
-                                          std::chrono::duration<double>(options.seconds));
+  how.until = options.begin + std::chrono::duration_cast<Advisor::Clock::duration>(
+                                  std::chrono::duration<double>(options.seconds));
   how.progress = [&progress](const std::string& what) {
     if (!what.empty()) progress.say("{}", what);
     return !is_interrupted();
@@ -86,8 +89,8 @@ void add(std::string& text, fmt::format_string<Arguments...> format, Arguments&&
 
 std::string candidates_text(const Advisor& advisor) {
   std::string text;
-  const Candidate* const host = advisor.host();
-  add(text, "\n{:<10} {:>16} {:>8} {:>20} {:>8} {:>9}\n", "# backend", "run (us)", "ratio",
+  const Candidate* const host = advisor.baseline();
+  add(text, "{:<10} {:>16} {:>8} {:>20} {:>8} {:>9}\n", "# backend", "run (us)", "ratio",
       "communication (us)", "ratio", "carried");
   const auto ratio_text = [](bool known, double ratio) { return known ? fmt::format("{:.3f}", ratio) : "-"; };
   for (const Candidate& one : advisor.candidates()) {
@@ -103,29 +106,37 @@ std::string candidates_text(const Advisor& advisor) {
         ratio_text(counts, counts ? ratio_of(one.result.modelled_time, host->result.modelled_time) : 0),
         one.carried.text());
   }
+  for (const BackendDescription* backend : advisor.untried())
+    add(text, "{:<10} not tried (time)\n", backend->name);
   for (const Candidate& one : advisor.candidates()) {
     if (!one.refused.empty()) add(text, "# {}: {}\n", one.backend->name, one.refused);
     if (!one.why_not.empty()) add(text, "# {}\n", one.why_not);
+    if (host == nullptr || &one == host || !one.counts()) continue;
+    const std::string ground = other_ground_text(one.result.footing, host->result.footing);
+    if (!ground.empty())
+      add(text, "# {} {}{}\n", one.backend->name, ground.substr(std::string_view("it ").size()),
+          one.at_equal_link ? fmt::format("; at the same rate the ratio is {:.3f}",
+                                          ratio_of(*one.at_equal_link, host->end()))
+                            : std::string());
   }
   return text;
 }
 
 std::string reasons_text(const Advisor& advisor) {
   std::string text;
-  const Candidate* const host = advisor.host();
+  const Candidate* const host = advisor.baseline();
   const Candidate* const best = advisor.best_hardware();
   if (host == nullptr) return text;
-  add(text, "\n# where the time in MPI calls goes\n");
-  add(text, "  over host: {}\n", functions_text(host->result));
+  add(text, "# where the time in MPI calls goes\n");
+  add(text, "  over {}: {}\n", baseline_name(), functions_text(host->result));
+  if (advisor.program() && host->run && host->run->in_calls > Time())
+    add(text, "  {} of it is waiting for other ranks' computing, which no hardware changes\n",
+        percent_text(earlier(advisor.program()->free.in_calls, host->run->in_calls), host->run->in_calls));
   if (best == nullptr) return text;
   add(text, "  over {}: {}\n", best->backend->name, functions_text(best->result));
   for (const auto& [what, count] : best->result.total().declines)
     add(text, "  {} declines {} {}: {}\n", best->backend->name, count, to_string(what.first),
         printable(what.second));
-  if (advisor.program() && host->run && host->run->in_calls > Time())
-    add(text, "  {} of it over host is waiting for other ranks' computing, which no hardware changes\n",
-        percent_text(std::min(advisor.program()->free.in_calls.seconds(), host->run->in_calls.seconds()),
-                     host->run->in_calls.seconds()));
   return text;
 }
 
@@ -150,89 +161,78 @@ std::string influences_text(const Advisor& advisor) {
   std::string text;
   const Candidate* const best = advisor.best_hardware();
   if (best == nullptr || advisor.influences().empty()) return text;
-  const double now = ratio_of(best->end(), advisor.host()->end());
+  const double now = ratio_of(best->fair_end(), advisor.baseline()->end());
   add(text,
-      "\n# what moves the answer: {} over host, {:.3f} now, with one parameter at half, at 10 % less, at 10 "
-      "% more "
-      "and at twice its value ({} tried); o: now, |: as long as over host\n",
-      best->backend->name, now, advisor.tried());
+      "# what moves the answer: {} over {}, {:.3f} now, with a parameter at half, at 10 % less, at 10 % "
+      "more, "
+      "and at twice its value ({} tried); o: now, |: as long as over {}\n",
+      best->backend->name, baseline_name(), now, advisor.tried(), baseline_name());
   const auto ratio = [](const std::optional<double>& value) {
     return value ? fmt::format("{:.3f}", *value) : std::string("-");
   };
   for (const Influence& one : advisor.influences())
     add(text, "  {:<28} {:>14} {:>7.3f} {:>7} {:>7} {:>7.3f} [{}]{}\n", one.key, one.value, one.at_half,
         ratio(one.at_less), ratio(one.at_more), one.at_twice, bar(one.at_half, one.at_twice, now),
-        one.turns_round(now) ? " turns it round" : "");
-  const bool any = std::any_of(advisor.influences().begin(), advisor.influences().end(),
-                               [now](const Influence& one) { return one.turns_round(now); });
-  if (!any) add(text, "  none of them turns it round\n");
+        one.turns_round(now) ? " changes it" : "");
+  if (!advisor.influences().front().turns_round(now)) add(text, "  none changes it\n");
   return text;
 }
 
 std::string mix_text(const Advisor& advisor) {
-  std::string text;
-  const Candidate* const host = advisor.host();
-  if (!advisor.mix() || host == nullptr) {
-    add(text, "\n# {}\n",
-        advisor.knows_mix() ? "no mix of hardware is faster than the best alone by more than half a percent"
-                            : "whether a mix of hardware is faster was not found out");
-    return text;
-  }
+  const Candidate* const host = advisor.baseline();
+  if (!advisor.mix() || host == nullptr)
+    return fmt::format("# {}\n",
+                       advisor.knows_mix()
+                           ? "no mix of hardware is faster than the best alone by more than half a percent"
+                           : "mixes of hardware: not computed (time)");
   const Mix& mix = *advisor.mix();
-  add(text,
-      "\n# the best mix: {:.3f} us, {:.3f} of host, {:.3f} of {} alone; on a machine that has all "
-      "of it; in offramp.toml:\n{}",
-      microseconds(mix.end), ratio_of(mix.end, host->end()),
-      ratio_of(mix.end, advisor.candidates().front().end()), mix.backend, routes_toml(mix));
-  return text;
+  return fmt::format(
+      "# the best mix, at equal links, on a machine that has all of it: {:.3f} us, {:.3f} of {}; in "
+      "offramp.toml:\n{}",
+      microseconds(mix.end), ratio_of(mix.end, host->end()), baseline_name(), routes_toml(mix));
 }
 
 std::string algorithms_text(const Advisor& advisor) {
   std::string text;
   const std::vector<AlgorithmChoice>& all = advisor.algorithms();
-  const Candidate* const host = advisor.host();
+  const Candidate* const host = advisor.baseline();
   if (host == nullptr) return text;
-  if (all.empty()) {
-    add(text, "\n# {}\n",
-        advisor.knows_algorithms()
-            ? "over the plain host every blocking collective has its fastest algorithm already"
-            : "whether the plain host has its fastest algorithms was not found out");
-    return text;
-  }
+  if (all.empty())
+    return fmt::format("# {}\n", advisor.knows_algorithms()
+                                     ? "every blocking collective of the host has its fastest algorithm"
+                                     : "the host's fastest algorithms: not computed (time)");
   add(text,
-      "\n# without any offload: algorithms that are faster than what the MPI library chooses, a call "
-      "alone\n");
+      "# algorithms that are faster than the MPI library's choice, a call alone; --tuning writes them\n");
   add(text, "  {:<16} {:>6} {:>10} {:>9} {:>14} {:>14}  {}\n", "collective", "ranks", "bytes", "calls",
       "chosen (us)", "fastest (us)", "algorithm");
   for (std::size_t i = 0; i < std::min(all.size(), kShownAlgorithms); ++i)
     add(text, "  {:<16} {:>6} {:>10} {:>9} {:>14.3f} {:>14.3f}  {}\n", to_string(all[i].kind), all[i].ranks,
         all[i].bytes, all[i].calls, microseconds(all[i].usual), microseconds(all[i].fastest), all[i].best);
   if (all.size() > kShownAlgorithms) add(text, "  {}\n", and_more_text(all.size() - kShownAlgorithms));
-  if (advisor.host_at_its_best())
-    add(text,
-        "  with the fastest everywhere the program takes {:.3f} us over host, {:.3f} of what it takes now\n",
-        microseconds(*advisor.host_at_its_best()), ratio_of(*advisor.host_at_its_best(), host->end()));
+  if (const std::optional<Time>& tuned = advisor.weighing().sides.tuned)
+    add(text, "  with the fastest everywhere: {:.3f} us, {:.3f} of {} as it is\n", microseconds(*tuned),
+        ratio_of(*tuned, host->end()), baseline_name());
   return text;
 }
 
-/// The answer, and a text for each part of it.
-std::vector<std::string> advice_of(const Advisor& advisor, const std::string& program,
-                                   const AdviseOptions& options) {
-  std::vector<std::string> parts = {verdict_text(advisor, program), candidates_text(advisor),
-                                    reasons_text(advisor)};
+/// The answer with all its details.
+ReportAnswer whole_answer(const Advisor& advisor, const AdviseOptions& options, const std::string& part) {
+  const std::string& file = options.files.front();
+  const bool is_plain = options.overrides.empty() && options.backends.empty() && options.scaled.ranks == 0;
+  ReportAnswer answer =
+      answer_of(advisor, {name_of_program(file), is_plain ? shell_word(file) : std::string()});
+  if (!part.empty()) answer.but = clauses_text({"only a part: " + part, answer.but});
+  answer.details = {candidates_text(advisor), reasons_text(advisor)};
   if (!options.quick) {
-    for (const auto& text : {influences_text(advisor), mix_text(advisor), algorithms_text(advisor)})
-      parts.push_back(text);
+    for (std::string text : {influences_text(advisor), mix_text(advisor), algorithms_text(advisor)})
+      answer.details.push_back(std::move(text));
   }
-  std::erase_if(parts, [](const std::string& part) { return part.empty(); });
-  for (std::string& part : parts) {  // lines between them are for who shows them
-    part.erase(0, part.find_first_not_of('\n'));
-    part.erase(part.find_last_not_of('\n') + 1);
-  }
-  return parts;
+  std::erase(answer.details, "");
+  for (std::string& text : answer.details) text.erase(text.find_last_not_of('\n') + 1);
+  return answer;
 }
 
-Json json_of(const Candidate& one, const FoundError& of) {
+Json json_of(const Candidate& one) {
   if (!one.refused.empty()) return {{"backend", one.backend->name}, {"refused", one.refused}};
   Json functions = Json::array();
   for (const FunctionShare& share : functions_of(one.result))
@@ -242,17 +242,14 @@ Json json_of(const Candidate& one, const FoundError& of) {
                {"carries_program", one.why_not.empty()},
                {"functions", std::move(functions)}};
   if (one.run) json["run_ns"] = in_nanoseconds(one.run->end);
+  if (one.at_equal_link) json["at_equal_link_ns"] = in_nanoseconds(*one.at_equal_link);
   if (one.carried.share()) json["carried_share"] = *one.carried.share();
-  if (of.error)
-    json["model_error"] = {
-        {"median", of.error->median}, {"largest", of.error->largest}, {"figures", of.error->figures}};
   return json;
 }
 
-void print_json(const Advisor& advisor, const std::string& program, const Json& facts) {
+void print_json(const Advisor& advisor, const ReportAnswer& answer, const Json& facts) {
   Json candidates = Json::array();
-  for (const Candidate& one : advisor.candidates())
-    candidates.push_back(json_of(one, advisor.error_of(*one.backend)));
+  for (const Candidate& one : advisor.candidates()) candidates.push_back(json_of(one));
   Json influences = Json::array();
   for (const Influence& one : advisor.influences())
     influences.push_back({{"parameter", one.key},
@@ -271,15 +268,17 @@ void print_json(const Advisor& advisor, const std::string& program, const Json& 
                           {"chosen_ns", in_nanoseconds(one.usual)},
                           {"fastest_ns", in_nanoseconds(one.fastest)},
                           {"algorithm", one.best}});
-  Json json = {{"verdict", verdict_text(advisor, program)}};
+  Json json = {{"answer", offramp::json_of(answer)}};
+  json["answer"].erase("details");
   json.update(facts);
   json["candidates"] = std::move(candidates);
   json["influences"] = std::move(influences);
   if (advisor.mix())
     json["mix"] = {{"end_ns", in_nanoseconds(advisor.mix()->end)}, {"routes", routes_toml(*advisor.mix())}};
   json["algorithms"] = std::move(algorithms);
-  if (advisor.host_at_its_best())
-    json["host_with_the_fastest_algorithms_ns"] = in_nanoseconds(*advisor.host_at_its_best());
+  const Weighing& all = advisor.weighing();
+  if (all.sides.tuned) json["host_with_the_fastest_algorithms_ns"] = in_nanoseconds(*all.sides.tuned);
+  if (all.progressing) json["host_with_progress_ns"] = in_nanoseconds(*all.progressing);
   json["cut_short"] = advisor.cut_short();
   fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
@@ -319,7 +318,7 @@ int write_files(const AdviseOptions& options, const Advisor& advisor) {
 }
 
 /// --report and --html. The advisor has no results any more then.
-int write_report(const AdviseOptions& options, Advisor& advisor, std::vector<std::string> advice,
+int write_report(const AdviseOptions& options, Advisor& advisor, const ReportAnswer& answer,
                  const RunFacts& facts, const Setup& setup) {
   std::vector<Settled> all;
   std::vector<Refused> refused;
@@ -334,11 +333,11 @@ int write_report(const AdviseOptions& options, Advisor& advisor, std::vector<std
   }
   const int ranks = static_cast<int>(all.front().result->ranks.size());
   RunReport report = report_of(all, refused, ranks, facts, setup, program);
-  report.advice = std::move(advice);
+  report.answer = answer;
   return write_reports(options.report, options.html, {report});
 }
 
-/// Throws Misuse where there is nothing to answer with.
+/// Throws Misuse if there is no answer.
 void check_results(const Advisor& advisor, const std::string& file, const AdviseOptions& options) {
   const std::vector<Candidate>& all = advisor.candidates();
   if (all.empty())
@@ -358,14 +357,16 @@ int answer_each(const AdviseOptions& options, const Setup& setup) {
         const ProgressLine progress;
         Played played(file, options.partial);
         played.use_phase(file, options.scaled.phase);
+        AdviseOptions own = options;
+        own.begin = Advisor::Clock::now();
         Advisor advisor(*setup.configuration, setup.registry, played.source(),
-                        options_for(options, setup, progress));
+                        options_for(own, setup, progress));
         advisor.rank_backends();
+        advisor.weigh();
         if (is_interrupted()) return kInterrupted;
         check_results(advisor, file, options);
-        answer = verdict_text(advisor, name_of_program(file));
-        if (advisor.cut_short())
-          answer += fmt::format(" (the search was cut short after {} s)", options.seconds);
+        answer = answer_of(advisor, {name_of_program(file), {}}).answer;
+        if (!advisor.untried().empty() && code == kDone) code = kIncomplete;
       }
       fmt::print("{}\n", answer);
       flush_output();
@@ -378,25 +379,23 @@ int answer_each(const AdviseOptions& options, const Setup& setup) {
   return code;
 }
 
-/// Opens the program, or makes it at more ranks. is_doubtful: whether nothing confirms what is made.
-Played played_of(const AdviseOptions& options, bool& is_doubtful) {
+/// Opens the program, or makes it at more ranks, which `scaling` describes then.
+Played played_of(const AdviseOptions& options, std::optional<scale::Scaling>& scaling) {
   const std::string& file = options.files.front();
   if (options.scaled.ranks == 0) {
     Played played(file, options.partial);
     played.use_phase(file, options.scaled.phase);
     return played;
   }
-  scale::Scaling scaling = scaled_program(options.scaled);
-  is_doubtful = !scaling.doubt().empty();
-  if (!options.json) print_scaling(scaling, options.scaled);
-  return {std::move(scaling.program), file};
+  scaling = scaled_program(options.scaled);
+  return {std::move(scaling->program), file};
 }
 
 int advise(const AdviseOptions& options) try {
   std::vector<std::string> names = options.backends;
   if (names.empty()) names = {"all"};
-  if (std::find(names.begin(), names.end(), "host") == names.end() && names.front() != "all")
-    names.insert(names.begin(), "host");
+  if (std::find(names.begin(), names.end(), baseline_name()) == names.end() && names.front() != "all")
+    names.insert(names.begin(), std::string(baseline_name()));
   const Setup setup(options.overrides, names, Setup::Wanted::kCompared);
   if (options.rank_counts.size() > 1) {
     for (const auto& [option, path] : {std::pair("--svg", &options.svg), {"--html", &options.html}}) {
@@ -412,8 +411,8 @@ int advise(const AdviseOptions& options) try {
     watch_for_interrupt();
     return answer_each(options, setup);
   }
-  bool is_doubtful = false;
-  const Played played = played_of(options, is_doubtful);
+  std::optional<scale::Scaling> scaling;
+  const Played played = played_of(options, scaling);
   for (const auto& [option, path] : {std::pair("--routes", &options.routes),
                                      {"--tuning", &options.tuning},
                                      {"--report", &options.report},
@@ -424,7 +423,7 @@ int advise(const AdviseOptions& options) try {
   setup.tell_sources();
   // The host is compared with in any case.
   if (const std::string problem =
-          pattern_memory_problem(setup, *setup.registry.find("host"), options.files.front());
+          pattern_memory_problem(setup, setup.registry.baseline(), options.files.front());
       !problem.empty())
     throw Misuse{problem};
   watch_for_interrupt();
@@ -433,33 +432,40 @@ int advise(const AdviseOptions& options) try {
                   options_for(options, setup, progress));
   advisor.rank_backends();
   check_results(advisor, options.files.front(), options);
+  advisor.weigh();
   if (!options.quick) {
     advisor.find_algorithms();
     advisor.find_mix();
     advisor.find_influences();
   }
   RunFacts facts = facts_of_replay(played.program.description, {played.facts}, setup);
-  if (const Candidate* const host = advisor.host(); host != nullptr)
+  if (const Candidate* const host = advisor.baseline(); host != nullptr)
     facts.replayed_part = part_text(host->result, played.recorded_events);
-  const std::string program = name_of_program(options.files.front());
+  ReportAnswer answer = whole_answer(advisor, options, facts.replayed_part);
+  if (scaling) answer.sure = clauses_text({answer.sure, held_out_text(*scaling)});
+  progress.clear();
   if (options.json) {
-    for (const Candidate& one : advisor.candidates()) advisor.find_error(*one.backend);
     const RunReport report = report_of({}, {}, played.ranks(), facts, setup);
-    print_json(advisor, program, json_of_facts(report, facts));
+    print_json(advisor, answer, json_of_facts(report, facts));
   } else {
-    if (!facts.replayed_part.empty()) fmt::print("# only a part: {}\n", facts.replayed_part);
-    fmt::print("{}\n", fmt::join(advice_of(advisor, program, options), "\n\n"));
+    fmt::print("{}", answer_text(answer));
+    if (options.details) {
+      for (const std::string& text : answer.details) fmt::print("\n{}\n", text);
+      if (scaling) fmt::print("\n");
+      if (scaling) print_scaling(*scaling, options.scaled);
+    }
     if (advisor.cut_short())
-      fmt::print(
-          "\n# the search was cut short {}: what is above stands, and there may be more\n",
-          is_interrupted() ? "by the interrupt" : fmt::format("after {} s (--seconds)", options.seconds));
+      complain(is_interrupted() ? std::string("interrupted")
+                                : fmt::format("the time is over after {} s (--seconds)", options.seconds));
   }
   for (const std::string& note : setup.notes()) complain(note);
   int code = write_files(options, advisor);
   if (code == kDone && (!options.report.empty() || !options.html.empty()))
-    code = write_report(options, advisor, advice_of(advisor, program, options), facts, setup);
-  if (code == kDone && is_interrupted()) return kInterrupted;
-  return code == kDone && is_doubtful ? kFoundFailures : code;
+    code = write_report(options, advisor, answer, facts, setup);
+  if (code != kDone) return code;
+  if (is_interrupted()) return kInterrupted;
+  if (!answer.complete) return kIncomplete;
+  return scaling && !scaling->doubt().empty() ? kFoundFailures : kDone;
 } catch (const Misuse& misuse) {
   complain(misuse.text);
   return kUsage;
@@ -482,7 +488,7 @@ class AdviseCommand final : public Command {
                    "hardware pays")
         ->type_name("N[,N|,FROM:TO]");
     add_phase(app, options_.scaled.phase);
-    app.add_option("--seconds", options_.seconds, "for the search; what is known by then is printed")
+    app.add_option("--seconds", options_.seconds, "for the whole answer; what is known by then is printed")
         ->type_name("SECONDS")
         ->check(CLI::Range(0.1, 1e6))
         ->capture_default_str();
@@ -493,14 +499,16 @@ class AdviseCommand final : public Command {
         ->type_name("FILE");
     app.add_option(
            "--tuning-for", options_.tuning_for,
-           "what --tuning writes: dynamic rules of Open MPI's component tuned, or a selection tree of "
-           "MPICH 4")
+           "what --tuning writes: dynamic rules of Open MPI's component tuned, or a selection tree of MPICH "
+           "4")
         ->type_name("openmpi|mpich")
         ->check(CLI::IsMember({"openmpi", "mpich"}))
         ->capture_default_str();
-    app.add_flag(
-        "--quick", options_.quick,
-        "the answer and its reasons alone, without the searches for what moves it and for what to do");
+    app.add_flag("--quick", options_.quick,
+                 "the answer alone, without the searches for parameters that change it and for a mix");
+    app.add_flag("--details", options_.details,
+                 "behind the answer: a table, where the time goes, what moves the answer, the best mix, and "
+                 "algorithms");
     app.add_option("--report", options_.report,
                    "write a report in JSON, as a replay does, with the advice at its head")
         ->type_name("FILE");
@@ -558,12 +566,14 @@ const Registered<AdviseCommand> advise_command(
     {.name = "advise",
      .place = 65,
      .summary = "say which hardware suits a program, how sure that is, and what to do",
-     .exits = {{kUsage, "the command line or the configuration is wrong, or nothing could be replayed"},
-               {kFoundFailures,
-                "with --ranks: the answer is there, but the other recordings foretell no call of the largest "
-                "one, so that nothing confirms what is scaled"},
-               {kNotWritten},
-               {kInterrupted, "interrupted; what was known by then is printed"}}});
+     .exits = {
+         {kUsage, "the command line or the configuration is wrong, or nothing could be replayed"},
+         {kIncomplete, "the answer is the best so far: --seconds were over before all hardware was tried"},
+         {kFoundFailures,
+          "with --ranks: the answer is there, but the other recordings foretell no call of the largest "
+          "one, so that nothing confirms what is scaled"},
+         {kNotWritten},
+         {kInterrupted, "interrupted; what was known by then is printed"}}});
 
 }  // namespace
 }  // namespace offramp::tool

@@ -17,7 +17,8 @@ struct AdviseOptions {
   ScaledOptions scaled;               // with ranks or rank_counts: the one program of all files
   std::vector<int> rank_counts;       // several: the answer over them
   std::vector<std::string> backends;  // empty: all
-  double seconds = 60;                // for the search; what is known then is printed
+  Advisor::Clock::time_point begin = Advisor::Clock::now();
+  double seconds = 60;  // from the beginning; what is known then is printed
   bool partial = false;
   bool json = false;
   std::string routes;  // paths of files to write; empty: not wanted
@@ -26,7 +27,8 @@ struct AdviseOptions {
   std::string report;
   std::string html;
   std::string svg;
-  bool quick = false;  // no searches
+  bool quick = false;    // no searches
+  bool details = false;  // printed, too
   std::vector<Override> overrides;
 };
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "lib/answers/advice/rank_curve.hpp"
+#include "lib/answers/report/write_report.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
 #include "tools/command_line/tool.hpp"
@@ -24,7 +25,7 @@ namespace {
 std::vector<std::string_view> hardware_of(const RankCurve& curve) {
   std::vector<std::string_view> names;
   for (const BackendDescription* backend : curve.backends()) {
-    if (backend->name != "host") names.push_back(backend->name);
+    if (backend->name != baseline_name()) names.push_back(backend->name);
   }
   return names;
 }
@@ -44,7 +45,7 @@ std::string table_text(const RankCurve& curve) {
   for (const std::string_view name : names) text += fmt::format(" {:>9}", name);
   text += '\n';
   for (const CurvePoint& point : curve.points()) {
-    const CurveCell* const host = point.of("host");
+    const CurveCell* const host = point.of(baseline_name());
     text += fmt::format(
         "{:<10} {:>16}", point.ranks,
         host != nullptr && host->counts() ? fmt::format("{:.3f}", microseconds(*host->end)) : "-");
@@ -72,7 +73,7 @@ Plot plot_of(const RankCurve& curve, const std::string& program) {
                                  curve.with_computing() ? "run" : "communication"),
             .x = "ranks",
             .y = "ratio"};
-  std::vector<std::string> names = {"host"};
+  std::vector<std::string> names = {std::string(baseline_name())};
   for (const std::string_view name : hardware_of(curve)) names.emplace_back(name);
   const std::vector<std::size_t> colours = colours_of(names);
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -107,8 +108,13 @@ std::vector<std::string> remarks_on(const RankCurve& curve) {
 }
 
 /// The answer as a page for a browser.
-std::string page_of(const RankCurve& curve, const std::string& program) {
+std::string page_of(const RankCurve& curve, const ReportAnswer& answer, const std::string& program) {
   Plot plot = plot_of(curve, program);
+  std::string lines;
+  for (const auto& [label, line] : {std::pair("why", &answer.why), std::pair("sure", &answer.sure),
+                                    std::pair("but", &answer.but), std::pair("next", &answer.next)}) {
+    if (!line->empty()) lines += fmt::format("<dt>{}</dt><dd>{}</dd>\n", label, escaped(*line));
+  }
   plot.part_of_page = true;
   std::string text = fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
@@ -116,17 +122,18 @@ std::string page_of(const RankCurve& curve, const std::string& program) {
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
       "'unsafe-inline'\">\n"
       "<title>Offramp report</title>\n<style>{}</style></head>\n<body><main>\n"
-      "<p class=\"about\">Offramp report</p>\n<h1 class=\"headline\">{}</h1>\n"
-      "<section><h2>Time over that of the host</h2>\n<div class=\"scroll\">{}</div>\n"
+      "<p class=\"about\">Offramp report</p>\n<h1 class=\"headline\">{}</h1>\n<dl "
+      "class=\"answer\">{}</dl>\n<section><h2>Time over that of the host</h2>\n<div "
+      "class=\"scroll\">{}</div>\n"
       "<div class=\"scroll\"><table><caption>Time over that of the host</caption><thead><tr>"
       "<th scope=\"col\">ranks</th><th scope=\"col\">host, {}</th>",
-      kReportStyle, escaped(verdict_text(curve, program)), svg(plot),
+      kReportStyle, escaped(answer.answer), lines, svg(plot),
       curve.with_computing() ? "run" : "communication");
   const std::vector<std::string_view> names = hardware_of(curve);
   for (const std::string_view name : names) text += fmt::format("<th scope=\"col\">{}</th>", escaped(name));
   text += "</tr></thead><tbody>\n";
   for (const CurvePoint& point : curve.points()) {
-    const CurveCell* const host = point.of("host");
+    const CurveCell* const host = point.of(baseline_name());
     text += fmt::format("<tr><td>{}</td><td>{}</td>", point.ranks,
                         host != nullptr && host->counts() ? time_text(*host->end) : "&ndash;");
     for (const std::string_view name : names) {
@@ -143,15 +150,17 @@ std::string page_of(const RankCurve& curve, const std::string& program) {
   return text + "</section>\n</main></body></html>\n";
 }
 
-void print_text(const RankCurve& curve, const scale::Scaling& scaling, const AdviseOptions& options) {
-  fmt::print("{}\n\n{}", verdict_text(curve, program_of(options)), table_text(curve));
+void print_text(const RankCurve& curve, const ReportAnswer& answer, const scale::Scaling& scaling,
+                const AdviseOptions& options) {
+  fmt::print("{}{}", answer_text(answer), table_text(curve));
+  if (!options.details) return;
   for (const std::string& text : refusals_of(curve)) fmt::print("# {}\n", text);
   fmt::print("\n# time over that of host, which is 1\n{}\n", plotted(curve));
   for (const std::string& text : remarks_on(curve)) fmt::print("# {}\n", text);
   print_scaling(scaling, options.scaled);
 }
 
-void print_json(const RankCurve& curve, const scale::Scaling& scaling, const AdviseOptions& options) {
+void print_json(const RankCurve& curve, const ReportAnswer& answer, const scale::Scaling& scaling) {
   Json points = Json::array();
   for (const CurvePoint& point : curve.points()) {
     Json one = {{"ranks", point.ranks}};
@@ -174,7 +183,7 @@ void print_json(const RankCurve& curve, const scale::Scaling& scaling, const Adv
     pays.push_back({{"backend", name}, {"ranges", std::move(ranges)}, {"text", paying_text(curve, name)}});
   }
   const scale::Share held_out = scaling.held_out.total();
-  const Json json = {{"verdict", verdict_text(curve, program_of(options))},
+  const Json json = {{"answer", offramp::json_of(answer)},
                      {"recorded", scaling.model->learned_from},
                      {"layout", scaling.model->layout.text()},
                      {"held_out", {{"calls", held_out.all()}, {"exact", held_out.exact}}},
@@ -224,27 +233,28 @@ int advise_over_ranks(const AdviseOptions& options, const Setup& setup) {
   if (!last && is_interrupted()) return kInterrupted;
   check_points(curve, options);
   tell_notes(*last);
+  const std::string program = program_of(options);
+  ReportAnswer answer = answer_of(curve, program);
+  answer.sure = held_out_text(*last);
+  answer.complete = !curve.cut_short();
+  const auto whole = std::ranges::count_if(curve.points(), [&](const CurvePoint& point) {
+    return !point.refused.empty() || point.cells.size() == curve.backends().size();
+  });
+  if (!answer.complete)
+    answer.answer = fmt::format("best so far, {} of {} numbers of ranks: {}", whole,
+                                options.rank_counts.size(), answer.answer);
   if (options.json) {
-    print_json(curve, *last, options);
+    print_json(curve, answer, *last);
   } else {
-    print_text(curve, *last, options);
-    if (curve.cut_short())
-      fmt::print(
-          "# the search was cut short {}: what is above stands, {} of {} numbers of ranks are whole\n",
-          is_interrupted() ? "by the interrupt" : fmt::format("after {} s (--seconds)", options.seconds),
-          std::ranges::count_if(curve.points(),
-                                [&](const CurvePoint& point) {
-                                  return !point.refused.empty() ||
-                                         point.cells.size() == curve.backends().size();
-                                }),
-          options.rank_counts.size());
+    print_text(curve, answer, *last, options);
   }
   for (const std::string& note : setup.notes()) complain(note);
-  const std::string program = program_of(options);
   int written = options.svg.empty() ? kDone : write_file(options.svg, svg(plot_of(curve, program)));
-  if (written == kDone && !options.html.empty()) written = write_file(options.html, page_of(curve, program));
+  if (written == kDone && !options.html.empty())
+    written = write_file(options.html, page_of(curve, answer, program));
   if (written != kDone) return written;
   if (is_interrupted()) return kInterrupted;
+  if (!answer.complete) return kIncomplete;
   return last->doubt().empty() ? kDone : kFoundFailures;
 }
 

@@ -147,6 +147,14 @@ void print_scaling(const scale::Scaling& scaling, const ScaledOptions& options) 
     fmt::print("# first difference: {}\n", scaling.held_out.first_difference);
 }
 
+std::string held_out_text(const scale::Scaling& scaling) {
+  const scale::Share total = scaling.held_out.total();
+  if (total.all() == 0) return "nothing was held out";
+  if (total.exact == 0) return "not confirmed: no held-out call is foretold";
+  return fmt::format("held out {} of {}", scale::share_text(total.exact, total.all()),
+                     counted(total.all(), "call"));
+}
+
 void print_shares(const scale::Comparison& comparison) {
   fmt::print("{:<28} {:<14} {:>10} {:>8} {:>8} {:>8}\n", "# function", "role", "calls", "exact", "wrong",
              "unknown");

@@ -33,6 +33,8 @@ void tell_notes(const scale::Scaling& scaling);
 /// What was learned, from what, and how much of the largest recording the others foretell. Without
 /// options.ranks: for any number of them.
 void print_scaling(const scale::Scaling& scaling, const ScaledOptions& options);
+/// "held out 100.0 % of 792 calls"
+std::string held_out_text(const scale::Scaling& scaling);
 /// By function and role. what: "exact"
 void print_shares(const scale::Comparison& comparison);
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "lib/answers/advice/advice.hpp"
 #include "lib/base/format.hpp"
@@ -48,19 +47,26 @@ std::string validation_table(const ValidationRows& rows) {
 std::string trust_table(const std::vector<const BackendDescription*>& backends) {
   std::string table =
       "| hardware | published figures | fitted to | compared | half of these are within | nine tenths | the "
-      "worst | parameters, assumed, inferred or fitted |\n|---|---|---|---|---|---|---|---|\n";
+      "worst | operations measured | compared | nine tenths of these | parameters, assumed, inferred or "
+      "fitted "
+      "|\n|---|---|---|---|---|---|---|---|---|---|---|\n";
   for (const BackendDescription* backend : backends) {
     const ValidationRows rows = backend->validation == nullptr ? ValidationRows() : backend->validation();
     const auto fitted =
         std::count_if(rows.begin(), rows.end(), [](const ValidationRow& row) { return row.fitted; });
     const auto open = std::count_if(backend->parameters.begin(), backend->parameters.end(),
                                     [](const Parameter& one) { return is_open(one.source); });
-    const std::optional<ModelError> error = model_error(*backend);
-    const auto percent = [&](double part) { return error ? percent_text(part, 1) : std::string("-"); };
-    table += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} of {} |\n", backend->name, rows.size(),
-                         fitted, error ? error->figures : 0, percent(error ? error->median : 0),
-                         percent(error ? error->nine_tenths : 0), percent(error ? error->largest : 0), open,
-                         backend->parameters.size());
+    const ModelErrors& errors = model_errors(*backend);
+    const auto percent = [](const std::optional<ModelError>& of, double ModelError::*part) {
+      return of ? percent_text(*of.*part, 1) : std::string("-");
+    };
+    const std::size_t operations = errors.operations ? errors.operations->figures : 0;
+    table += fmt::format(
+        "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} of {} |\n", backend->name, rows.size(),
+        fitted, errors.all ? errors.all->figures : 0, percent(errors.all, &ModelError::median),
+        percent(errors.all, &ModelError::nine_tenths), percent(errors.all, &ModelError::largest),
+        operations + errors.fitted_operations, operations,
+        percent(errors.operations, &ModelError::nine_tenths), open, backend->parameters.size());
   }
   return table;
 }

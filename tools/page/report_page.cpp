@@ -111,6 +111,35 @@ void ReportPage::time_cell(Time time, bool there, Time baseline, bool is_baselin
   add("<td{}>{}</td>", good ? " class=\"good\"" : "", time_text(time));
 }
 
+void ReportPage::answer(const ReportAnswer& answer) {
+  add("<dl class=\"answer\">\n");
+  for (const auto& [label, line] :
+       {std::pair("why", &answer.why), std::pair("sure", &answer.sure), std::pair("but", &answer.but)}) {
+    if (!line->empty()) add("<dt>{}</dt><dd>{}</dd>\n", label, escaped(*line));
+  }
+  if (!answer.next.empty()) add("<dt>next</dt><dd><code>{}</code></dd>\n", escaped(answer.next));
+  add("</dl>\n<div class=\"bars\">\n");
+  Time longest;
+  for (const ReportAnswerBar& one : answer.bars) longest = later(longest, one.end);
+  for (const ReportAnswerBar& one : answer.bars) {
+    const bool known = one.end > Time();
+    const auto lane = std::find_if(lanes_.begin(), lanes_.end(),
+                                   [&](const ShownLane& shown) { return shown.lane->backend == one.name; });
+    const std::string fill =
+        lane == lanes_.end() ? "var(--muted)" : colour(static_cast<std::size_t>(lane - lanes_.begin()));
+    add("<span class=\"name\">{}</span><span class=\"track\">{}</span><span class=\"value\">{}</span>"
+        "<span class=\"note\">{}{}{}</span>\n",
+        escaped(one.name), bar({{share(one.end, longest), fill}}, one.name), known ? time_text(one.end) : "",
+        known ? ratio_text(one.end, answer.baseline) : "", known && !one.note.empty() ? ", " : "",
+        escaped(one.note));
+  }
+  add("</div>\n");
+  if (answer.details.empty()) return;
+  add("<details><summary>details</summary>\n");
+  for (const std::string& text : answer.details) add("<pre class=\"advice\">{}</pre>\n", escaped(text));
+  add("</details>\n");
+}
+
 void ReportPage::begin() {
   add("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -129,8 +158,7 @@ void ReportPage::begin() {
   }
   add("</ul>\n");
   for (const RunReport& run : reports_) {
-    for (std::size_t i = 1; i < run.advice.size(); ++i)
-      add("<pre class=\"advice\">{}</pre>\n", escaped(run.advice[i]));
+    if (run.answer) answer(*run.answer);
   }
   const std::vector<std::string> warnings = warnings_of(reports_);
   if (warnings.empty()) return;

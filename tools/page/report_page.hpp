@@ -82,6 +82,7 @@ class ReportPage {
 
   // What is told first.
   void begin();
+  void answer(const ReportAnswer& answer);
   void overview();
   void whole_runs();
   void calls();

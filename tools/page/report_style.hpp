@@ -30,6 +30,9 @@ p.about { color: var(--muted); margin: 0 0 14px; max-width: 75ch; }
 .runs { margin: 0; padding: 0; list-style: none; color: var(--muted); font-size: 13.5px; }
 code { font: 12.5px/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere; }
 .runs code { color: var(--fg); }
+.answer { display: grid; grid-template-columns: max-content 1fr; gap: 4px 14px; margin: 14px 0; }
+.answer dt { color: var(--muted); }
+.answer dd { margin: 0; overflow-wrap: anywhere; }
 .warnings { margin: 18px 0 0; padding: 10px 16px; background: var(--warn-bg); border-left: 4px solid
   var(--warn-line); border-radius: 4px; }
 .warnings ul { margin: 0; padding-left: 18px; }

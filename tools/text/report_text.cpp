@@ -345,10 +345,11 @@ void print_run(const RunReport& report) {
 void print_reports(const std::vector<RunReport>& reports) {
   const std::vector<ShownLane> lanes = shown_lanes(reports);
   for (const RunReport& report : reports) print_run(report);
-  fmt::print("{}\n\n", printable(headline(lanes), kLongestHeadline));
-  for (const RunReport& report : reports) {
-    for (std::size_t i = 1; i < report.advice.size(); ++i)
-      fmt::print("{}\n\n", printable_lines(report.advice[i]));
+  if (const std::optional<ReportAnswer>& answer = reports.front().answer; answer && reports.size() == 1) {
+    fmt::print("{}\n", answer_text(*answer));
+    for (const std::string& text : answer->details) fmt::print("{}\n\n", printable_lines(text));
+  } else {
+    fmt::print("{}\n\n", printable(headline(lanes), kLongestHeadline));
   }
   print_overview(lanes);
   for (const ShownLane& shown : lanes) {

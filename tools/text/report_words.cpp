@@ -182,7 +182,7 @@ std::string of_communication(const std::vector<ShownLane>& lanes, const ShownLan
 
 std::string headline(const std::vector<ShownLane>& lanes) {
   const RunReport& first = *lanes.front().run;
-  if (!first.advice.empty() && lanes.back().run == &first) return first.advice.front();
+  if (first.answer && lanes.back().run == &first) return first.answer->answer;
   const ShownLane* best = nullptr;
   std::string text = of_communication(lanes, best);
   const ShownLane* const host = baseline_of(lanes);

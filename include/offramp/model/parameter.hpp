@@ -37,11 +37,18 @@ struct Parameter {
   std::vector<std::string_view> choices;
   std::string_view source;  // where the default is from: a key of docs/sources.md and a place, or "assumed"
   std::string_view description;  // one line
+  /// A plausible value of a parameter whose default is 0 because nothing is published. advise tries it; the
+  /// source says where it is from.
+  double plausible = 0;
 };
 
 inline Parameter real(std::string_view name, std::string_view unit, double value, Parameter::Range range,
                       std::string_view source, std::string_view description) {
   return {name, ParameterKind::kReal, unit, value, range.minimum, range.maximum, {}, {}, source, description};
+}
+inline Parameter with_plausible(double value, Parameter parameter) {
+  parameter.plausible = value;
+  return parameter;
 }
 inline Parameter integer(std::string_view name, std::string_view unit, std::int64_t value,
                          Parameter::Range range, std::string_view source, std::string_view description) {

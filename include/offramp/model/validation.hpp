@@ -17,8 +17,17 @@ struct ValidationRow {
   std::string source;   // and, where the figure is not met, why
   /// What is published where it is no number: "100 to 1000", "nearly flat". Then there is no error.
   std::string bound = {};
+  /// The figure is the time of whole messages or collectives, or a ratio of two such times. How sure an
+  /// answer about a program is follows from these alone: formats, rates, and parts of an operation say little
+  /// about it.
+  bool operation = false;
 };
 
 using ValidationRows = std::vector<ValidationRow>;
+
+/// Marks the rows from `first` on.
+inline void mark_operations(ValidationRows& rows, std::size_t first = 0) {
+  for (std::size_t i = first; i < rows.size(); ++i) rows[i].operation = true;
+}
 
 }  // namespace offramp

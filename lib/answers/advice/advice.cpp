@@ -1,8 +1,18 @@
-// The search for each answer, in the order of the interface. Influences are found by replaying with one
-// parameter at half and at twice its value, for those whose source leaves them open (assumed, inferred,
-// fitted) and those that every side has in some form; a mix by trying, kind by kind and size class by size
-// class, each backend on top of the best mix so far; algorithms by forecasts of the host's most frequent
-// collectives. Everything is bounded: by the constants below and by may_go_on().
+// The search for each answer, in the order of the interface.
+//
+// - Links: hardware with a higher rate out of a node than the baseline is replayed at the baseline's rate,
+//   too. All searches use that rate.
+// - Carried: the baseline's time of the operations that the hardware would carry, so that slow hardware does
+//   not carry more than fast hardware does.
+// - Certainty: communication over one side takes longer than modelled, and over the other side less, by nine
+//   tenths of the errors of measured operations. Communication that takes s times as long is a replay whose
+//   computing takes 1/s of its time, times s.
+// - Influences: one parameter at half and at twice its value. Parameters count whose source leaves them open
+//   (assumed, inferred, fitted), and those that every side has in some form.
+// - A mix: each backend on top of the best mix so far, kind by kind and size class by size class.
+// - Algorithms: forecasts of the baseline's most frequent collectives.
+//
+// Everything is bounded by the constants below and by may_go_on().
 #include "lib/answers/advice/advice.hpp"
 
 #include <fmt/format.h>
@@ -24,8 +34,15 @@ namespace {
 using recording::Event;
 using recording::EventKind;
 
-/// A mix has to gain so much.
-constexpr double kWorthwhile = 0.995;
+/// A mix has to take less than this part of the best single backend's time.
+constexpr double kBetterMix = 0.995;
+/// Of the time for an answer, the first turn of each backend, and all of their turns.
+constexpr int kFirstTurn = 32;
+constexpr double kTurns = 0.75;
+/// The first turn where nothing limits the time.
+constexpr std::chrono::seconds kUnlimitedTurn(1);
+/// Of a model whose times are off by more than this, nothing is known.
+constexpr double kLargestError = 0.9;
 /// Classes of sizes, among which a mix may change hardware: what is small, and what bandwidth decides.
 struct SizeClass {
   std::size_t from;
@@ -33,7 +50,7 @@ struct SizeClass {
 };
 constexpr std::size_t kAnySize = std::numeric_limits<std::size_t>::max();
 constexpr SizeClass kSizes[] = {{0, 1024}, {1025, 65536}, {65537, kAnySize}};
-constexpr std::size_t kMostTraffic = 4096;  // kinds, sizes and communicators that are told apart
+constexpr std::size_t kMostTraffic = 4096;  // kinds, sizes, and communicators that are counted apart
 constexpr std::size_t kMostForecasts = 64;  // of the host's collectives, those that are called most
 constexpr int kLargestForecast = 1024;      // ranks
 constexpr std::size_t kInfluences = 5;
@@ -68,8 +85,7 @@ Operation operation_of(const Event& event, int ranks, std::string_view call) {
 
 }  // namespace
 
-std::string why_not_carried(std::string_view backend, const Counters& counters) {
-  const CarriedTime carried{counters.times};
+std::string why_not_carried(std::string_view backend, const CarriedTime& carried, const Counters& counters) {
   if (carried.carries_program()) return {};
   struct Decline {
     std::uint64_t count;
@@ -78,6 +94,38 @@ std::string why_not_carried(std::string_view backend, const Counters& counters) 
   std::vector<Decline> declines;
   for (const auto& [what, count] : counters.declines) declines.push_back({count, printable(what.second)});
   return not_carried_text(backend, carried, declines);
+}
+
+AnswerKind kind_of(const Sides& sides) {
+  if (sides.baseline <= Time()) return AnswerKind::kUnknown;
+  const auto gain = [&](const std::optional<Time>& end) {
+    return end ? 1 - ratio_of(*end, sides.baseline) : 0;
+  };
+  if (sides.free && gain(sides.free) < kWorthwhile) return AnswerKind::kNothing;
+  const double tuned = gain(sides.tuned);
+  const double hardware = gain(sides.hardware);
+  if (std::max(tuned, hardware) < kWorthwhile)
+    return gain(sides.own_link) < kWorthwhile ? AnswerKind::kBaseline : AnswerKind::kLink;
+  // Other algorithms cost nothing.
+  return tuned >= kWorthwhile && tuned + kWorthwhile > hardware ? AnswerKind::kAlgorithm
+                                                                : AnswerKind::kHardware;
+}
+
+OperationErrors operation_errors(const BackendDescription& backend) {
+  struct Row {
+    std::string_view backend;
+    OperationErrors errors;
+  };
+  static constexpr Row kKnown[] = {
+#include "lib/answers/advice/operation_errors.inc"
+  };
+  const auto* const known = std::find_if(std::begin(kKnown), std::end(kKnown),
+                                         [&](const Row& row) { return row.backend == backend.name; });
+  if (known != std::end(kKnown)) return known->errors;
+  const ModelErrors& errors = model_errors(backend);
+  const std::size_t compared = errors.operations ? errors.operations->figures : 0;
+  return {compared + errors.fitted_operations, compared,
+          errors.operations ? errors.operations->nine_tenths : 0};
 }
 
 bool is_open(std::string_view source) {
@@ -95,41 +143,54 @@ bool Influence::turns_round(double now) const {
 
 namespace {
 
-std::optional<ModelError> computed_error(const BackendDescription& backend) {
-  if (backend.validation == nullptr) return std::nullopt;
-  std::vector<double> errors;
-  for (const ValidationRow& row : backend.validation()) {
-    if (!row.fitted && row.bound.empty() && row.published != 0)
-      errors.push_back(std::abs(row.ours / row.published - 1));
-  }
+std::optional<ModelError> error_of(std::vector<double> errors) {
   if (errors.empty()) return std::nullopt;
   std::sort(errors.begin(), errors.end());
   return ModelError{errors[errors.size() / 2], errors[(errors.size() * 9 - 1) / 10], errors.back(),
                     errors.size()};
 }
 
+ModelErrors computed_errors(const BackendDescription& backend) {
+  ModelErrors errors;
+  std::vector<double> all;
+  std::vector<double> operations;
+  for (const ValidationRow& row : backend.validation == nullptr ? ValidationRows() : backend.validation()) {
+    if (row.operation && row.fitted) ++errors.fitted_operations;
+    if (row.fitted || !row.bound.empty() || row.published == 0) continue;
+    all.push_back(std::abs(row.ours / row.published - 1));
+    if (row.operation) operations.push_back(all.back());
+  }
+  errors.all = error_of(std::move(all));
+  errors.operations = error_of(std::move(operations));
+  return errors;
+}
+
 }  // namespace
 
-std::optional<ModelError> model_error(const BackendDescription& backend) {
+const ModelErrors& model_errors(const BackendDescription& backend) {
   // None depends on settings.
-  static std::map<const BackendDescription*, std::optional<ModelError>> known;
+  static std::map<const BackendDescription*, ModelErrors> known;
   const auto [place, is_new] = known.try_emplace(&backend);
-  if (is_new) place->second = computed_error(backend);
+  if (is_new) place->second = computed_errors(backend);
   return place->second;
 }
 
 Advisor::Advisor(const Configuration& configuration, const Registry& registry, ReplaySource source,
                  Options options)
     : configuration_(configuration),
+      equal_links_(configuration),
       registry_(registry),
+      baseline_(registry.baseline()),
       source_(std::move(source)),
       options_(std::move(options)) {
   ReplayOptions& replay = options_.replay;
   replay.details = replay.sizes = replay.certificate = false;
   replay.observer = nullptr;
   replay.clock_reads = nullptr;
-  replay.progress = [this](const ReplayProgress&) {
-    return Clock::now() < options_.until && (options_.progress == nullptr || options_.progress(""));
+  replay.progress = [this](const ReplayProgress& progress) {
+    events_ = progress.events;
+    return Clock::now() < std::min(until_, options_.until) &&
+           (options_.progress == nullptr || options_.progress(""));
   };
 }
 
@@ -140,31 +201,49 @@ bool Advisor::may_go_on(const std::string& what) {
   return go_on;
 }
 
-const Candidate* Advisor::host() const {
+const Candidate* Advisor::baseline() const {
   const auto found = std::find_if(candidates_.begin(), candidates_.end(), [](const Candidate& one) {
-    return one.backend->name == "host" && one.refused.empty();
+    return is_baseline(one.backend->name) && one.refused.empty();
   });
   return found == candidates_.end() ? nullptr : &*found;
 }
 
 const Candidate* Advisor::best_hardware() const {
-  const auto found = std::find_if(candidates_.begin(), candidates_.end(), [](const Candidate& one) {
-    return one.backend->name != "host" && one.counts();
-  });
-  return found == candidates_.end() ? nullptr : &*found;
+  const Candidate* best = nullptr;
+  for (const Candidate& one : candidates_) {
+    if (!is_baseline(one.backend->name) && one.counts() &&
+        (best == nullptr || one.fair_end() < best->fair_end()))
+      best = &one;
+  }
+  return best;
 }
 
 Result<WorldSetting> Advisor::setting_of(const BackendDescription& backend) const {
-  return world_setting(configuration_, registry_, backend, source_.ranks);
+  return world_setting(equal_links_, registry_, backend, source_.ranks);
 }
 
-std::optional<Time> Advisor::end_of(const WorldSetting& setting) {
+std::optional<WorldSetting> Advisor::baseline_with(std::string_view choice, const char* value) const {
+  Result<WorldSetting> setting = setting_of(baseline_);
+  const Parameter* const parameter = find_parameter(baseline_.parameters, choice);
+  if (!setting || parameter == nullptr ||
+      std::find(parameter->choices.begin(), parameter->choices.end(), value) == parameter->choices.end() ||
+      setting->settings.choice(std::string(choice)) == value)
+    return std::nullopt;
+  setting->settings.set(choice, {0, value});
+  if (setting->host_settings) setting->host_settings->set(choice, {0, value});
+  return std::move(*setting);
+}
+
+std::optional<Time> Advisor::end_of(const WorldSetting& setting, double communication) {
+  ReplayOptions how = options_.replay;
   if (has_computing_) {
-    const auto run = replay_with_computing(setting, source_, options_.replay);
-    return run ? std::optional(run->modelled_time) : std::nullopt;
+    how.compute.kind = Compute::Kind::kFactor;
+    how.compute.factor = 1 / communication;
   }
-  Result<ReplayResult> result = replay(setting, source_, options_.replay);
-  return result && !result->stopped ? std::optional(result->modelled_time) : std::nullopt;
+  how.compare_undisturbed = false;
+  Result<ReplayResult> result = replay(setting, source_, how);
+  if (!result || result->stopped) return std::nullopt;
+  return Time::ps(std::llround(static_cast<double>(result->modelled_time.count()) * communication));
 }
 
 std::optional<Time> Advisor::end_of(const Configuration& configuration, const BackendDescription& backend) {
@@ -172,66 +251,178 @@ std::optional<Time> Advisor::end_of(const Configuration& configuration, const Ba
   return setting ? end_of(*setting) : std::nullopt;
 }
 
-void Advisor::rank_backends() {
-  WholeRuns runs;
-  for (const BackendDescription* backend : options_.backends) {
-    if (!may_go_on(fmt::format("{}: the program", backend->name))) break;
-    Candidate candidate;
-    candidate.backend = backend;
-    const Result<WorldSetting> setting = setting_of(*backend);
-    ReplayOptions whole = options_.replay;
-    whole.sizes = true;  // for the report
-    Result<ReplayResult> result =
-        setting ? replay(*setting, source_, whole) : Result<ReplayResult>::failure(setting.error());
-    if (result && result->stopped) {
-      cut_short_ = true;
-      break;
-    }
-    if (!result) {
-      candidate.refused = result.error();
-    } else {
-      candidate.result = std::move(*result);
-      const Counters counters = candidate.result.total();
-      candidate.carried = CarriedTime{counters.times};
-      candidate.why_not = why_not_carried(backend->name, counters);
-      candidate.run = runs.of(*setting, source_, options_.replay, candidate.result);
-    }
+/// Finds the baseline's time of what the hardware carries. False: there was no time for it.
+bool Advisor::compare_carried(Candidate& candidate, const WorldSetting& setting) {
+  const Counters own = candidate.result.total();
+  candidate.carried = CarriedTime{own.times};
+  if (own.times.declined <= Time() || is_baseline(candidate.backend->name)) return true;
+  Result<WorldSetting> baseline = world_setting(configuration_, registry_, baseline_, source_.ranks);
+  if (!baseline) return true;
+  const std::unique_ptr<Backend> judge = candidate.backend->create(
+      {0, source_.ranks, setting.settings, setting.faults, nullptr, nullptr, setting.machine});
+  baseline->judge = judge.get();
+  ReplayOptions alone = options_.replay;
+  alone.compare_undisturbed = false;
+  Result<ReplayResult> result = replay(*baseline, source_, alone);
+  if (result && result->stopped) return false;
+  if (result) candidate.carried = CarriedTime{result->total().times};
+  candidate.why_not = why_not_carried(candidate.backend->name, candidate.carried, own);
+  return true;
+}
+
+/// Sets the hardware's link so that a node has the wanted rate. False: no parameter does that.
+bool Advisor::equalize_link(const BackendDescription& backend, std::int64_t wanted) {
+  const Parameter* const link = find_parameter(backend.parameters, "link");
+  Result<WorldSetting> setting = setting_of(backend);
+  if (link == nullptr || link->unit != "Gb/s" || !setting) return false;
+  Section& section = equal_links_.sections[std::string(backend.name)];
+  const Section before = section;
+  const double rate = static_cast<double>(wanted) / 1e9 / setting->machine.links_per_node();
+  section["link"] = {fmt::format("{}", rate), RawValue::Type::kNumber, "advice"};
+  const Result<WorldSetting> equal = setting_of(backend);
+  if (equal && footing_of(*equal, source_.ranks).node_bits_per_second <= wanted) return true;
+  section = before;
+  return false;
+}
+
+/// False: there was no time for it.
+bool Advisor::try_backend(const BackendDescription& backend, Clock::time_point until) {
+  until_ = until;
+  events_ = 0;
+  if (!may_go_on(fmt::format("{}: the program", backend.name))) return false;
+  Candidate candidate;
+  candidate.backend = &backend;
+  const Result<WorldSetting> setting = world_setting(configuration_, registry_, backend, source_.ranks);
+  ReplayOptions whole = options_.replay;
+  whole.sizes = !options_.runs_alone;
+  if (options_.runs_alone) whole.compute.kind = Compute::Kind::kMeasured;
+  Result<ReplayResult> result =
+      setting ? replay(*setting, source_, whole) : Result<ReplayResult>::failure(setting.error());
+  if (!result) {
+    candidate.refused = result.error();
     candidates_.push_back(std::move(candidate));
+    return true;
   }
-  program_ = runs.program();
-  has_computing_ = program_.has_value();
+  if (result->stopped) return false;
+  candidate.result = std::move(*result);
+  const bool has_computing = computing_of(candidate.result).any();
+  if (!options_.runs_alone) {
+    candidate.run = runs_.of(*setting, source_, options_.replay, candidate.result);
+    if (has_computing && !candidate.run && Clock::now() >= std::min(until_, options_.until)) return false;
+  }
+  has_computing_ = has_computing_ || (has_computing && options_.replay.compute.kind == Compute::Kind::kNone);
+  if (!compare_carried(candidate, *setting)) return false;
+  const Candidate* const base = baseline();
+  const std::int64_t rate = candidate.result.footing.node_bits_per_second;
+  const std::int64_t wanted = base == nullptr ? 0 : base->result.footing.node_bits_per_second;
+  if (wanted > 0 && rate > wanted && candidate.counts() && equalize_link(backend, wanted)) {
+    const Result<WorldSetting> equal = setting_of(backend);
+    Result<ReplayResult> again = replay(*equal, source_, whole);
+    if (!again || again->stopped) return false;
+    candidate.at_equal_link = candidate.run ? end_of(*equal) : std::optional(again->modelled_time);
+    if (!candidate.at_equal_link) return false;
+    candidate.equal_result = std::move(*again);
+  }
+  candidates_.push_back(std::move(candidate));
+  return true;
+}
+
+void Advisor::rank_backends() {
+  const Clock::time_point begin = Clock::now();
+  const bool is_limited = options_.until != Clock::time_point::max();
+  const Clock::duration all = is_limited ? options_.until - begin : kFirstTurn * kUnlimitedTurn;
+  const Clock::time_point last =
+      is_limited ? begin + std::chrono::duration_cast<Clock::duration>(kTurns * all) : options_.until;
+  struct Waiting {
+    const BackendDescription* backend;
+    std::uint64_t events;  // that its first turn has replayed
+  };
+  std::vector<Waiting> waiting;
+  for (const bool baseline_turn : {true, false}) {
+    for (const BackendDescription* backend : options_.backends) {
+      if (is_baseline(backend->name) != baseline_turn) continue;
+      if (!try_backend(*backend, baseline_turn ? options_.until : Clock::now() + all / kFirstTurn))
+        waiting.push_back({backend, events_});
+    }
+  }
+  std::stable_sort(waiting.begin(), waiting.end(),
+                   [](const Waiting& a, const Waiting& b) { return a.events > b.events; });
+  for (const Waiting& one : waiting) {
+    if (baseline() == nullptr || Clock::now() >= last || !try_backend(*one.backend, last))
+      untried_.push_back(one.backend);
+  }
+  until_ = Clock::time_point::max();
+  cut_short_ = cut_short_ || !untried_.empty();
+  program_ = runs_.program();
   std::stable_sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
     return std::tuple(!a.counts(), a.counts() ? a.end() : Time()) <
            std::tuple(!b.counts(), b.counts() ? b.end() : Time());
   });
-  const Candidate* const best = best_hardware();
-  if (host() == nullptr || best == nullptr) return;  // nothing is compared
-  find_error(*host()->backend);
-  find_error(*best->backend);
 }
 
-void Advisor::find_error(const BackendDescription& backend) {
-  FoundError& error = errors_[&backend];
-  if (error.found || !may_go_on(fmt::format("{}: its published figures", backend.name))) return;
-  error = {true, model_error(backend)};
+void Advisor::weigh() {
+  const Candidate* const base = baseline();
+  if (base == nullptr) return;
+  Weighing& all = weighing_;
+  Sides& sides = all.sides;
+  sides.baseline = base->end();
+  if (program_ && base->run) sides.free = program_->free.end;
+  all.hardware = best_hardware();
+  if (all.hardware != nullptr) sides.hardware = all.hardware->fair_end();
+  for (const Candidate& one : candidates_) {
+    if (one.counts() && !is_baseline(one.backend->name))
+      sides.own_link = sides.own_link ? earlier(*sides.own_link, one.end()) : one.end();
+  }
+  const auto tuned = source_.ranks <= kLargestForecast ? baseline_with("collectives", "best")
+                                                       : std::optional<WorldSetting>();
+  if (tuned && may_go_on("the fastest algorithms")) sides.tuned = end_of(*tuned);
+  if (sides.tuned && 1 - ratio_of(*sides.tuned, sides.baseline) >= kWorthwhile) find_algorithms();
+  all.kind = kind_of(sides);
+  all.holds = all.kind == AnswerKind::kNothing;
+  if (all.holds) return;
+  const auto progressing =
+      has_computing_ ? baseline_with("progress", "hardware") : std::optional<WorldSetting>();
+  if (progressing && may_go_on("a NIC that makes progress")) all.progressing = end_of(*progressing);
+  if (all.kind == AnswerKind::kAlgorithm) {
+    find_range(*tuned, baseline_);
+  } else if (all.hardware != nullptr) {
+    if (const Result<WorldSetting> setting = setting_of(*all.hardware->backend))
+      find_range(*setting, *all.hardware->backend);
+  }
 }
 
-FoundError Advisor::error_of(const BackendDescription& backend) const {
-  const auto found = errors_.find(&backend);
-  return found == errors_.end() ? FoundError() : found->second;
+/// How far the ratio of this side to the baseline may be off. model: of the side.
+void Advisor::find_range(const WorldSetting& side, const BackendDescription& model) {
+  const OperationErrors of_side = operation_errors(model);
+  const OperationErrors of_base = operation_errors(baseline_);
+  const Result<WorldSetting> base = setting_of(baseline_);
+  if (of_side.compared == 0 || of_base.compared == 0 || !base) return;
+  const double error = std::min(of_side.nine_tenths, kLargestError);
+  const double base_error = std::min(of_base.nine_tenths, kLargestError);
+  std::vector<double> ratios;
+  for (const double sign : {-1.0, 1.0}) {
+    if (!may_go_on("the models' errors")) return;
+    const auto end = end_of(side, 1 + sign * error);
+    const auto against = end_of(*base, 1 - sign * base_error);
+    if (!end || !against) return;
+    ratios.push_back(ratio_of(*end, *against));
+  }
+  weighing_.range = RatioRange{std::min(ratios[0], ratios[1]), std::max(ratios[0], ratios[1])};
+  const bool gains = weighing_.kind == AnswerKind::kAlgorithm || weighing_.kind == AnswerKind::kHardware;
+  double free_gain = 0;  // that other algorithms give
+  if (weighing_.kind == AnswerKind::kHardware && weighing_.sides.tuned)
+    free_gain = std::max(0.0, 1 - ratio_of(*weighing_.sides.tuned, weighing_.sides.baseline));
+  weighing_.holds =
+      gains ? weighing_.range->high < 1 - kWorthwhile - free_gain : weighing_.range->low > 1 - kWorthwhile;
 }
 
-/// The ratio with so many times a parameter's value, as far as it may be so; nothing: there is no such value,
-/// or no result. A parameter of the host is one of what the hardware declines, too.
+/// The ratio with this value of a parameter. `nullopt`: no result. A parameter of the host is one of what the
+/// hardware declines, too.
 std::optional<double> Advisor::ratio_with(const WorldSetting& best, const WorldSetting& host,
-                                          const Parameter& parameter, bool of_host, double factor) {
-  const BackendDescription& backend = of_host ? host.backend : best.backend;
-  const double value = value_in_force(backend, of_host ? host.settings : best.settings, parameter);
-  double other = std::clamp(value * factor, parameter.minimum, parameter.maximum);
-  if (parameter.kind == ParameterKind::kInteger) other = std::round(other);
+                                          const Parameter& parameter, bool of_host, double value) {
   WorldSetting hardware = best;
   WorldSetting plain = host;
-  const Settings::Value wanted{other, {}};
+  const Settings::Value wanted{parameter.kind == ParameterKind::kInteger ? std::round(value) : value, {}};
   if (of_host) {
     plain.settings.set(parameter.name, wanted);
     plain.host_settings->set(parameter.name, wanted);
@@ -240,50 +431,67 @@ std::optional<double> Advisor::ratio_with(const WorldSetting& best, const WorldS
     hardware.settings.set(parameter.name, wanted);
   }
   const std::optional<Time> end = end_of(hardware);
-  const std::optional<Time> base = of_host ? end_of(plain) : std::optional(this->host()->end());
-  return end && base ? std::optional(end->seconds() / base->seconds()) : std::nullopt;
+  const std::optional<Time> base = of_host ? end_of(plain) : std::optional(baseline()->end());
+  return end && base ? std::optional(ratio_of(*end, *base)) : std::nullopt;
 }
 
 void Advisor::find_influences() {
   const Candidate* const best = best_hardware();
-  const Candidate* const base = host();
+  const Candidate* const base = baseline();
   if (best == nullptr || base == nullptr) return;
-  const double now = best->end().seconds() / base->end().seconds();
+  const double now = ratio_of(best->fair_end(), base->end());
   Result<WorldSetting> best_setting = setting_of(*best->backend);
-  Result<WorldSetting> host_setting = setting_of(*base->backend);
+  Result<WorldSetting> host_setting = setting_of(baseline_);
   if (!best_setting || !host_setting) return;
   for (const bool of_host : {false, true}) {
-    const BackendDescription& backend = of_host ? *base->backend : *best->backend;
+    const BackendDescription& backend = of_host ? baseline_ : *best->backend;
     const Settings& settings = of_host ? host_setting->settings : best_setting->settings;
     for (const Parameter& parameter : backend.parameters) {
       if (!is_number(parameter) || (!is_open(parameter.source) && !is_shared(parameter.name))) continue;
       const double value = value_in_force(backend, settings, parameter);
       const auto allowed = [&](double one) { return std::clamp(one, parameter.minimum, parameter.maximum); };
-      if (value <= 0 || allowed(value / 2) == allowed(value * 2)) continue;
-      const std::string key = fmt::format("{}.{}", backend.name, parameter.name);
+      const double half = value > 0 ? allowed(value / 2) : value;
+      const double twice = value > 0 ? allowed(value * 2) : parameter.plausible;
+      if (half == twice) continue;
+      std::string key = fmt::format("{}.{}", backend.name, parameter.name);
       if (!may_go_on(key)) return;
-      const auto at = [&](double factor) {
-        return ratio_with(*best_setting, *host_setting, parameter, of_host, factor);
+      const auto at = [&](double one) {
+        return one == value ? now : ratio_with(*best_setting, *host_setting, parameter, of_host, one);
       };
-      const auto at_half = at(0.5);
-      const auto at_twice = at(2);
+      const std::optional<double> at_half = at(half);
+      const std::optional<double> at_twice = at(twice);
       if (!at_half || !at_twice) continue;
       ++tried_;
-      influences_.push_back(
-          {key, fmt::format("{:.6g}{}{}", value, parameter.unit.empty() ? "" : " ", parameter.unit),
-           std::string(parameter.source), *at_half, *at_twice});
-      std::stable_sort(influences_.begin(), influences_.end(),
-                       [now](const Influence& a, const Influence& b) { return a.span(now) > b.span(now); });
+      Influence one{std::move(key),
+                    fmt::format("{:.6g}{}{}", value > 0 ? value : twice, parameter.unit.empty() ? "" : " ",
+                                parameter.unit),
+                    std::string(parameter.source), *at_half, *at_twice};
+      influences_.push_back(std::move(one));
+      std::stable_sort(influences_.begin(), influences_.end(), [now](const Influence& a, const Influence& b) {
+        return std::tuple(a.turns_round(now), a.span(now)) > std::tuple(b.turns_round(now), b.span(now));
+      });
       if (influences_.size() > kInfluences) influences_.pop_back();
     }
   }
+  const bool is_about_hardware =
+      weighing_.kind != AnswerKind::kNothing && weighing_.kind != AnswerKind::kAlgorithm;
+  if (is_about_hardware && !influences_.empty() && influences_.front().turns_round(now))
+    weighing_.holds = false;
   for (Influence& one : influences_) {
     const std::string_view name = std::string_view(one.key).substr(one.key.find('.') + 1);
-    const bool of_host = one.key.starts_with("host.");
-    const auto& table = of_host ? base->backend->parameters : best->backend->parameters;
+    const bool of_host = one.key.starts_with(fmt::format("{}.", baseline_name()));
+    const BackendDescription& backend = of_host ? baseline_ : *best->backend;
+    const Parameter& parameter = *find_parameter(backend.parameters, name);
+    const double value =
+        value_in_force(backend, of_host ? host_setting->settings : best_setting->settings, parameter);
+    if (value <= 0) continue;
     if (!may_go_on(one.key + ", 10 %")) return;
-    one.at_less = ratio_with(*best_setting, *host_setting, *find_parameter(table, name), of_host, 0.9);
-    one.at_more = ratio_with(*best_setting, *host_setting, *find_parameter(table, name), of_host, 1.1);
+    const auto at = [&](double factor) {
+      return ratio_with(*best_setting, *host_setting, parameter, of_host,
+                        std::clamp(factor * value, parameter.minimum, parameter.maximum));
+    };
+    one.at_less = at(0.9);
+    one.at_more = at(1.1);
   }
 }
 
@@ -359,13 +567,13 @@ void Advisor::try_routes(Mix& best, OperationKind kind, std::size_t min_bytes, s
   const Mix before = best;
   for (const Candidate& candidate : candidates_) {
     if (!candidate.refused.empty()) continue;
-    Configuration configuration = configuration_;
+    Configuration configuration = equal_links_;
     configuration.routes = before.routes;
     configuration.routes.insert(configuration.routes.begin(),
                                 route_of(kind, {min_bytes, max_bytes}, std::string(candidate.backend->name)));
     if (!may_go_on(fmt::format("{} over {}", to_string(kind), candidate.backend->name))) return;
     const auto end = end_of(configuration, *registry_.find(before.backend));
-    if (end && end->seconds() < kWorthwhile * best.end.seconds()) {
+    if (end && end->seconds() < kBetterMix * best.end.seconds()) {
       best.routes = configuration.routes;
       best.end = *end;
     }
@@ -373,9 +581,13 @@ void Advisor::try_routes(Mix& best, OperationKind kind, std::size_t min_bytes, s
 }
 
 void Advisor::find_mix() {
-  if (candidates_.empty() || !candidates_.front().counts() || !configuration_.routes.empty()) return;
+  const auto fastest =
+      std::min_element(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
+        return std::tuple(!a.counts(), a.fair_end()) < std::tuple(!b.counts(), b.fair_end());
+      });
+  if (fastest == candidates_.end() || !fastest->counts() || !configuration_.routes.empty()) return;
   read_traffic();
-  Mix best{std::string(candidates_.front().backend->name), {}, candidates_.front().end()};
+  Mix best{std::string(fastest->backend->name), {}, fastest->fair_end()};
   std::vector<OperationKind> kinds;
   for (const Traffic& traffic : traffic_) {
     if (std::find(kinds.begin(), kinds.end(), traffic.operation.kind) == kinds.end())
@@ -399,7 +611,7 @@ void Advisor::find_mix() {
   knows_mix_ = !cut_short_;
   best.routes = fewest_routes(best, kinds);
   if (best.routes.empty() || !may_go_on("the best mix")) return;
-  Configuration configuration = configuration_;
+  Configuration configuration = equal_links_;
   configuration.routes = best.routes;
   const auto end = end_of(configuration, *registry_.find(best.backend));
   if (!end) return;
@@ -408,12 +620,11 @@ void Advisor::find_mix() {
 }
 
 void Advisor::find_fastest(const Traffic& traffic) {
-  const BackendDescription& host = *registry_.find("host");
   const std::string name(to_string(traffic.operation.kind));
-  const Parameter* const parameter = find_parameter(host.parameters, name);
+  const Parameter* const parameter = find_parameter(baseline_.parameters, name);
   if (parameter == nullptr || parameter->kind != ParameterKind::kChoice) return;
   const Result<WorldSetting> setting =
-      world_setting(configuration_, registry_, host, traffic.operation.ranks);
+      world_setting(configuration_, registry_, baseline_, traffic.operation.ranks);
   if (!setting) return;
   const auto time_of = [&](const std::string& algorithm) -> std::optional<Time> {
     WorldSetting other = *setting;
@@ -444,6 +655,7 @@ void Advisor::find_fastest(const Traffic& traffic) {
 }
 
 void Advisor::find_algorithms() {
+  if (std::exchange(has_sought_algorithms_, true)) return;
   read_traffic();
   std::size_t forecasts = 0;
   bool knows_all = true;
@@ -457,19 +669,12 @@ void Advisor::find_algorithms() {
       continue;
     }
     if (++forecasts > kMostForecasts) break;
-    if (!may_go_on(fmt::format("host: algorithms of {}", to_string(traffic.operation.kind)))) break;
+    if (!may_go_on(fmt::format("algorithms of {}", to_string(traffic.operation.kind)))) break;
     find_fastest(traffic);
   }
   knows_algorithms_ = knows_all && !cut_short_ && forecasts <= kMostForecasts;
   std::stable_sort(algorithms_.begin(), algorithms_.end(),
                    [](const AlgorithmChoice& a, const AlgorithmChoice& b) { return a.gain() > b.gain(); });
-  Result<WorldSetting> setting = setting_of(*registry_.find("host"));
-  if (!setting || setting->settings.choice("collectives") == "best" || source_.ranks > kLargestForecast ||
-      !may_go_on("host: the fastest algorithms"))
-    return;
-  setting->settings.set("collectives", {0, "best"});
-  if (setting->host_settings) setting->host_settings->set("collectives", {0, "best"});
-  host_at_its_best_ = end_of(*setting);
 }
 
 }  // namespace offramp

@@ -1,11 +1,15 @@
-// Advice about one program: which hardware suits it, what would turn that round, the best mix of hardware,
-// and what the plain host could do better. All of it by replays of the program; nothing is fitted or guessed.
+// Advice about one program: which hardware suits it, how sure that is, what would change the answer, the best
+// mix of hardware, and what the plain host could do better. All of it comes from replays of the program;
+// nothing is fitted or guessed.
 //
-//   Advisor advisor(configuration, registry, played, options);
-//   advisor.rank_backends(); advisor.find_influences(); advisor.find_mix(); advisor.find_algorithms();
+//   Advisor advisor(configuration, registry, source, options);
+//   advisor.rank_backends();
+//   advisor.weigh();
+//   advisor.find_algorithms(); advisor.find_mix(); advisor.find_influences();
+//   ReportAnswer answer = answer_of(advisor, ...);   // answer_of.hpp
 //
-// One thread. Replays are repeated with other settings, so a program that takes long to replay takes as many
-// times longer: `until` ends each search where it is, and what was found so far stands.
+// One thread. Each search repeats replays with other settings. `until` ends a search; its results up to then
+// stay.
 #pragma once
 
 #include <chrono>
@@ -18,11 +22,15 @@
 #include <utility>
 #include <vector>
 
+#include "lib/answers/replay/free_communication.hpp"
 #include "lib/answers/replay/replay.hpp"
 #include "lib/answers/report/carried.hpp"
 #include "lib/base/configuration/configuration.hpp"
 
 namespace offramp {
+
+/// A gain of a smaller part of the run is not worth a word.
+inline constexpr double kWorthwhile = 0.01;
 
 /// 1 where there is nothing to divide by.
 inline double ratio_of(Time time, Time base) {
@@ -35,34 +43,80 @@ struct Candidate {
   std::string refused;          // why there is no result; empty: there is one
   ReplayResult result;          // without the program's computing
   std::optional<WholeRun> run;  // with it, if the recording has any
-  CarriedTime carried;
+  CarriedTime carried;  // the baseline's time of the operations that this hardware carries or declines
   std::string why_not;  // why the hardware does not carry the program; empty: it does
+  // With the baseline's rate out of a node. `nullopt`: the own rate is not higher, or not a parameter.
+  std::optional<Time> at_equal_link;         // end()
+  std::optional<ReplayResult> equal_result;  // result
 
-  /// What counts: the end of the run, or of the communication if no computing is known.
+  /// The end of the run, or of the communication if no computing is known.
   [[nodiscard]] Time end() const { return run ? run->end : result.modelled_time; }
+  [[nodiscard]] Time fair_end() const { return at_equal_link.value_or(end()); }
+  [[nodiscard]] const ReplayResult& fair_result() const { return equal_result ? *equal_result : result; }
   [[nodiscard]] bool counts() const { return refused.empty() && why_not.empty(); }
 };
 
-/// Of a replay over the backend. Empty: it carries the program.
-std::string why_not_carried(std::string_view backend, const Counters& counters);
+/// Why the hardware does not carry the program, by the operations' times in `carried`. Empty: it does.
+std::string why_not_carried(std::string_view backend, const CarriedTime& carried, const Counters& counters);
+inline std::string why_not_carried(std::string_view backend, const Counters& counters) {
+  return why_not_carried(backend, CarriedTime{counters.times}, counters);
+}
+
+/// The ends of a run over each side of a comparison. `nullopt`: not known.
+struct Sides {
+  Time baseline;                 // as it is
+  std::optional<Time> tuned;     // the baseline with its fastest algorithms
+  std::optional<Time> free;      // with communication that takes no time
+  std::optional<Time> hardware;  // the best hardware at the baseline's link
+  std::optional<Time> own_link;  // the best hardware at its own link
+};
+
+/// What the answer recommends.
+enum class AnswerKind : std::uint8_t {
+  kUnknown,    // nothing can be compared
+  kNothing,    // not even free communication would save anything
+  kBaseline,   // the baseline as it is
+  kLink,       // a faster link: the hardware gains nothing else
+  kAlgorithm,  // the baseline with other algorithms
+  kHardware
+};
+AnswerKind kind_of(const Sides& sides);
+
+/// A ratio of two times, where the models of both sides are wrong: the lowest and the highest.
+struct RatioRange {
+  double low = 1;
+  double high = 1;
+};
+
+/// What all sides together say.
+struct Weighing {
+  AnswerKind kind = AnswerKind::kUnknown;
+  Sides sides;
+  const Candidate* hardware = nullptr;  // the best at equal links; null: none counts
+  std::optional<Time> progressing;  // the baseline if its NIC made progress by itself; only where it does not
+  std::optional<RatioRange> range =
+      {};              // of the recommended side, or of the best hardware, over the baseline
+  bool holds = false;  // both ends of the range give the same answer
+};
 
 /// One parameter with other values than its own: the time of the best hardware over that of the host.
 struct Influence {
   std::string key;  // "cclo.link"
-  std::string value;
+  std::string
+      value;  // with its unit; behind a default of 0 the plausible value, which stands for twice of it
   std::string source;
   double at_half = 0;
   double at_twice = 0;
-  // At 10 % less and more of it; nothing: the search was cut short before.
+  // At 10 % less and at 10 % more. `nullopt`: not tried.
   std::optional<double> at_less = {};
   std::optional<double> at_more = {};
 
   [[nodiscard]] double span(double now) const;
-  /// The better of the two sides is another one then.
+  /// The better of the two sides is another one at one of the values.
   [[nodiscard]] bool turns_round(double now) const;
 };
 
-/// Routes of operations to hardware, and what the program takes with them.
+/// Routes of operations to hardware, and the run with them.
 struct Mix {
   std::string backend;  // carries what no route names
   std::vector<Route> routes;
@@ -75,7 +129,7 @@ struct AlgorithmChoice {
   int ranks = 0;
   std::size_t bytes = 0;    // as in Operation
   std::uint64_t calls = 0;  // of each rank, on the average
-  Time usual;               // as the host's settings choose, a call
+  Time usual;               // a call as the host's settings choose
   std::string best;         // the name of the fastest algorithm
   Time fastest;
 
@@ -84,21 +138,29 @@ struct AlgorithmChoice {
   }
 };
 
-/// How far the figures of a backend's validation are from the published ones, but for those that it is fitted
-/// to: the median and the largest of the relative errors. Nothing: there are none.
+/// Relative errors of a backend's figures against published ones.
 struct ModelError {
   double median = 0;
-  double nine_tenths = 0;  // nine tenths of them are not larger
+  double nine_tenths = 0;  // nine tenths of the errors are not larger
   double largest = 0;
   std::size_t figures = 0;
 };
-/// It is computed once; of some backends that takes seconds.
-std::optional<ModelError> model_error(const BackendDescription& backend);
-/// The same, as far as a search came to it.
-struct FoundError {
-  bool found = false;
-  std::optional<ModelError> error = {};
+/// Figures that a parameter was fitted to do not count. `nullopt`: there are no others.
+struct ModelErrors {
+  std::optional<ModelError> all;
+  std::optional<ModelError> operations;  // of whole messages and collectives alone
+  std::size_t fitted_operations = 0;     // measured operations that a parameter was fitted to
 };
+/// Computed once, which takes seconds for some backends.
+const ModelErrors& model_errors(const BackendDescription& backend);
+
+/// How far a model is off in whole messages and collectives. Known without computing for built-in backends.
+struct OperationErrors {
+  std::size_t measured = 0;  // operations with a published time
+  std::size_t compared = 0;  // those of them that no parameter was fitted to
+  double nine_tenths = 0;    // nine tenths of the errors are not larger
+};
+OperationErrors operation_errors(const BackendDescription& backend);
 
 /// The source of a parameter's default says that no document has it: assumed, inferred or fitted.
 bool is_open(std::string_view source);
@@ -108,49 +170,55 @@ class Advisor {
   using Clock = std::chrono::steady_clock;
   struct Options {
     ReplayOptions replay;                             // its compute and partial; the rest is the advisor's
-    std::vector<const BackendDescription*> backends;  // among them the host
+    std::vector<const BackendDescription*> backends;  // the baseline among them
     Clock::time_point until = Clock::time_point::max();
-    /// Called before each replay, with what it is for. False: no more of them.
+    /// Called before each replay, with its purpose. False: no more replays.
     std::function<bool(const std::string& what)> progress;
+    /// One replay over each backend, with the computing, which Candidate::result has then.
+    bool runs_alone = false;
   };
 
-  /// Configuration and registry outlive it.
+  /// Configuration and registry outlive the advisor.
   Advisor(const Configuration& configuration, const Registry& registry, ReplaySource source, Options options);
 
-  // In this order; each after the first needs rank_backends(), which also finds the errors of the host and of
-  // the best hardware.
+  // In this order; the searches need rank_backends().
+  /// Replays over all backends: the baseline first, then a short turn for each, then those that need longer,
+  /// the cheapest first.
   void rank_backends();
-  /// How far the model is off. One that is begun is brought to its end, whatever the time.
-  void find_error(const BackendDescription& backend);
-  void find_influences();
-  void find_mix();
+  /// Compares the sides, and finds how sure the answer is.
+  void weigh();
   void find_algorithms();
+  void find_mix();
+  void find_influences();
 
   /// Those that count, the fastest first; then the others.
   [[nodiscard]] const std::vector<Candidate>& candidates() const { return candidates_; }
-  [[nodiscard]] const Candidate* host() const;
-  /// Null: only the host counts, or nothing does.
+  /// Backends for which there was no time.
+  [[nodiscard]] const std::vector<const BackendDescription*>& untried() const { return untried_; }
+  /// Null: it has no result.
+  [[nodiscard]] const Candidate* baseline() const;
+  /// The best at equal links. Null: no hardware counts.
   [[nodiscard]] const Candidate* best_hardware() const;
-  [[nodiscard]] FoundError error_of(const BackendDescription& backend) const;
+  /// After weigh().
+  [[nodiscard]] const Weighing& weighing() const { return weighing_; }
   /// Where the recording has computing.
   [[nodiscard]] const std::optional<ProgramTimes>& program() const { return program_; }
-  /// With all results, which are no longer here then.
+  /// With all results, which leave the advisor.
   [[nodiscard]] std::vector<Candidate> take_candidates() { return std::move(candidates_); }
-  /// The five that move the answer most.
+  /// The five that move the answer most, first those that turn it round.
   [[nodiscard]] const std::vector<Influence>& influences() const { return influences_; }
-  /// Of parameters tried.
+  /// Parameters that were tried.
   [[nodiscard]] std::size_t tried() const { return tried_; }
-  /// Nothing: no mix is faster than the best single one by more than half a percent.
+  /// At equal links. `nullopt`: no mix is faster than the best single backend by more than half a percent.
   [[nodiscard]] const std::optional<Mix>& mix() const { return mix_; }
-  /// Those that are slower than need be, the largest gain first.
+  /// Collectives that are slower than need be, the largest gain first.
   [[nodiscard]] const std::vector<AlgorithmChoice>& algorithms() const { return algorithms_; }
-  /// The host's run with the fastest algorithm everywhere.
-  [[nodiscard]] std::optional<Time> host_at_its_best() const { return host_at_its_best_; }
-  /// Whether nothing means that there is none: false where the search did not come to its end, or the program
-  /// has routes of its own, to which none are added.
+  /// Whether an empty mix means that there is none: false where the search did not come to its end, or the
+  /// program has routes of its own, to which none are added.
   [[nodiscard]] bool knows_mix() const { return knows_mix_; }
   [[nodiscard]] bool knows_algorithms() const { return knows_algorithms_; }
-  /// A search was ended by time or by the user.
+  [[nodiscard]] bool has_computing() const { return has_computing_; }
+  /// Time or the user ended a search.
   [[nodiscard]] bool cut_short() const { return cut_short_; }
 
  private:
@@ -160,32 +228,46 @@ class Advisor {
   };
 
   [[nodiscard]] bool may_go_on(const std::string& what);
-  std::optional<Time> end_of(const WorldSetting& setting);
+  bool try_backend(const BackendDescription& backend, Clock::time_point until);
+  bool compare_carried(Candidate& candidate, const WorldSetting& setting);
+  bool equalize_link(const BackendDescription& backend, std::int64_t wanted);
+  /// communication: takes so many times as long as the models say.
+  std::optional<Time> end_of(const WorldSetting& setting, double communication = 1);
   std::optional<Time> end_of(const Configuration& configuration, const BackendDescription& backend);
+  /// At equal links.
   [[nodiscard]] Result<WorldSetting> setting_of(const BackendDescription& backend) const;
+  /// The baseline with one of its choices set to a value.
+  [[nodiscard]] std::optional<WorldSetting> baseline_with(std::string_view choice, const char* value) const;
+  void find_range(const WorldSetting& side, const BackendDescription& model);
   std::optional<double> ratio_with(const WorldSetting& best, const WorldSetting& host,
-                                   const Parameter& parameter, bool of_host, double factor);
+                                   const Parameter& parameter, bool of_host, double value);
   void read_traffic();
   void read_traffic_of(int rank);
   void try_routes(Mix& best, OperationKind kind, std::size_t min_bytes, std::size_t max_bytes);
   void find_fastest(const Traffic& traffic);
 
   const Configuration& configuration_;
+  Configuration equal_links_;  // the configuration, but no hardware has a faster link than the baseline
   const Registry& registry_;
+  const BackendDescription& baseline_;
   ReplaySource source_;
   Options options_;
+  WholeRuns runs_;
+  Clock::time_point until_ = Clock::time_point::max();  // of the current replay
+  std::uint64_t events_ = 0;                            // that it has replayed
   bool has_computing_ = false;
   bool cut_short_ = false;
   std::vector<Candidate> candidates_;
-  std::map<const BackendDescription*, FoundError> errors_;
+  std::vector<const BackendDescription*> untried_;
   std::optional<ProgramTimes> program_;
+  Weighing weighing_;
   std::vector<Influence> influences_;
   std::size_t tried_ = 0;
   std::optional<Mix> mix_;
   bool knows_mix_ = false;
+  bool has_sought_algorithms_ = false;
   bool knows_algorithms_ = false;
   std::vector<AlgorithmChoice> algorithms_;
-  std::optional<Time> host_at_its_best_;
   std::vector<Traffic> traffic_;
   bool traffic_is_read_ = false;
 };

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/answers/advice/verdict_text.hpp"
+#include "lib/answers/advice/tuned_rules.hpp"
 
 namespace offramp {
 namespace {

@@ -1,6 +1,3 @@
-// Each hardware is replayed once at each number of ranks, with the program's computing where there is any,
-// and a second time without it where the hardware declines something: whether it carries the program is
-// judged by the time of its operations alone, as everywhere.
 #include "lib/answers/advice/rank_curve.hpp"
 
 #include <fmt/format.h>
@@ -9,9 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "lib/answers/report/sentences.hpp"
 #include "lib/base/format.hpp"
-#include "lib/base/text_format.hpp"
 
 namespace offramp {
 
@@ -22,7 +17,7 @@ const CurveCell* CurvePoint::of(std::string_view backend) const {
 }
 
 std::optional<double> CurvePoint::ratio(std::string_view backend) const {
-  const CurveCell* const host = of("host");
+  const CurveCell* const host = of(baseline_name());
   const CurveCell* const other = of(backend);
   if (host == nullptr || other == nullptr || !host->counts() || !other->counts()) return std::nullopt;
   return ratio_of(*other->end, *host->end);
@@ -30,13 +25,7 @@ std::optional<double> CurvePoint::ratio(std::string_view backend) const {
 
 RankCurve::RankCurve(const Configuration& configuration, const Registry& registry, Advisor::Options options)
     : configuration_(configuration), registry_(registry), options_(std::move(options)) {
-  ReplayOptions& replay = options_.replay;
-  replay.details = replay.sizes = replay.certificate = replay.compare_undisturbed = false;
-  replay.observer = nullptr;
-  replay.clock_reads = nullptr;
-  replay.progress = [this](const ReplayProgress&) {
-    return Advisor::Clock::now() < options_.until && (options_.progress == nullptr || options_.progress(""));
-  };
+  options_.runs_alone = true;
 }
 
 bool RankCurve::may_go_on(const std::string& what) {
@@ -44,52 +33,6 @@ bool RankCurve::may_go_on(const std::string& what) {
       Advisor::Clock::now() < options_.until && (options_.progress == nullptr || options_.progress(what));
   cut_short_ = cut_short_ || !go_on;
   return go_on;
-}
-
-Result<ReplayResult> RankCurve::replayed(const WorldSetting& setting, const ReplaySource& source,
-                                         bool computes) {
-  ReplayOptions how = options_.replay;
-  if (computes) how.compute.kind = Compute::Kind::kMeasured;
-  Result<ReplayResult> result = replay(setting, source, how);
-  if (result && result->stopped) cut_short_ = true;
-  return result;
-}
-
-/// Where the search is cut short, it is of no use.
-CurveCell RankCurve::cell_of(const BackendDescription& backend, const ReplaySource& source) {
-  CurveCell cell{.backend = &backend, .end = {}, .why_not = {}};
-  const Result<WorldSetting> setting = world_setting(configuration_, registry_, backend, source.ranks);
-  if (!setting) {
-    cell.why_not = setting.error();
-    return cell;
-  }
-  if (const CurveCell* const too_many = outgrown(backend.name)) {
-    cell.why_not = too_many->why_not;
-    return cell;
-  }
-  // What did not carry the program on fewer ranks is likely not to carry it here.
-  if (with_computing() && lacked(backend.name)) {
-    Result<ReplayResult> alone = replayed(*setting, source, false);
-    cell.why_not = alone ? why_not_carried(backend.name, alone->total()) : alone.error();
-    if (cut_short_ || !cell.why_not.empty()) return cell;
-  }
-  Result<ReplayResult> result = replayed(*setting, source, with_computing());
-  if (result && !result->stopped && !has_computing_) {
-    has_computing_ = options_.replay.compute.kind == Compute::Kind::kNone && computing_of(*result).any();
-    if (*has_computing_) result = replayed(*setting, source, true);
-  }
-  if (!result) {
-    cell.why_not = result.error();
-    return cell;
-  }
-  cell.end = result->modelled_time;
-  cell.footing = result->footing;
-  Counters counters = result->total();
-  if (with_computing() && counters.times.declined > Time() && !cut_short_) {
-    if (Result<ReplayResult> alone = replayed(*setting, source, false)) counters = alone->total();
-  }
-  cell.why_not = why_not_carried(backend.name, counters);
-  return cell;
 }
 
 const CurveCell* RankCurve::outgrown(std::string_view backend) const {
@@ -104,24 +47,35 @@ const CurveCell* RankCurve::outgrown(std::string_view backend) const {
   return has_counted && !last->counts() ? last : nullptr;
 }
 
-bool RankCurve::lacked(std::string_view backend) const {
-  for (auto point = points_.rbegin(); point != points_.rend(); ++point) {
-    if (const CurveCell* const cell = point->of(backend)) return !cell->counts();
-  }
-  return false;
-}
-
 bool RankCurve::add(const ReplaySource& source) {
   points_.push_back({.ranks = source.ranks, .refused = {}, .cells = {}});
+  Advisor::Options options = options_;
+  std::erase_if(options.backends,
+                [&](const BackendDescription* backend) { return outgrown(backend->name) != nullptr; });
+  options.progress = [this, &source](const std::string& what) {
+    return options_.progress == nullptr ||
+           options_.progress(what.empty() ? what : fmt::format("{} ranks, {}", source.ranks, what));
+  };
+  Advisor advisor(configuration_, registry_, source, std::move(options));
+  advisor.rank_backends();
+  has_computing_ = advisor.has_computing();
   for (const BackendDescription* backend : options_.backends) {
-    if (!may_go_on(
-            fmt::format("{}, {}", counted(static_cast<std::uint64_t>(source.ranks), "rank"), backend->name)))
-      return false;
-    CurveCell cell = cell_of(*backend, source);
-    if (cut_short_) return false;
-    points_.back().cells.push_back(std::move(cell));
+    if (const CurveCell* const too_many = outgrown(backend->name)) {
+      points_.back().cells.push_back({.backend = backend, .end = {}, .why_not = too_many->why_not});
+      continue;
+    }
+    for (const Candidate& one : advisor.candidates()) {
+      if (one.backend != backend) continue;
+      CurveCell& cell = points_.back().cells.emplace_back();
+      cell.backend = backend;
+      cell.why_not = one.refused.empty() ? one.why_not : one.refused;
+      if (one.refused.empty()) cell.end = one.fair_end();
+      cell.carried = one.carried.share().value_or(1);
+      cell.footing = one.result.footing;
+    }
   }
-  return true;
+  cut_short_ = cut_short_ || advisor.cut_short();
+  return !advisor.cut_short();
 }
 
 void RankCurve::refuse(int ranks, std::string why) {
@@ -142,7 +96,7 @@ struct Compared {
 std::vector<Compared> compared(const RankCurve& curve, std::string_view backend) {
   std::vector<Compared> all;
   for (const CurvePoint& point : curve.points()) {
-    const CurveCell* const host = point.of("host");
+    const CurveCell* const host = point.of(baseline_name());
     if (host == nullptr || !host->counts() || point.of(backend) == nullptr) continue;
     all.push_back({point.ranks, point.ratio(backend)});
   }
@@ -172,7 +126,7 @@ std::optional<Closest> closest_at_last(const RankCurve& curve) {
   for (auto point = curve.points().rbegin(); point != curve.points().rend(); ++point) {
     std::optional<Closest> best;
     for (const BackendDescription* backend : curve.backends()) {
-      if (backend->name == "host") continue;
+      if (is_baseline(backend->name)) continue;
       const auto ratio = point->ratio(backend->name);
       if (ratio && (!best || *ratio < best->ratio)) best = Closest{backend->name, &*point, *ratio};
     }
@@ -241,41 +195,51 @@ std::string lacking_text(const RankCurve& curve, std::string_view backend) {
                      lacking.size() == tried && tried > 1 ? ", which is nowhere" : "", why);
 }
 
-std::string verdict_text(const RankCurve& curve, const std::string& program) {
+ReportAnswer answer_of(const RankCurve& curve, const std::string& program) {
+  ReportAnswer answer;
+  answer.of_run = curve.with_computing();
+  const std::string name = cut_text(program, 28);
   const auto closest = closest_at_last(curve);
-  if (!closest)
-    return fmt::format("{}: no hardware can be compared with the plain host at any of these numbers of ranks",
-                       program);
-  std::vector<std::string> paying;
-  for (const BackendDescription* backend : curve.backends()) {
-    const std::vector<PayingRange> ranges = paying_ranges(curve, backend->name);
-    if (backend->name == "host" || ranges.empty()) continue;
-    const std::vector<Compared> all = compared(curve, backend->name);
-    std::vector<std::string> texts;
-    texts.reserve(ranges.size());
-    for (const PayingRange& range : ranges) texts.push_back(range_text(range, all));
-    paying.push_back(fmt::format("{} pays {}", backend->name, fmt::join(texts, " and ")));
+  if (!closest) {
+    answer.answer = fmt::format("{}: no hardware can be compared at any of these numbers", name);
+    answer.kind = "unknown";
+    return answer;
   }
-  const std::string_view what = curve.with_computing() ? "the run" : "communication";
+  std::vector<std::string> paying;
+  std::vector<std::string> lacking;
+  for (const BackendDescription* backend : curve.backends()) {
+    if (is_baseline(backend->name)) continue;
+    const std::vector<PayingRange> ranges = paying_ranges(curve, backend->name);
+    lacking.push_back(lacking_text(curve, backend->name));
+    if (!ranges.empty())
+      paying.push_back(fmt::format("{} pays {}", backend->name,
+                                   range_text(ranges.front(), compared(curve, backend->name))));
+  }
+  const int last = closest->point->ranks;
+  answer.answer = paying.empty()
+                      ? fmt::format("{}: no hardware pays up to {} ranks", name, number(last))
+                      : fmt::format("{}: {}{}", name, paying.front(),
+                                    paying.size() > 1 ? "; " + and_more_text(paying.size() - 1) : "");
+  answer.kind = paying.empty() ? "baseline" : "hardware";
+  answer.candidate = closest->backend;
   const CurveCell& best = *closest->point->of(closest->backend);
-  const CurveCell& host = *closest->point->of("host");
-  const std::string there =
-      fmt::format("{} {} over {} instead of {} over host", what, time_text(in_nanoseconds(*best.end)),
-                  closest->backend, time_text(in_nanoseconds(*host.end)));
-  std::string text =
-      paying.empty()
-          ? fmt::format(
-                "{}: no hardware pays up to {} ranks; {} comes closest there, with {:.3f} of the host's time "
-                "({})",
-                program, number(closest->point->ranks), closest->backend, closest->ratio, there)
-          : fmt::format("{}: {}. At {} ranks {} {}, with {:.3f} of the host's time ({})", program,
-                        fmt::join(paying, ", "), number(closest->point->ranks), closest->backend,
-                        closest->ratio < 1 ? "is the fastest hardware" : "comes closest", closest->ratio,
-                        there);
-  const std::string ground = other_ground_text(best.footing, host.footing);
-  if (!ground.empty())
-    text += fmt::format(". {} {} there", closest->backend, ground.substr(std::string_view("it ").size()));
-  return text;
+  answer.end = *best.end;
+  answer.baseline = *closest->point->of(baseline_name())->end;
+  paying.erase(paying.begin(), paying.begin() + (paying.empty() ? 0 : 1));
+  std::vector<std::string> why = {fmt::format("at {} ranks {} takes {}, {} {}", number(last),
+                                              closest->backend, time_text(answer.end), baseline_name(),
+                                              time_text(answer.baseline))};
+  why.insert(why.end(), paying.begin(), paying.end());
+  answer.why = clauses_text(why);
+  if (best.carried < 1 - kWorthwhile)
+    lacking.insert(lacking.begin(),
+                   fmt::format("{} carries {} of {}'s time in operations, {} the rest", closest->backend,
+                               percent_text(best.carried, 1), baseline_name(), baseline_name()));
+  if (best.footing.node_bits_per_second == 0 && !best.footing.text.empty())
+    lacking.push_back(fmt::format("{} runs on {}", closest->backend, best.footing.text));
+  answer.but = clauses_text(lacking);
+  answer.next = fmt::format("--ranks {} alone says how sure that is, and why", last);
+  return answer;
 }
 
 }  // namespace offramp

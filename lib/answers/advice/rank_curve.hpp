@@ -8,14 +8,16 @@
 #include <vector>
 
 #include "lib/answers/advice/advice.hpp"
+#include "lib/answers/report/answer.hpp"
 
 namespace offramp {
 
 /// One hardware at one number of ranks.
 struct CurveCell {
   const BackendDescription* backend = nullptr;
-  std::optional<Time> end;  // of the run, or of the communication where no computing is known
-  std::string why_not;      // it has no time, or does not carry the program; empty: it has one that counts
+  std::optional<Time> end;  // of the run at the baseline's link, or of communication if no computing is known
+  std::string why_not;      // why there is no time that counts; empty: there is one
+  double carried = 1;       // the part of the baseline's time of operations that the hardware carries
   Footing footing = {};
 
   [[nodiscard]] bool counts() const { return end.has_value() && why_not.empty(); }
@@ -48,22 +50,18 @@ class RankCurve {
   [[nodiscard]] const std::vector<CurvePoint>& points() const { return points_; }
   [[nodiscard]] const std::vector<const BackendDescription*>& backends() const { return options_.backends; }
   /// Times are those of the run, with the program's computing.
-  [[nodiscard]] bool with_computing() const { return has_computing_.value_or(false); }
+  [[nodiscard]] bool with_computing() const { return has_computing_; }
   [[nodiscard]] bool cut_short() const { return cut_short_; }
 
  private:
-  CurveCell cell_of(const BackendDescription& backend, const ReplaySource& source);
-  /// It had no time that counts at the number of ranks before.
   /// The last cell of hardware that carried the program on fewer ranks and no longer does: more are not
-  /// tried.
+  /// tried. Null: it is tried.
   [[nodiscard]] const CurveCell* outgrown(std::string_view backend) const;
-  [[nodiscard]] bool lacked(std::string_view backend) const;
-  Result<ReplayResult> replayed(const WorldSetting& setting, const ReplaySource& source, bool computes);
 
   const Configuration& configuration_;
   const Registry& registry_;
   Advisor::Options options_;
-  std::optional<bool> has_computing_;
+  bool has_computing_ = false;
   bool cut_short_ = false;
   std::vector<CurvePoint> points_;
 };
@@ -77,8 +75,9 @@ struct PayingRange {
 };
 std::vector<PayingRange> paying_ranges(const RankCurve& curve, std::string_view backend);
 
-/// The answer in a sentence or two: "halo: aie pays from 128 ranks on, ..."
-std::string verdict_text(const RankCurve& curve, const std::string& program);
+/// "halo: aie pays from 128 ranks on", and what belongs to it. Its times are those at the last number of
+/// ranks.
+ReportAnswer answer_of(const RankCurve& curve, const std::string& program);
 /// "aie pays from 128 ranks on, not yet at 64". Empty: there is no point at which it can be compared.
 std::string paying_text(const RankCurve& curve, std::string_view backend);
 /// Where the hardware has no time that counts, and why. Empty: it has one everywhere.

@@ -63,6 +63,7 @@ Result<std::unique_ptr<World>> make_world(const WorldSetting& setting, int ranks
   options.machine.switches = switches_of(setting.network, ranks, setting.machine);
   options.faults = setting.faults;
   options.check = setting.check;
+  options.judge = setting.judge;
   auto network = make_network(setting.network, ranks, setting.machine);
   if (!network) return Result<std::unique_ptr<World>>::failure(network.error());
   options.network = std::move(*network);

@@ -22,6 +22,7 @@ struct WorldSetting {
   std::vector<RouteRule> rules = {};  // as WorldBackend has them
   NetworkOptions network = {};        // between the nodes
   StragglerOptions stragglers = {};
+  const DataCarrier* judge = nullptr;  // WorldOptions::judge
 };
 
 /// A backend with the host behind it, and the routes with the backends to which they lead, as in a run of so

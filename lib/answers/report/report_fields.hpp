@@ -397,6 +397,31 @@ void describe_arrival(auto& a, Described<decltype(a), RunReport> report) {
   a.if_any("data_certificate", report.data_certificate);
 }
 
+void describe(auto& a, Described<decltype(a), ReportAnswerBar> bar) {
+  a.field("name", bar.name);
+  a.field("time", bar.end);
+  a.if_any("note", bar.note);
+}
+
+void describe(auto& a, Described<decltype(a), ReportAnswer> answer) {
+  a.field("answer", answer.answer);
+  a.field("why", answer.why);
+  a.field("sure", answer.sure);
+  a.field("but", answer.but);
+  a.field("next", answer.next);
+  a.field("kind", answer.kind);
+  a.field("candidate", answer.candidate);
+  a.field("baseline", answer.baseline);
+  a.field("time", answer.end);
+  a.field("earliest", answer.earliest);
+  a.field("latest", answer.latest);
+  a.field("of_run", answer.of_run);
+  a.field("holds", answer.holds);
+  a.field("complete", answer.complete);
+  a.field("bars", answer.bars);
+  a.if_any("details", answer.details);
+}
+
 void describe(auto& a, Described<decltype(a), RunReport> report) {
   a.field("offramp", report.version);
   a.derived("schema", [] { return kReportSchema; });
@@ -415,7 +440,7 @@ void describe(auto& a, Described<decltype(a), RunReport> report) {
   describe_arrival(a, report);
   a.rest("compared", report.lanes, kMostLanes);
   a.if_any("ended", report.ended);
-  a.if_any("advice", report.advice);
+  a.if_any("answer", report.answer);
   a.field("warnings", report.warnings);
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lib/answers/replay/replay_result.hpp"
+#include "lib/answers/report/answer.hpp"
 #include "lib/answers/report/call_sites.hpp"
 #include "lib/answers/report/carried.hpp"
 #include "lib/answers/report/run_facts.hpp"
@@ -263,7 +264,7 @@ struct RunReport {
   std::uint64_t elsewhere = 0;      // times, at other places
   std::string data_certificate;
   std::vector<ReportEnd> ended;
-  std::vector<std::string> advice;  // of offramp advise: the answer first, then a text for each part of it
+  std::optional<ReportAnswer> answer;  // of offramp advise
   std::vector<std::string> warnings;
   std::vector<ReportLane> lanes;  // the first carried the data
   std::string receipts;  // a JSON array, see ReplayRecords; written and not read, see read_receipts()

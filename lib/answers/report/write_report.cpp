@@ -119,6 +119,10 @@ std::string report_text(const RunReport& report) {
   return text + "\n";
 }
 
+Json json_of(const ReportAnswer& answer) {
+  return written([&](Writer& writer) { describe(writer, answer); });
+}
+
 Json json_of(const ReportLane& lane) {
   return written([&](Writer& writer) { describe(writer, lane); });
 }

@@ -1,60 +1,17 @@
-// Sentences say how sure they are: a comparison carries the model's own errors against published figures
-// (sureness_text()). The file for Open MPI's tuned component is in its dynamic rules' format, with the
-// numbers of its own enumerations.
-#include "lib/answers/advice/verdict_text.hpp"
+// The file for Open MPI's tuned component is in its dynamic rules' format, with the numbers of its own
+// enumerations.
+#include "lib/answers/advice/tuned_rules.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <cmath>
 #include <iterator>
 #include <limits>
 #include <map>
 
-#include "lib/answers/report/sentences.hpp"
-#include "lib/base/format.hpp"
-#include "lib/base/text_format.hpp"
-
 namespace offramp {
 namespace {
-
-/// "a third faster", by the ratio of the times.
-std::string faster_text(double ratio) {
-  constexpr double kAlike = 0.005;
-  if (std::abs(ratio - 1) < kAlike) return "as long as";
-  return ratio < 1   ? fmt::format("{} less than", percent_text(1 - ratio, 1))
-         : ratio < 2 ? fmt::format("{} more than", percent_text(ratio - 1, 1))
-                     : fmt::format("{:.3g} times as long as", ratio);
-}
-
-std::string error_text(std::string_view backend, const FoundError& of) {
-  if (!of.found) return fmt::format("how far to trust {} was not found out in the time", backend);
-  if (!of.error) return fmt::format("nothing published says how far to trust {}", backend);
-  return fmt::format("half of the {} published figures that {} is not fitted to are met within {}",
-                     of.error->figures, backend, percent_text(of.error->median, 1));
-}
-
-/// How sure a ratio of communication times is, where each side is as far off as half of its figures. run: the
-/// ratio that the answer is about, which may be on the other side of 1.
-std::string sureness_text(const Advisor& advisor, double ratio, double run) {
-  const BackendDescription& best = *advisor.best_hardware()->backend;
-  const FoundError best_error = advisor.error_of(best);
-  const FoundError host_error = advisor.error_of(*advisor.host()->backend);
-  std::string text =
-      fmt::format("{}; {}. ", error_text(best.name, best_error), error_text("host", host_error));
-  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
-  const std::optional<ModelError>& of_best = best_error.error;
-  const std::optional<ModelError>& of_host = host_error.error;
-  if (!of_best || !of_host) return text;
-  const double low = ratio * (1 - of_best->median) / (1 + of_host->median);
-  const double high = of_host->median < 1 ? ratio * (1 + of_best->median) / (1 - of_host->median) : INFINITY;
-  const bool holds = (run < 1) == (low < 1) && (run < 1) == (high < 1);
-  return text +
-         fmt::format("With errors of that size the ratio of communication is between {:.2f} and {:.2f}: {}",
-                     low, high, holds ? "the answer holds" : "which of them is faster is open");
-}
 
 /// Open MPI's numbers (ompi/mca/coll/base/coll_base_functions.h, COLLTYPE; names of algorithms: ompi_info
 /// --param coll tuned --level 9), the same in 4.1 and 5.0. An algorithm's number is its place, from 1 on.
@@ -109,38 +66,6 @@ std::string rules_of(int ranks, std::map<std::size_t, int> by_bytes) {
 }
 
 }  // namespace
-
-std::string verdict_text(const Advisor& advisor, const std::string& program) {
-  const Candidate* const host = advisor.host();
-  const Candidate* const best = advisor.best_hardware();
-  if (host == nullptr)
-    return fmt::format("{}: over the plain host there is no result: nothing can be compared", program);
-  if (best == nullptr)
-    return fmt::format("{}: no hardware carries this program; it stays with the plain host", program);
-  const double communication = ratio_of(best->result.modelled_time, host->result.modelled_time);
-  const double run = ratio_of(best->end(), host->end());
-  std::string text =
-      run < 1 ? fmt::format("{} is the hardware for {}: ", best->backend->name, program)
-              : fmt::format("The plain host suits {} best; of the hardware, {} comes next: ", program,
-                            best->backend->name);
-  if (host->run) {
-    text += fmt::format(
-        "the run takes {} over host ({} instead of {}), its communication {}. MPI calls are {} of "
-        "the run over host. ",
-        faster_text(run), time_text(in_nanoseconds(best->end())), time_text(in_nanoseconds(host->end())),
-        faster_text(communication) + " over host", percent_text(host->run->share_in_calls(), 1));
-  } else {
-    text += fmt::format(
-        "communication takes {} over host ({} instead of {}); of the program's computing nothing is "
-        "known. ",
-        faster_text(communication), time_text(in_nanoseconds(best->end())),
-        time_text(in_nanoseconds(host->end())));
-  }
-  const std::string ground = other_ground_text(best->result.footing, host->result.footing);
-  if (!ground.empty())
-    text += fmt::format("{} {}. ", best->backend->name, ground.substr(std::string_view("it ").size()));
-  return text + sureness_text(advisor, communication, run);
-}
 
 std::string routes_toml(const Mix& mix) {
   std::string text = fmt::format("backend = \"{}\"\n", mix.backend);

@@ -1,4 +1,4 @@
-// Advice in sentences, and as files that programs read.
+// What advice recommends, as files that Offramp and MPI libraries read.
 #pragma once
 
 #include <string>
@@ -8,18 +8,14 @@
 
 namespace offramp {
 
-/// The answer in a sentence or two: which hardware, by how much of the run, and how sure that is. program:
-/// its name, for the beginning.
-std::string verdict_text(const Advisor& advisor, const std::string& program);
-
 /// The mix as sections of an offramp.toml.
 std::string routes_toml(const Mix& mix);
 
 /// The fastest algorithms as a file of dynamic rules for Open MPI's component "tuned": each collective at
-/// each size of communicator, from a message size on. Empty: there is nothing that it can say.
+/// each size of communicator, from a message size on. Empty: the component has none of them.
 std::string tuned_rules(const std::vector<AlgorithmChoice>& choices);
 
-/// The same as a selection tree of MPICH 4, with MPICH's own choices for all else.
+/// The fastest algorithms as a selection tree of MPICH 4, with MPICH's own choices for all else.
 std::string mpich_rules(const std::vector<AlgorithmChoice>& choices);
 
 }  // namespace offramp

@@ -1,0 +1,80 @@
+#include "lib/answers/report/answer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "lib/base/format.hpp"
+#include "lib/base/printable.hpp"
+
+namespace offramp {
+namespace {
+
+constexpr std::size_t kColumns = 80;
+constexpr std::size_t kLines = 12;
+constexpr std::size_t kLabel = 6;  // "sure  "
+constexpr std::size_t kBar = 28;
+/// Bars of candidates that take longer than so many times the fastest one are cut.
+constexpr double kLongestBar = 3;
+
+std::string bar_text(const ReportAnswerBar& bar, Time baseline, Time longest, std::size_t names) {
+  std::string text = fmt::format("  {:<{}}  ", printable(bar.name), names);
+  if (bar.end <= Time()) return cut_text(text + printable(bar.note, 400), kColumns);
+  const double share = std::min(1.0, bar.end.seconds() / longest.seconds());
+  const auto width = std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(share * kBar)));
+  const bool is_cut = bar.end > longest;
+  text += fmt::format("{:<{}} {:>9}", std::string(width - (is_cut ? 1 : 0), '#') + (is_cut ? ">" : ""), kBar,
+                      time_text(bar.end));
+  if (baseline > Time()) text += fmt::format("  {:>6}", ratio_text(bar.end, baseline));
+  if (!bar.note.empty()) text += "  " + printable(bar.note, 400);
+  return cut_text(text, kColumns);
+}
+
+}  // namespace
+
+std::string cut_text(std::string_view text, std::size_t columns) {
+  constexpr std::string_view kCut = "...";
+  return text.size() <= columns ? std::string(text)
+                                : std::string(text.substr(0, columns - kCut.size())).append(kCut);
+}
+
+std::string clauses_text(const std::vector<std::string>& clauses) {
+  std::string text;
+  for (const std::string& clause : clauses) {
+    if (clause.empty()) continue;
+    if (text.empty()) {
+      text = cut_text(clause, kColumns - kLabel);
+    } else if (text.size() + clause.size() + 2 <= kColumns - kLabel) {
+      text += "; " + clause;
+    }
+  }
+  return text;
+}
+
+std::string answer_text(const ReportAnswer& answer) {
+  std::vector<std::string> lines = {cut_text(printable(answer.answer, 400), kColumns)};
+  for (const auto& [label, line] : {std::pair("why", &answer.why), std::pair("sure", &answer.sure),
+                                    std::pair("but", &answer.but), std::pair("next", &answer.next)}) {
+    if (!line->empty())
+      lines.push_back(cut_text(fmt::format("{:<{}}{}", label, kLabel, printable(*line, 400)), kColumns));
+  }
+  Time fastest;
+  Time longest;
+  std::size_t names = 0;
+  for (const ReportAnswerBar& bar : answer.bars) {
+    names = std::max(names, std::min<std::size_t>(printable(bar.name).size(), 24));
+    if (bar.end > Time() && (fastest <= Time() || bar.end < fastest)) fastest = bar.end;
+  }
+  for (const ReportAnswerBar& bar : answer.bars) {
+    if (bar.end.seconds() <= kLongestBar * fastest.seconds()) longest = later(longest, bar.end);
+  }
+  const std::size_t room = kLines - lines.size();
+  const bool all = answer.bars.size() <= room;
+  for (std::size_t i = 0; i < (all ? answer.bars.size() : room - 1); ++i)
+    lines.push_back(bar_text(answer.bars[i], answer.baseline, longest, names));
+  if (!all) lines.push_back(fmt::format("  {}", and_more_text(answer.bars.size() - (room - 1))));
+  return fmt::format("{}\n", fmt::join(lines, "\n"));
+}
+
+}  // namespace offramp

@@ -1,0 +1,52 @@
+// The answer to a question about a program: one sentence, a line each on the reason, the certainty, what
+// speaks against it, and the next step, and a bar for each candidate. The terminal, the page, the JSON, and
+// the Python module show this one object.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "offramp/kernel/time.hpp"
+
+namespace offramp {
+
+/// A candidate.
+struct ReportAnswerBar {
+  std::string name;
+  Time end;          // of the run, or of communication if no computing is known; 0: there is none to compare
+  std::string note;  // "not tried (time)"
+};
+
+/// Texts are one line each, and empty if there is nothing to say.
+struct ReportAnswer {
+  std::string answer;  // twelve words at most
+  std::string why;
+  std::string sure;
+  std::string but;
+  std::string next;
+  std::vector<ReportAnswerBar> bars;       // the fastest first
+  std::vector<std::string> details;  // texts of several lines
+  // The same for programs that read it.
+  std::string kind;       // "hardware", "algorithm", "link", "baseline", "nothing", or "unknown"
+  std::string candidate;  // the best hardware, or the algorithm that is better; empty: none was compared
+  Time baseline;          // takes so long as it is
+  Time end;               // the candidate does, at the baseline's link
+  Time earliest;          // end, if the models' errors favour the candidate, and if they favour the baseline;
+  Time latest;            // 0: the errors are not known
+  bool of_run = false;    // times are those of the run, not of communication alone
+  bool holds = false;     // earliest and latest give the same answer
+  bool complete = true;   // all candidates were tried
+};
+
+/// At most twelve lines of at most 80 columns. Other characters than printable ones are escaped.
+std::string answer_text(const ReportAnswer& answer);
+
+/// As many clauses as fit into one line of an answer, with "; " between them. The first one is cut if need
+/// be; empty clauses are skipped.
+std::string clauses_text(const std::vector<std::string>& clauses);
+
+/// A text that is cut to so many columns, with "..." at its end.
+std::string cut_text(std::string_view text, std::size_t columns);
+
+}  // namespace offramp

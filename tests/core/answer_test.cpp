@@ -1,0 +1,243 @@
+// Programs whose right answer follows from how they are made: the answer has to name it, by how much of the
+// run, and how sure it is, before the searches (--quick) and after them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/answers/advice/answer_of.hpp"
+#include "lib/base/registry/registry.hpp"
+#include "tests/core/tape.hpp"
+
+namespace offramp {
+namespace {
+
+constexpr std::size_t kMi = 1 << 20;
+
+Operation operation_of(OperationKind kind, int ranks, std::size_t bytes, bool nonblocking = false) {
+  Operation one;
+  one.kind = kind;
+  one.element = ElementType::kFloat32;
+  one.function = ReduceFunction::kSum;
+  one.bytes = bytes;
+  one.elements = bytes / sizeof(float);
+  one.ranks = ranks;
+  one.nonblocking = nonblocking;
+  return one;
+}
+
+using Tapes = std::vector<test::Tape>;
+/// body(tape, rank, step) for each rank and each step.
+template <typename Body>
+Tapes program(int ranks, int steps, Body body) {
+  Tapes tapes(static_cast<std::size_t>(ranks));
+  for (int step = 0; step < steps; ++step) {
+    for (int rank = 0; rank < ranks; ++rank) body(tapes[static_cast<std::size_t>(rank)], rank, step);
+  }
+  return tapes;
+}
+
+/// Calls of one collective, one after the other.
+Tapes collectives(OperationKind kind, int ranks, std::size_t bytes, int steps) {
+  const Operation one = operation_of(kind, ranks, bytes);
+  return program(ranks, steps, [&](test::Tape& tape, int, int) { tape.add(tape.collective(one)); });
+}
+
+/// Rank r sends to rank r + distance.
+Tapes shift(int ranks, int distance, std::size_t bytes, int steps) {
+  return program(ranks, steps, [=](test::Tape& tape, int rank, int) {
+    const auto in = tape.irecv((rank + ranks - distance) % ranks, bytes);
+    const auto out = tape.isend((rank + distance) % ranks, bytes);
+    tape.wait({in, out});
+  });
+}
+
+/// A collective that goes on while the program computes.
+Tapes overlap(OperationKind kind, int ranks, std::size_t bytes, int steps, std::uint64_t computing) {
+  const Operation one = operation_of(kind, ranks, bytes, true);
+  return program(ranks, steps, [&](test::Tape& tape, int, int) {
+    const auto request = tape.add(tape.collective(one));
+    tape.compute(computing);
+    tape.wait({request});
+  });
+}
+
+/// One rank computes longer than the others, by turns or always the same.
+Tapes imbalance(int ranks, int steps, bool by_turns, std::uint64_t brief, std::uint64_t longer) {
+  const Operation sum = operation_of(OperationKind::kAllreduce, ranks, 8);
+  return program(ranks, steps, [&](test::Tape& tape, int rank, int step) {
+    tape.compute(rank == (by_turns ? step % ranks : 0) ? longer : brief);
+    tape.add(tape.collective(sum));
+  });
+}
+
+struct Expected {
+  std::string kind;
+  std::string candidate;  // empty: whatever comes closest
+  double least = -100;    // of the baseline's time that the candidate saves
+  double most = 1;
+};
+
+class AnAnswer : public testing::Test {
+ protected:
+  AnAnswer() {
+    configuration_.compute.kind = Compute::Kind::kNone;
+    use({"cclo", "zrlmpi", "dpu"});
+  }
+  void use(std::initializer_list<const char*> backends) {
+    options_.backends = {registry_.find(baseline_name())};
+    for (const char* name : backends) options_.backends.push_back(registry_.find(name));
+  }
+
+  /// The whole answer, which is the same before the searches.
+  ReportAnswer expect(const Tapes& tapes, const Expected& expected) {
+    Advisor advisor(configuration_, registry_, test::source_of(tapes), options_);
+    advisor.rank_backends();
+    advisor.weigh();
+    const ReportAnswer quick = answer_of(advisor, {"p.rec", "p.rec"});
+    advisor.find_algorithms();
+    advisor.find_mix();
+    advisor.find_influences();
+    ReportAnswer whole = answer_of(advisor, {"p.rec", "p.rec"});
+    for (const ReportAnswer* answer : {&std::as_const(quick), &std::as_const(whole)}) {
+      SCOPED_TRACE(answer_text(*answer));
+      if (!expected.kind.empty()) {
+        EXPECT_EQ(answer->kind, expected.kind);
+      }
+      EXPECT_TRUE(expected.candidate.empty() || answer->candidate == expected.candidate) << answer->candidate;
+      EXPECT_GE(saves(*answer), expected.least);
+      EXPECT_LE(saves(*answer), expected.most);
+      EXPECT_TRUE(answer->complete);
+      if (answer->earliest > Time()) {
+        EXPECT_LE(answer->earliest, answer->end);
+        EXPECT_GE(answer->latest, answer->end);
+      }
+      expect_shape(*answer);
+    }
+    EXPECT_TRUE(quick.holds || !whole.holds) << "a search can only make an answer less sure";
+    return whole;
+  }
+
+  static double saves(const ReportAnswer& answer) {
+    return answer.end > Time() ? 1 - ratio_of(answer.end, answer.baseline) : 0;
+  }
+
+  /// Twelve lines of 80 columns at most, and twelve words in the first one.
+  static void expect_shape(const ReportAnswer& answer) {
+    const std::string text = answer_text(answer);
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 12);
+    std::size_t begin = 0;
+    for (std::size_t end = text.find('\n'); end != std::string::npos;
+         begin = end + 1, end = text.find('\n', begin))
+      EXPECT_LE(end - begin, 80U);
+    int words = 0;
+    for (std::size_t i = 0; i < answer.answer.size(); ++i) {
+      const bool starts = i == 0 || answer.answer[i - 1] == ' ';
+      if (starts && std::isalnum(static_cast<unsigned char>(answer.answer[i])) != 0) ++words;
+    }
+    EXPECT_LE(words, 12) << answer.answer;
+  }
+
+  Registry registry_{built_in_backends()};
+  Configuration configuration_;
+  Advisor::Options options_;
+};
+
+TEST_F(AnAnswer, NamesNoHardwareWhereRanksWaitForEachOther) {
+  const ReportAnswer answer = expect(imbalance(8, 8, true, 200'000, 2'000'000), {"nothing", "", -1, 0.01});
+  EXPECT_TRUE(answer.holds);
+  EXPECT_NE(answer.answer.find("% of MPI time is waiting"), std::string::npos) << answer.answer;
+}
+
+TEST_F(AnAnswer, NamesNoHardwareWhereOneRankIsAlwaysLate) {
+  EXPECT_TRUE(expect(imbalance(8, 8, false, 500'000, 1'000'000), {"nothing", "", -1, 0.01}).holds);
+}
+
+TEST_F(AnAnswer, NamesNoHardwareWhereThereIsNextToNoCommunication) {
+  const ReportAnswer answer = expect(imbalance(4, 4, false, 5'000'000, 5'000'000), {"nothing", "", -1, 0.01});
+  EXPECT_NE(answer.answer.find("MPI calls are"), std::string::npos) << answer.answer;
+}
+
+TEST_F(AnAnswer, SaysThatTheGainIsTheLinks) {
+  configuration_.machine.ranks_per_node = 8;
+  const ReportAnswer answer = expect(shift(16, 8, kMi, 2), {"link", "dpu", -0.05, 0.01});
+  EXPECT_NE(answer.why.find("dpu at 100 Gb/s"), std::string::npos) << answer.why;
+}
+
+TEST_F(AnAnswer, SaysThatTheGainOfAnIncastIsTheLinks) {
+  const Tapes incast = program(8, 1, [](test::Tape& tape, int rank, int) {
+    if (rank > 0) tape.send(0, kMi);
+    for (int from = 1; rank == 0 && from < 8; ++from) tape.receive(from, kMi);
+  });
+  (void)expect(incast, {"link", "dpu", -0.2, 0.01});
+}
+
+TEST_F(AnAnswer, NamesTheAlgorithmThatCostsNothing) {
+  const ReportAnswer answer = expect(collectives(OperationKind::kBcast, 12, kMi, 2),
+                                     {"algorithm", "scatter_allgather_ring", 0.6, 0.8});
+  EXPECT_EQ(answer.answer.find("p.rec: host with scatter_allgather_ring"), 0U) << answer.answer;
+  EXPECT_TRUE(answer.holds);
+  EXPECT_EQ(answer.but.find("dpu "), 0U) << answer.but;
+  EXPECT_NE(answer.next.find("--tuning"), std::string::npos) << answer.next;
+}
+
+TEST_F(AnAnswer, NamesHardwareThatHidesCommunication) {
+  const ReportAnswer answer =
+      expect(overlap(OperationKind::kAllgather, 4, kMi, 4, 3'000'000), {"hardware", "dpu", 0.02, 0.3});
+  EXPECT_NE(answer.why.find("is hidden, over host"), std::string::npos) << answer_text(answer);
+}
+
+TEST_F(AnAnswer, NamesTheHostThatMakesProgressBesideHardware) {
+  const ReportAnswer answer =
+      expect(overlap(OperationKind::kAllreduce, 8, kMi, 4, 2'000'000), {"hardware", "", 0.02, 0.5});
+  EXPECT_NE(answer.but.find("makes progress by itself"), std::string::npos) << answer.but;
+}
+
+TEST_F(AnAnswer, GivesNoRatioToHardwareThatCarriesLittle) {
+  // The one reduction is a small part of the host's time, however long zrlmpi takes for it.
+  use({"zrlmpi"});
+  const Operation exchange = operation_of(OperationKind::kAlltoall, 8, 64 * 1024);
+  const Operation sum = operation_of(OperationKind::kReduce, 8, 4096);
+  const Tapes tapes = program(8, 1, [&](test::Tape& tape, int, int) {
+    for (int i = 0; i < 4; ++i) tape.add(tape.collective(exchange));
+    tape.add(tape.collective(sum));
+  });
+  const ReportAnswer answer = expect(tapes, {"baseline", "", 0, 0});
+  EXPECT_NE(answer.answer.find("no hardware carries it"), std::string::npos) << answer.answer;
+  EXPECT_EQ(answer.bars.back().end, Time());
+  EXPECT_NE(answer.bars.back().note.find("of host's time in operations"), std::string::npos);
+}
+
+TEST_F(AnAnswer, StaysWithTheHostWhereItIsFasterByFar) {
+  const ReportAnswer answer = expect(shift(8, 1, 8, 10), {"baseline", "", -100, -0.5});
+  EXPECT_EQ(answer.answer.find("p.rec: stay with host"), 0U) << answer.answer;
+}
+
+TEST_F(AnAnswer, IsNotSureOfHardwareOfWhichNoOperationWasMeasured) {
+  use({"zrlmpi"});
+  const ReportAnswer answer = expect(shift(4, 1, 64, 4), {"baseline", "zrlmpi", -100, 0});
+  EXPECT_FALSE(answer.holds);
+  EXPECT_EQ(answer.sure, "not known: no operation was ever measured on zrlmpi");
+}
+
+TEST_F(AnAnswer, IsNotSureWhereAParameterThatWasNeverMeasuredTurnsIt) {
+  // message_import is 0, for nothing is published: a host whose messages cost that much is slower only then.
+  use({"dpu"});
+  configuration_.sections["host"]["overhead"] = {"5000", RawValue::Type::kNumber, "test"};
+  const ReportAnswer answer = expect(shift(8, 1, 256 * 1024, 4), {"hardware", "dpu", 0.05, 0.9});
+  SCOPED_TRACE(answer_text(answer));
+  EXPECT_FALSE(answer.holds);
+  EXPECT_EQ(answer.but, "dpu.message_import is assumed to be 0; 30968 ns would change it");
+}
+
+TEST_F(AnAnswer, NamesNoHardwareWhereAllSidesFillTheSameSwitch) {
+  // Four nodes share an uplink of the rate of one node, and each of them sends through it.
+  configuration_.network.topology = "fat-tree:4:4";
+  const ReportAnswer answer = expect(shift(16, 4, kMi, 1), {"", "", -100, 0.01});
+  EXPECT_NE(answer.kind, "hardware");
+}
+
+}  // namespace
+}  // namespace offramp
