@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "backends/sharp/parameters.hpp"
-#include "simulators/world/dataflow.hpp"
 #include "simulators/sharp/machine.hpp"
+#include "simulators/world/dataflow.hpp"
 
 namespace offramp::sharp {
 
@@ -58,8 +58,8 @@ class Offloads final : public Agenda, public WorldDevices::Work {
     std::coroutine_handle<> waiter_;
   };
   /// The members' parts of one operation have the same context and number.
-  void join(Part& part, const Plan& plan, const Request& request, std::uint64_t context, int member, Time posted,
-            WorldDevices& devices);
+  void join(Part& part, const Plan& plan, const Request& request, std::uint64_t context, int member,
+            Time posted, WorldDevices& devices);
   void forget(std::uint64_t context);
 
   void schedule(Time at, std::uint32_t number) override { devices_->schedule(at, *this, number); }
@@ -68,7 +68,9 @@ class Offloads final : public Agenda, public WorldDevices::Work {
   }
   [[nodiscard]] Resources ports(int world_rank) override { return devices_->resources(world_rank); }
   void step(Time at, std::uint32_t number) override { machine_.step(at, number); }
-  void crossed(std::uint32_t number, Time first, Time last) override { machine_.crossed(number, first, last); }
+  void crossed(std::uint32_t number, Time first, Time last) override {
+    machine_.crossed(number, first, last);
+  }
   [[nodiscard]] const WireCounters& wire() const { return machine_.wire(); }
 
  private:
@@ -120,8 +122,8 @@ class SharpBackend final : public Backend {
   Fabric fabric_;
   Offloads offloads_;
   std::unordered_map<std::uint64_t, std::shared_ptr<const Plan>> plans_;  // by set-up context
-  std::unordered_map<int, int> job_of_;                                  // by world rank: its lowest one
-  std::unordered_map<int, int> groups_of_;                               // by job
+  std::unordered_map<int, int> job_of_;                                   // by world rank: its lowest one
+  std::unordered_map<int, int> groups_of_;                                // by job
   SpanSink* spans_;
 };
 

@@ -9,8 +9,8 @@
 //   reduce_scatter  a streamed reduction. Each node gets the blocks of its ranks.
 //   allgather       streams: each node's blocks go up to the root of the tree and down to all.
 //
-// A switch combines its inputs in the order of the lowest rank below each, and so do the ranks of a node. A run
-// moves its data in this order (fold_of), so that the bits of its results are those of the switches.
+// A switch combines its inputs in the order of the lowest rank below each, and so do the ranks of a node. A
+// run moves its data in this order (fold_of), so that the bits of its results are those of the switches.
 #include <algorithm>
 
 #include "backends/sharp/backend.hpp"
@@ -170,8 +170,8 @@ void Offloads::forget(std::uint64_t context) {
 
 void SharpBackend::spend(Team& team, std::string_view what, Time time) {
   if (spans_ != nullptr && time > Time())
-    spans_->record({"sharp.host", what, team.clock, team.clock + time, team.operation,
-                    team.world_rank(team.rank())});
+    spans_->record(
+        {"sharp.host", what, team.clock, team.clock + time, team.operation, team.world_rank(team.rank())});
   team.clock += time;
 }
 
@@ -235,7 +235,8 @@ Task<Outcome> SharpBackend::serve(Operation operation, Team& team) {
     if (spans_ != nullptr) {
       const int rank = team.world_rank(team.rank());
       if (completion.granted > posted)
-        spans_->record({"sharp.switch", "wait for the tree", posted, completion.granted, team.operation, rank});
+        spans_->record(
+            {"sharp.switch", "wait for the tree", posted, completion.granted, team.operation, rank});
       spans_->record({"sharp.switch", request.streams ? "stream" : "aggregate", completion.granted,
                       completion.done, team.operation, rank});
     }

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "backends/sharp/parameters.hpp"
-#include "simulators/world/footing.hpp"
 #include "simulators/sharp/tree.hpp"
+#include "simulators/world/footing.hpp"
 
 namespace offramp::sharp {
 namespace {
@@ -24,22 +24,26 @@ Explanation explain_sizes(const ExplainRequest& request) {
   if (driver.stream_from == 0) return {text + "above: the host's algorithm\n", {}};
   if (driver.stream_from > driver.low_latency_limit + 1)
     text += fmt::format("up to {} B: the host's algorithm\n", driver.stream_from - 1);
-  text += fmt::format("from {} B: a stream, one in a switch at a time, at {} of a link of {}\n",
-                      driver.stream_from, gigabits_text(spec.stream.count()), gigabits_text(spec.link.count()));
-  return {text + "reduce_scatter and allgather: all blocks together have to be long enough for a stream\n", {}};
+  text +=
+      fmt::format("from {} B: a stream, one in a switch at a time, at {} of a link of {}\n",
+                  driver.stream_from, gigabits_text(spec.stream.count()), gigabits_text(spec.link.count()));
+  return {text + "reduce_scatter and allgather: all blocks together have to be long enough for a stream\n",
+          {}};
 }
 
 /// The tree of all ranks.
 Explanation explain_tree(const ExplainRequest& request) {
   Fabric fabric(request.machine.switches);
   if (!fabric.is_known()) return {{}, "the platform file does not describe switches"};
-  std::vector<int> nodes(static_cast<std::size_t>(request.machine.nodes(std::max(request.operation.ranks, 1))));
+  std::vector<int> nodes(
+      static_cast<std::size_t>(request.machine.nodes(std::max(request.operation.ranks, 1))));
   std::iota(nodes.begin(), nodes.end(), 0);
   const Tree tree = fabric.tree_of(nodes, driver_of(request.settings).spec.trees);
   const auto counted_nodes = counted(static_cast<int>(nodes.size()), "node");
-  std::string text = fmt::format("{} below {} of the network, {} deep\n", counted_nodes,
-                                 tree.switches.size() == 1 ? "1 switch" : fmt::format("{} switches", tree.switches.size()),
-                                 counted(tree.levels(), "level"));
+  std::string text =
+      fmt::format("{} below {} of the network, {} deep\n", counted_nodes,
+                  tree.switches.size() == 1 ? "1 switch" : fmt::format("{} switches", tree.switches.size()),
+                  counted(tree.levels(), "level"));
   constexpr std::size_t kMost = 32;
   for (std::size_t i = 0; i < std::min(tree.switches.size(), kMost); ++i) {
     const Tree::Switch& one = tree.switches[i];
@@ -47,10 +51,12 @@ Explanation explain_tree(const ExplainRequest& request) {
                                        [](const Tree::Input& input) { return input.is_member; });
     const auto below = static_cast<std::ptrdiff_t>(one.inputs.size()) - members;
     text += fmt::format("switch {}: {} nodes, {} switches below; ", one.number, members, below);
-    text += one.parent < 0 ? "the root\n"
-                           : fmt::format("to switch {}\n", tree.switches[static_cast<std::size_t>(one.parent)].number);
+    text += one.parent < 0
+                ? "the root\n"
+                : fmt::format("to switch {}\n", tree.switches[static_cast<std::size_t>(one.parent)].number);
   }
-  if (tree.switches.size() > kMost) text += fmt::format("and {} switches more\n", tree.switches.size() - kMost);
+  if (tree.switches.size() > kMost)
+    text += fmt::format("and {} switches more\n", tree.switches.size() - kMost);
   return {text, {}};
 }
 

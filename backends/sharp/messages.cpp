@@ -1,6 +1,6 @@
-// Messages: only those with which the ranks of a node combine before and behind the switches. The sender copies
-// into memory that both ranks share, and the receiver copies from there. In a run, where no stage is asked,
-// messages between nodes move the data of the switches, too.
+// Messages: only those with which the ranks of a node combine before and behind the switches. The sender
+// copies into memory that both ranks share, and the receiver copies from there. In a run, where no stage is
+// asked, messages between nodes move the data of the switches, too.
 #include "backends/sharp/backend.hpp"
 
 namespace offramp::sharp {

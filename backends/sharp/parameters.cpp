@@ -27,12 +27,12 @@ struct Preset {
   Time time_out;
 };
 constexpr std::array kPresets = {
-    Preset{"quantum", Generation::kQuantum, Bandwidth::gigabits_per_second(100), Time::ns(1000), Time::ns(450),
-           1024, 60, 8, 0, Bandwidth::gigabits_per_second(200), Time::ns(200), 16384, Time()},
-    Preset{"switch_ib2", Generation::kSwitchIb2, Bandwidth::gigabits_per_second(100), Time::ns(1000), Time(), 256,
-           60, 8, 4096, Bandwidth::gigabits_per_second(100), Time::ns(200), 0, Time()},
-    Preset{"slingshot", Generation::kSlingshot, Bandwidth::gigabits_per_second(200), Time::ns(1500), Time(), 32,
-           17, 8, 32, Bandwidth::gigabits_per_second(200), Time::ns(200), 0, Time::ms(32)}};
+    Preset{"quantum", Generation::kQuantum, Bandwidth::gigabits_per_second(100), Time::ns(1000),
+           Time::ns(450), 1024, 60, 8, 0, Bandwidth::gigabits_per_second(200), Time::ns(200), 16384, Time()},
+    Preset{"switch_ib2", Generation::kSwitchIb2, Bandwidth::gigabits_per_second(100), Time::ns(1000), Time(),
+           256, 60, 8, 4096, Bandwidth::gigabits_per_second(100), Time::ns(200), 0, Time()},
+    Preset{"slingshot", Generation::kSlingshot, Bandwidth::gigabits_per_second(200), Time::ns(1500), Time(),
+           32, 17, 8, 32, Bandwidth::gigabits_per_second(200), Time::ns(200), 0, Time::ms(32)}};
 
 const Preset& preset_of(const Settings& settings) {
   const std::string& name = settings.choice("preset");
@@ -62,7 +62,8 @@ const std::vector<Parameter>& parameters() {
                 "of an adapter, each direction; 0: of the preset"),
       of_preset("latency", "ns", 1e9, "assumed: 1000, as host.nic 100g; 1500 (slingshot)",
                 "from memory to memory over one switch; 0: of the preset"),
-      of_preset("call", "ns", 1e9, "fitted to [ucc-sharp]: 450 (quantum); assumed: none (switch_ib2, slingshot)",
+      of_preset("call", "ns", 1e9,
+                "fitted to [ucc-sharp]: 450 (quantum); assumed: none (switch_ib2, slingshot)",
                 "of the collective library, before the first packet; 0: of the preset"),
       real("overhead", "ns", 250, {0, 1e9}, "assumed, as host.overhead",
            "of the processor, to learn that a result is there"),
@@ -88,9 +89,10 @@ const std::vector<Parameter>& parameters() {
       of_preset("engine_latency", "ns", 1e9,
                 "fitted to [sharp-2016]: 200 (switch_ib2); assumed: 200 (quantum, slingshot)",
                 "of an aggregation node, behind the last operand; 0: of the preset"),
-      of_preset("header", "B", 4096,
-                "assumed: 60, InfiniBand's 30 and as many of the protocol; read in [libfabric]: 17 (slingshot)",
-                "around the payload of a low-latency packet; 0: of the preset"),
+      of_preset(
+          "header", "B", 4096,
+          "assumed: 60, InfiniBand's 30 and as many of the protocol; read in [libfabric]: 17 (slingshot)",
+          "around the payload of a low-latency packet; 0: of the preset"),
       flag("multicast", true, "published [sharp-2017]: a result by UD multicast",
            "a result is one packet that the switches copy; otherwise a packet for each input"),
       flag("reproducible", false, "assumed: [sharp-docs] names the mode and not its cost",
@@ -116,7 +118,8 @@ const std::vector<Parameter>& parameters() {
               "fewer ranks are left to the host"),
       integer("node_radix", "1", 4, {2, 1024}, "assumed: 4, of the trees of UCC",
               "of the tree in which the ranks of a node combine first"),
-      real("memory_latency", "ns", 65, {0, 1e9}, "assumed, as host.memory_latency", "between two ranks of a node"),
+      real("memory_latency", "ns", 65, {0, 1e9}, "assumed, as host.memory_latency",
+           "between two ranks of a node"),
       real("memory_overhead", "ns", 50, {0, 1e9}, "assumed, as host.memory_overhead",
            "of the processor for a message within a node, at each end"),
       real("copy_bandwidth", "Gb/s", 80, {0.001, 100000}, "assumed, as host.copy_bandwidth",
@@ -153,8 +156,8 @@ Driver driver_of(const Settings& settings) {
   spec.inline_limit = bytes_of(settings, "inline_limit");
   spec.payload = settings.real("payload") >= 1 ? bytes_of(settings, "payload") : preset.payload;
   spec.header = settings.real("header") >= 1 ? bytes_of(settings, "header") : preset.header;
-  spec.outstanding = settings.real("outstanding") >= 1 ? static_cast<int>(settings.real("outstanding"))
-                                                       : preset.outstanding;
+  spec.outstanding =
+      settings.real("outstanding") >= 1 ? static_cast<int>(settings.real("outstanding")) : preset.outstanding;
   spec.engine = rate("engine", preset.engine);
   spec.engine_latency =
       is_set("engine_latency") ? settings.nanoseconds("engine_latency") : preset.engine_latency;
@@ -167,15 +170,16 @@ Driver driver_of(const Settings& settings) {
   spec.stream_latency = settings.nanoseconds("stream_latency");
   spec.stream_start = settings.nanoseconds("stream_start");
   spec.trees = static_cast<int>(settings.integer("trees"));
-  const double share = static_cast<double>(settings.integer("transactions")) * settings.real("job_share") / 100;
+  const double share =
+      static_cast<double>(settings.integer("transactions")) * settings.real("job_share") / 100;
   spec.reserved_groups = static_cast<int>(std::min(share / spec.outstanding, 1e9));
 
-  driver.low_latency_limit = is_set("low_latency_limit")    ? bytes_of(settings, "low_latency_limit")
-                             : preset.low_latency_limit > 0 ? preset.low_latency_limit
-                                                            : static_cast<std::size_t>(spec.outstanding) *
-                                                                  spec.payload;
+  driver.low_latency_limit = is_set("low_latency_limit") ? bytes_of(settings, "low_latency_limit")
+                             : preset.low_latency_limit > 0
+                                 ? preset.low_latency_limit
+                                 : static_cast<std::size_t>(spec.outstanding) * spec.payload;
   const bool streams = settings.flag("streaming") && preset.stream_from > 0;
-  driver.stream_from = !streams                                ? 0
+  driver.stream_from = !streams                            ? 0
                        : settings.real("stream_from") >= 1 ? bytes_of(settings, "stream_from")
                                                            : preset.stream_from;
   return driver;

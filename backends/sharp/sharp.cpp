@@ -1,5 +1,5 @@
-// Which operations the switches carry: by their kind, the elements and functions that the generation adds, and
-// their size, which decides between low-latency and streaming operations.
+// Which operations the switches carry: by their kind, the elements and functions that the generation adds,
+// and their size, which decides between low-latency and streaming operations.
 #include "backends/sharp/sharp.hpp"
 
 #include <memory>
@@ -126,7 +126,8 @@ bool SharpBackend::streams(const Operation& operation) const {
 const BackendDescription& sharp_backend() {
   static const auto& description = immortal(BackendDescription{
       .name = "sharp",
-      .description = "reductions in the switches: aggregation trees over the network, low-latency and streaming",
+      .description =
+          "reductions in the switches: aggregation trees over the network, low-latency and streaming",
       .parameters = sharp::parameters(),
       .create = make_backend<sharp::SharpBackend>,
       .topics = sharp::topics(),

@@ -1,4 +1,5 @@
-// The sharp backend: reductions, broadcasts and barriers in the switches of the network, after NVIDIA's SHARP.
+// The sharp backend: reductions, broadcasts and barriers in the switches of the network, after NVIDIA's
+// SHARP.
 #pragma once
 
 #include "offramp/model/backend.hpp"

@@ -16,8 +16,8 @@
 #include "backends/host/host.hpp"
 #include "backends/sharp/parameters.hpp"
 #include "backends/sharp/sharp.hpp"
-#include "simulators/world/benchmarks.hpp"
 #include "simulators/network/make_network.hpp"
+#include "simulators/world/benchmarks.hpp"
 
 namespace offramp::sharp {
 namespace {
@@ -47,15 +47,18 @@ Settings settings_with(const BackendDescription& backend, const Values& values) 
 const Values kHost = {{"nic", {0, "200g"}}, {"bandwidth", {97, {}}}, {"transport", {0, "ucx"}}};
 
 Job job_of(int nodes, int ranks_per_node, std::string topology, const Values& values) {
-  return {nodes,           ranks_per_node,
-          std::move(topology), sharp_backend(),
-          settings_with(sharp_backend(), values), settings_with(host_backend(), kHost)};
+  return {nodes,
+          ranks_per_node,
+          std::move(topology),
+          sharp_backend(),
+          settings_with(sharp_backend(), values),
+          settings_with(host_backend(), kHost)};
 }
 Job job_on_host(int nodes, int ranks_per_node, std::string topology, Values values = {}) {
   values.insert(values.end(), kHost.begin(), kHost.end());
   Job job = job_of(nodes, ranks_per_node, std::move(topology), {});
-  return {job.nodes,      job.ranks_per_node, job.topology,
-          host_backend(), settings_with(host_backend(), values), job.host};
+  return {job.nodes, job.ranks_per_node, job.topology, host_backend(), settings_with(host_backend(), values),
+          job.host};
 }
 
 /// In us, of a call on all ranks.
@@ -82,7 +85,8 @@ double mean_time(const Job& job, OperationKind kind, std::size_t bytes) {
   operation.function = ReduceFunction::kSum;
   std::vector<int> members(static_cast<std::size_t>(options.ranks));
   std::iota(members.begin(), members.end(), 0);
-  return mean_of_calls(world, members, operation, [&](int rank) { return sizes_of(operation, rank); }).seconds() *
+  return mean_of_calls(world, members, operation, [&](int rank) { return sizes_of(operation, rank); })
+             .seconds() *
          1e6;
 }
 
@@ -116,14 +120,15 @@ void add_2016(ValidationRows& rows) {
   const Job job = job_of(128, 1, "fat-tree:18", {{"preset", {0, "switch_ib2"}}});
   constexpr Point kSharp[] = {{8, 2.83, kFitted, "; `engine_latency`"},
                               {4 * kKi, 14.48, kHeldOut, "; the number of packets on their way is assumed"}};
-  add_points(rows, "allreduce on 128 nodes, Switch-IB 2,", job, OperationKind::kAllreduce, kSharp, "[sharp-2016]");
+  add_points(rows, "allreduce on 128 nodes, Switch-IB 2,", job, OperationKind::kAllreduce, kSharp,
+             "[sharp-2016]");
   constexpr std::string_view kHcoll = "; HCOLL's algorithm, which the host's model does not have";
   constexpr Point kWithout[] = {{8, 6.01, kHeldOut, kHcoll}, {4 * kKi, 46.93, kHeldOut, kHostsOwn}};
   add_points(rows, "without the switches, allreduce on 128 nodes", job_on_host(128, 1, "fat-tree:18"),
              OperationKind::kAllreduce, kWithout, "[sharp-2016]");
-  const double copies = mean_time(
-      job_of(128, 1, "fat-tree:18", {{"preset", {0, "switch_ib2"}}, {"multicast", {0, {}}}}),
-      OperationKind::kAllreduce, 8);
+  const double copies =
+      mean_time(job_of(128, 1, "fat-tree:18", {{"preset", {0, "switch_ib2"}}, {"multicast", {0, {}}}}),
+                OperationKind::kAllreduce, 8);
   rows.push_back({"gain of a result by multicast, 8 B on 128 nodes, Switch-IB 2", "%", 16,
                   100 * (1 - mean_time(job, OperationKind::kAllreduce, 8) / copies), kHeldOut,
                   "published [sharp-2017]; what a further copy takes an aggregation node is not published"});
@@ -153,14 +158,14 @@ void add_documentation(ValidationRows& rows) {
                                {256 * kKi, 33.90},
                                {512 * kKi, 58.98},
                                {kKi * kKi, 101.53}};
-  add_points(rows, "allreduce on 128 nodes, Quantum,", job, OperationKind::kAllreduce, kPoints, "[sharp-docs]");
+  add_points(rows, "allreduce on 128 nodes, Quantum,", job, OperationKind::kAllreduce, kPoints,
+             "[sharp-docs]");
 }
 
 /// 4 and 8 nodes of one rank. A reduce-scatter that is an allreduce of all blocks: low-latency packets alone,
 /// or streams.
 void add_ucc(ValidationRows& rows) {
-  const Job packets =
-      job_of(8, 1, "star", {{"streaming", {0, {}}}, {"low_latency_limit", {1e9, {}}}});
+  const Job packets = job_of(8, 1, "star", {{"streaming", {0, {}}}, {"low_latency_limit", {1e9, {}}}});
   constexpr Point kPackets[] = {{64, 2.84, kFitted, "; `call`"},
                                 {128, 2.94},
                                 {256, 3.58},
@@ -184,35 +189,42 @@ void add_ucc(ValidationRows& rows) {
                                 {2 * kKi * kKi, 264.26, kHeldOut, kCopies},
                                 {4 * kKi * kKi, 529.61, kHeldOut, kCopies},
                                 {8 * kKi * kKi, 1042.82, kHeldOut, kCopies}};
-  add_points(rows, "allreduce in a stream on 8 nodes, Quantum,", job_of(8, 1, "star", {}), OperationKind::kAllreduce,
-             kStreams, "[ucc-sharp]");
+  add_points(rows, "allreduce in a stream on 8 nodes, Quantum,", job_of(8, 1, "star", {}),
+             OperationKind::kAllreduce, kStreams, "[ucc-sharp]");
   constexpr Point kWithout[] = {{8, 7.44, kHeldOut, kHostsOwn},
                                 {256, 10.51, kHeldOut, kHostsOwn},
                                 {kKi, 11.35, kHeldOut, kHostsOwn},
                                 {4 * kKi, 14.1, kHeldOut, kHostsOwn},
                                 {16 * kKi, 25.43, kHeldOut, kHostsOwn}};
   add_points(rows, "without the switches, reduce_scatter on 4 nodes, blocks",
-             job_on_host(4, 1, "star", {{"reduce_scatter", {0, "pairwise"}}}), OperationKind::kReduceScatter, kWithout,
-             "[ucc-sharp]");
+             job_on_host(4, 1, "star", {{"reduce_scatter", {0, "pairwise"}}}), OperationKind::kReduceScatter,
+             kWithout, "[ucc-sharp]");
 }
 
 /// 32 nodes of 40 ranks, node by node, with and without the switches between the nodes.
 void add_hierarchical(ValidationRows& rows) {
-  constexpr std::string_view kNode = "; within a node UCC sends messages, and their times are not published apart";
-  constexpr Point kWith[] = {{4, 11.03, kFitted, "; `memory_overhead` of UCC"},   {8, 12.03, kHeldOut, kNode},
-                             {16, 11.72, kHeldOut, kNode},  {32, 13.21, kHeldOut, kNode},
-                             {64, 14.32, kHeldOut, kNode},  {128, 18.19, kHeldOut, kNode},
-                             {256, 22.88, kHeldOut, kNode}, {512, 23.81, kHeldOut, kNode},
-                             {kKi, 28.49, kHeldOut, kNode}, {2 * kKi, 31.88, kFitted, "; `copy_bandwidth` of UCC"}};
-  add_points(rows, "allreduce on 32 x 40 ranks, Quantum,", job_of(32, 40, "fat-tree:20", {{"memory_overhead", {350, {}}}, {"copy_bandwidth", {24, {}}}}),
+  constexpr std::string_view kNode =
+      "; within a node UCC sends messages, and their times are not published apart";
+  constexpr Point kWith[] = {{4, 11.03, kFitted, "; `memory_overhead` of UCC"},
+                             {8, 12.03, kHeldOut, kNode},
+                             {16, 11.72, kHeldOut, kNode},
+                             {32, 13.21, kHeldOut, kNode},
+                             {64, 14.32, kHeldOut, kNode},
+                             {128, 18.19, kHeldOut, kNode},
+                             {256, 22.88, kHeldOut, kNode},
+                             {512, 23.81, kHeldOut, kNode},
+                             {kKi, 28.49, kHeldOut, kNode},
+                             {2 * kKi, 31.88, kFitted, "; `copy_bandwidth` of UCC"}};
+  add_points(rows, "allreduce on 32 x 40 ranks, Quantum,",
+             job_of(32, 40, "fat-tree:20", {{"memory_overhead", {350, {}}}, {"copy_bandwidth", {24, {}}}}),
              OperationKind::kAllreduce, kWith, "[ucc-hier]");
   constexpr Point kWithout[] = {{8, 14.9, kHeldOut, kHostsOwn},
                                 {256, 27.92, kHeldOut, kHostsOwn},
                                 {kKi, 33.06, kHeldOut, kHostsOwn},
                                 {2 * kKi, 37.01, kHeldOut, kHostsOwn}};
   add_points(rows, "without the switches, allreduce on 32 x 40 ranks,",
-             job_on_host(32, 40, "fat-tree:20", {{"allreduce", {0, "han"}}}), OperationKind::kAllreduce, kWithout,
-             "[ucc-hier]");
+             job_on_host(32, 40, "fat-tree:20", {{"allreduce", {0, "han"}}}), OperationKind::kAllreduce,
+             kWithout, "[ucc-hier]");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Events are kept in a list, and their places in it are their numbers. What the network carries comes back by crossed(),
-// at or after its first byte; it is handled at its own moment.
+// Events are kept in a list, and their places in it are their numbers. What the network carries comes back by
+// crossed(), at or after its first byte; it is handled at its own moment.
 #include "simulators/sharp/machine.hpp"
 
 #include <algorithm>
@@ -287,8 +287,9 @@ void Machine::on_send(const Event& event, Time now) {
   wire_.payload_bytes += bytes;
   wire_.wire_bytes += on_wire(o, bytes);
   const Time way = half_way();
-  Event arrival{Kind::kArrive,     event.operation, o.group->tree.of_member[place(member)], event.piece,
-                grant.begin + way, grant.end + way, bytes};
+  Event arrival{Kind::kArrive, event.operation,   o.group->tree.of_member[place(member)],
+                event.piece,   grant.begin + way, grant.end + way,
+                bytes};
   later_on(o.request.streams ? arrival.first : arrival.last, arrival);
   if (is_arming(o, event.piece)) return;
   // Complete for a member that gets no result once its switch has acknowledged it.
@@ -359,7 +360,8 @@ void Machine::on_spread(const Event& event, Time now) {
     if (input.is_member ? !members.has(input.index) : piece.stations[place(input.index)].down == 0) continue;
     std::size_t bytes = piece.bytes;
     if (scatters) {
-      bytes = input.is_member ? own_bytes(o, event.piece, input.index) : piece.stations[place(input.index)].down;
+      bytes =
+          input.is_member ? own_bytes(o, event.piece, input.index) : piece.stations[place(input.index)].down;
     }
     Event next = event;
     next.at = input.index;
@@ -392,8 +394,7 @@ void Machine::on_spread(const Event& event, Time now) {
 void Machine::on_deliver(const Event& event, Time now) {
   Operation& o = at(event.operation);
   const Resources ports = agenda_.ports(o.group->leaders[place(event.at)]);
-  const Arbiter::Grant grant =
-      ports.occupy(kPortIn, now, port_time(o, event.bytes), on_wire(o, event.bytes));
+  const Arbiter::Grant grant = ports.occupy(kPortIn, now, port_time(o, event.bytes), on_wire(o, event.bytes));
   ++wire_.packets;
   wire_.payload_bytes += event.bytes;
   wire_.wire_bytes += on_wire(o, event.bytes);

@@ -10,14 +10,14 @@
 //   send      the adapter's port carries it to the member's switch.
 //   arrive    low latency: the packet passes the port of the switch's aggregation node, one after the other.
 //             Stream: each port has an adder of its own.
-//   combine   all operands of the piece are there: the sum leaves for the next switch, over the network's link.
-//   spread    at the root, and at each switch below: copies for the inputs that want the piece.
-//   deliver   the member's port carries it into memory.
+//   combine   all operands of the piece are there: the sum leaves for the next switch, over the network's
+//   link. spread    at the root, and at each switch below: copies for the inputs that want the piece. deliver
+//   the member's port carries it into memory.
 //
 // A streaming operation holds the streaming units of all its switches, from when its last member has entered
 // until its last piece is delivered. Those that need the same switch follow in the order in which they were
-// complete. Groups beyond the job's share take turns in the same way for their low-latency operations. Neither
-// waits for members while it holds a switch, so no two operations can wait for each other.
+// complete. Groups beyond the job's share take turns in the same way for their low-latency operations.
+// Neither waits for members while it holds a switch, so no two operations can wait for each other.
 #pragma once
 
 #include <cstdint>
@@ -155,11 +155,11 @@ class Machine {
     bool runs = false;     // what it waits for before the first piece is there
     Time granted;
     int entered = 0;
-    int undone = 0;  // members
-    std::size_t open = 0;  // deliveries of all pieces still to come
-    std::vector<Time> posted;         // by member; negative: has not entered
-    std::vector<int> left;            // pieces still to be delivered to each
-    std::vector<int> unsent;          // and still to be sent by each
+    int undone = 0;            // members
+    std::size_t open = 0;      // deliveries of all pieces still to come
+    std::vector<Time> posted;  // by member; negative: has not entered
+    std::vector<int> left;     // pieces still to be delivered to each
+    std::vector<int> unsent;   // and still to be sent by each
     std::vector<Time> finished;
     std::vector<bool> armed;
     std::map<int, Piece> under_way;
@@ -206,8 +206,8 @@ class Machine {
   std::map<std::uint32_t, std::unique_ptr<Operation>> operations_;
   std::vector<Event> events_;
   std::vector<std::uint32_t> unused_;
-  std::map<int, Arbiter> engines_;      // by switch
-  std::list<std::uint32_t> turns_;      // complete operations that wait for their switches
+  std::map<int, Arbiter> engines_;       // by switch
+  std::list<std::uint32_t> turns_;       // complete operations that wait for their switches
   std::set<std::pair<bool, int>> busy_;  // switches: of streams, and of groups beyond the share
   WireCounters wire_;
 };

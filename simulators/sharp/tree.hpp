@@ -1,8 +1,8 @@
 // Aggregation trees: which switches combine what the nodes of a communicator contribute.
 //
 // The tree is laid over the switches of the network. The root is a switch in the middle, from which
-// the way to the farthest node is shortest. Where there are several, communicators are spread over them by the
-// switch of their first node. From the root, each node's switch is reached over a shortest way.
+// the way to the farthest node is shortest. Where there are several, communicators are spread over them by
+// the switch of their first node. From the root, each node's switch is reached over a shortest way.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace offramp::sharp {
 
-/// Members are nodes of the communicator, numbered by their lowest rank. A switch adds its inputs in the order
-/// of the lowest member below each.
+/// Members are nodes of the communicator, numbered by their lowest rank. A switch adds its inputs in the
+/// order of the lowest member below each.
 struct Tree {
   struct Input {
     bool is_member = false;
@@ -24,8 +24,8 @@ struct Tree {
   struct Switch {
     int number = 0;  // of the network
     int parent = -1;
-    int first = 0;          // the lowest member below
-    std::size_t up = 0;     // links: to the parent, and from it
+    int first = 0;       // the lowest member below
+    std::size_t up = 0;  // links: to the parent, and from it
     std::size_t down = 0;
     std::vector<Input> inputs;
   };
@@ -50,7 +50,7 @@ class Fabric {
   static constexpr std::size_t kNoLink = SIZE_MAX;
   /// Ways from one switch to all others.
   struct Ways {
-    std::vector<int> distance;  // negative: there is no way
+    std::vector<int> distance;      // negative: there is no way
     std::vector<std::size_t> last;  // the link over which a switch is reached
   };
   [[nodiscard]] Ways ways_from(int start) const;

@@ -25,8 +25,8 @@ struct Parcel {
   std::size_t bytes = 0;
   Time leaves;  // its first and last byte at the source's port
   Time left;
-  Time latency;             // of the way, as the backend's own wire has it
-  void* message = nullptr;  // the world's
+  Time latency;                // of the way, as the backend's own wire has it
+  void* message = nullptr;     // the world's
   std::size_t link = kNoLink;  // it crosses this link alone, from switch to switch: the ranks say nothing
 };
 

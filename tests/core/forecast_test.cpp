@@ -113,7 +113,8 @@ TEST(AForecast, OfASendIsTheRootsMessageToTheNextRank) {
   for (const BackendDescription* backend : built_in_backends()) {
     const Settings defaults = Settings::defaults(backend->parameters);
     const auto asked = backend->create({0, 8, defaults, {}});
-    if (asked->supports(operation_of(OperationKind::kSend, 8)).yes()) expect_all_as_carried({*backend, defaults, {}});
+    if (asked->supports(operation_of(OperationKind::kSend, 8)).yes())
+      expect_all_as_carried({*backend, defaults, {}});
   }
 }
 

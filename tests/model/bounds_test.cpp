@@ -122,11 +122,12 @@ std::vector<std::string> rates_of(const BackendDescription& backend) {
 /// The rate that a backend works with. dpu does not describe which values its card's zeros mean.
 double rate_in_force(const BackendDescription& backend, const Settings& settings, const std::string& rate) {
   const double set = settings.real(rate);
-  if (set > 0 || backend.name != "dpu") return value_in_force(backend, settings, *find_parameter(backend.parameters, rate));
+  if (set > 0 || backend.name != "dpu")
+    return value_in_force(backend, settings, *find_parameter(backend.parameters, rate));
   const dpu::CardSpec card = dpu::driver_of(settings, {}, 8, {}).platform.card;
-  const std::map<std::string, Bandwidth> rates = {
-      {"combine", card.combine}, {"arm_copy", card.arm_copy}, {"link", card.link},
-      {"pcie", card.pcie},       {"dram", card.dram},         {"dma_write", card.dma_write}};
+  const std::map<std::string, Bandwidth> rates = {{"combine", card.combine}, {"arm_copy", card.arm_copy},
+                                                  {"link", card.link},       {"pcie", card.pcie},
+                                                  {"dram", card.dram},       {"dma_write", card.dma_write}};
   return in_gigabits(rates.at(rate));
 }
 

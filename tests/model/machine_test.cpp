@@ -178,7 +178,8 @@ TEST(HardwareThatStandsOnNodes, SaysOnWhich) {
     ASSERT_NE(backend->footing, nullptr) << backend->name;
     const Footing footing = backend->footing(Settings::defaults(backend->parameters), {16, 1, 1, 1}, 64);
     EXPECT_NE(footing.text, "");
-    const bool on_nodes = backend->name == "host" || backend->name == "dpu" || backend->name == "cclo" || backend->name == "sharp";
+    const bool on_nodes = backend->name == "host" || backend->name == "dpu" || backend->name == "cclo" ||
+                          backend->name == "sharp";
     EXPECT_EQ(footing.node_bits_per_second > 0, on_nodes) << backend->name;
   }
 }

@@ -53,9 +53,8 @@ std::vector<Hardware> all_hardware() {
   routed.rules = {{OperationKind::kSend, 0, 1000, 0, INT32_MAX, 0},
                   {OperationKind::kBcast, 0, SIZE_MAX, 0, 4, 0}};
   all.push_back(hardware("zrlmpi mpe2 and host", routed));
-  for (const auto& [name, every] :
-       {std::pair("cclo", 20), std::pair("dpu", 20), std::pair("tinsel", 20), std::pair("aie", 20),
-        std::pair("sharp", 10)})
+  for (const auto& [name, every] : {std::pair("cclo", 20), std::pair("dpu", 20), std::pair("tinsel", 20),
+                                    std::pair("aie", 20), std::pair("sharp", 10)})
     all.push_back(hardware(name, test::with_host(test::hardware(name)), static_cast<std::uint64_t>(every)));
   return all;
 }

@@ -40,7 +40,8 @@ TEST(SharpVerdict, ByKind) {
   for (const OperationKind kind : {OperationKind::kGather, OperationKind::kScatter, OperationKind::kAlltoall,
                                    OperationKind::kScan, OperationKind::kAllgatherv})
     EXPECT_EQ(reason(operation_of(kind, 4, 8)), "the hardware has no such collective") << to_string(kind);
-  EXPECT_THAT(reason(operation_of(OperationKind::kBarrier, 3, 0), {{"least_ranks", {4, {}}}}), HasSubstr("host"));
+  EXPECT_THAT(reason(operation_of(OperationKind::kBarrier, 3, 0), {{"least_ranks", {4, {}}}}),
+              HasSubstr("host"));
 }
 
 TEST(SharpVerdict, ByElementAndFunction) {
@@ -76,13 +77,16 @@ TEST(SharpVerdict, OfSlingshot) {
   EXPECT_EQ(reason(reduction(ElementType::kUint8, ReduceFunction::kBitXor, 32), slingshot), "");
   EXPECT_THAT(reason(reduction(ElementType::kFloat64, ReduceFunction::kSum, 40), slingshot),
               HasSubstr("low_latency_limit"));
-  EXPECT_THAT(reason(reduction(ElementType::kFloat32, ReduceFunction::kSum), slingshot), HasSubstr("int64 and double"));
-  EXPECT_THAT(reason(reduction(ElementType::kInt32, ReduceFunction::kBitAnd), slingshot), HasSubstr("unsigned"));
+  EXPECT_THAT(reason(reduction(ElementType::kFloat32, ReduceFunction::kSum), slingshot),
+              HasSubstr("int64 and double"));
+  EXPECT_THAT(reason(reduction(ElementType::kInt32, ReduceFunction::kBitAnd), slingshot),
+              HasSubstr("unsigned"));
   EXPECT_THAT(reason(operation_of(OperationKind::kAllgather, 4, 1 << 20), slingshot), HasSubstr("blocks"));
   test::Values exact = slingshot;
   exact.push_back({"reproducible", {1, {}}});
   EXPECT_EQ(reason(reduction(ElementType::kFloat64, ReduceFunction::kSum, 8), exact), "");
-  EXPECT_THAT(reason(reduction(ElementType::kFloat64, ReduceFunction::kSum, 16), exact), HasSubstr("one double"));
+  EXPECT_THAT(reason(reduction(ElementType::kFloat64, ReduceFunction::kSum, 16), exact),
+              HasSubstr("one double"));
   EXPECT_EQ(reason(reduction(ElementType::kFloat64, ReduceFunction::kMaximum, 16), exact), "");
 }
 
@@ -125,7 +129,8 @@ double sum_of_switches(const Shape& shape, const SwitchMap* map) {
   for (int first = 0; first < shape.ranks; first += shape.ranks_per_node) {
     const double sum = of_node(first, std::min(shape.ranks_per_node, shape.ranks - first));
     const int number = map == nullptr ? 0 : map->switch_of(first / shape.ranks_per_node);
-    auto found = std::find_if(switches.begin(), switches.end(), [&](const auto& s) { return s.first == number; });
+    auto found =
+        std::find_if(switches.begin(), switches.end(), [&](const auto& s) { return s.first == number; });
     if (found == switches.end()) {
       switches.emplace_back(number, sum);
     } else {
@@ -156,11 +161,13 @@ TEST(SharpBits, AreThoseOfTheSwitchesOrder) {
       const double own = addend(rank.rank());
       double& all = got[static_cast<std::size_t>(rank.rank())];
       DoubleSum sum;
-      co_await rank.allreduce(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(&all, 1)), sum);
+      co_await rank.allreduce(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(&all, 1)),
+                              sum);
       double one = 0;
       DoubleSum again;
       const int root = rank.size() - 1;
-      co_await rank.reduce(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(&one, 1)), root, again);
+      co_await rank.reduce(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(&one, 1)),
+                           root, again);
       if (rank.rank() == root) at_root = one;
     });
     EXPECT_EQ(stuck, "");

@@ -11,8 +11,8 @@
 #include "backends/host/host.hpp"
 #include "backends/sharp/parameters.hpp"
 #include "backends/sharp/sharp.hpp"
-#include "simulators/world/world.hpp"
 #include "simulators/network/make_network.hpp"
+#include "simulators/world/world.hpp"
 
 namespace offramp::sharp::test {
 

@@ -12,7 +12,8 @@
 namespace offramp::sharp {
 namespace {
 
-std::shared_ptr<const SwitchMap> map_of(const std::string& topology, int nodes, const std::string& placement = "order") {
+std::shared_ptr<const SwitchMap> map_of(const std::string& topology, int nodes,
+                                        const std::string& placement = "order") {
   test::Scene setup;
   setup.topology = topology;
   setup.placement = placement;
@@ -36,7 +37,8 @@ void expect_tree(const Tree& tree, const SwitchMap& map, std::span<const int> no
     EXPECT_TRUE(numbers.insert(one.number).second);
     int before = -1;
     for (const Tree::Input& input : one.inputs) {
-      const int lowest = input.is_member ? input.index : tree.switches[static_cast<std::size_t>(input.index)].first;
+      const int lowest =
+          input.is_member ? input.index : tree.switches[static_cast<std::size_t>(input.index)].first;
       EXPECT_GT(lowest, before);
       before = lowest;
       if (input.is_member) {
@@ -104,9 +106,10 @@ TEST(AggregationTree, HoldsOnEveryTopologyForEveryChoiceOfNodes) {
     int nodes;
     int most_levels;
   };
-  for (const Case& one : {Case{"fat-tree:4", 32, 2}, Case{"fat-tree:4,4", 64, 3}, Case{"fat-tree:2;4,4;1,2;1,2", 16, 2},
-                          Case{"fat-tree:8:4", 64, 2}, Case{"torus:4x4x2", 32, 6}, Case{"dragonfly:5:4:2:1", 40, 4},
-                          Case{"dragonfly:4:2:2:2", 16, 4}}) {
+  for (const Case& one :
+       {Case{"fat-tree:4", 32, 2}, Case{"fat-tree:4,4", 64, 3}, Case{"fat-tree:2;4,4;1,2;1,2", 16, 2},
+        Case{"fat-tree:8:4", 64, 2}, Case{"torus:4x4x2", 32, 6}, Case{"dragonfly:5:4:2:1", 40, 4},
+        Case{"dragonfly:4:2:2:2", 16, 4}}) {
     for (const char* const placement : {"order", "random:3"}) {
       const auto map = map_of(one.topology, one.nodes, placement);
       ASSERT_NE(map, nullptr) << one.topology;

@@ -1,5 +1,5 @@
-// What operations take, and what they share, in a world: times from the parameters, and bounds that no sharing
-// may go below. Each test of a bound prints it beside the time.
+// What operations take, and what they share, in a world: times from the parameters, and bounds that no
+// sharing may go below. Each test of a bound prints it beside the time.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 
@@ -33,7 +33,8 @@ Time on_link(const Driver& driver, std::size_t bytes) {
 }
 
 void expect_near(const char* what, Time time, Time bound, Time start, double part = 0.03) {
-  fmt::print("{:<56} bound {:10.2f} us, world {:10.2f} us\n", what, bound.seconds() * 1e6, time.seconds() * 1e6);
+  fmt::print("{:<56} bound {:10.2f} us, world {:10.2f} us\n", what, bound.seconds() * 1e6,
+             time.seconds() * 1e6);
   EXPECT_GE(time, bound) << what;
   EXPECT_LE((time - start).seconds(), (1 + part) * bound.seconds()) << what;
 }
@@ -63,17 +64,22 @@ TEST(SharpWorld, AFurtherLevelAddsItsLinksAndItsAggregationNode) {
   const Time hop = NetworkOptions().hop;
   const auto packet = static_cast<std::int64_t>(8 + spec.header);
   // 4 + 4 packets through two nodes, not 16 through one.
-  const Time more = 2 * (hop + link_time(spec, 8 + spec.header)) + spec.engine_latency - spec.engine.bytes(packet) * 8;
+  const Time more =
+      2 * (hop + link_time(spec, 8 + spec.header)) + spec.engine_latency - spec.engine.bytes(packet) * 8;
   EXPECT_EQ(time_of(tree, OperationKind::kAllreduce, 8), time_of(star, OperationKind::kAllreduce, 8) + more);
 }
 
 TEST(SharpWorld, PacketsPassAnAggregationNodeOneAfterTheOther) {
   Scene setup;
   setup.ranks = 8;
-  setup.values = {{"low_latency_limit", {1e9, {}}}, {"streaming", {0, {}}}, {"post", {10, {}}}, {"engine", {50, {}}}};
+  setup.values = {
+      {"low_latency_limit", {1e9, {}}}, {"streaming", {0, {}}}, {"post", {10, {}}}, {"engine", {50, {}}}};
   const Driver driver = driver_with(setup.values);
-  const Time bound = driver.spec.engine.bytes(static_cast<std::int64_t>(1024 * (driver.spec.payload + driver.spec.header))) * 8;
-  expect_near("1 MiB in packets, 8 nodes", time_of(setup, OperationKind::kAllreduce, kMi), bound, Time::us(5));
+  const Time bound =
+      driver.spec.engine.bytes(static_cast<std::int64_t>(1024 * (driver.spec.payload + driver.spec.header))) *
+      8;
+  expect_near("1 MiB in packets, 8 nodes", time_of(setup, OperationKind::kAllreduce, kMi), bound,
+              Time::us(5));
 }
 
 /// With one packet at a time each waits for the result of the one before.
@@ -82,7 +88,8 @@ TEST(SharpWorld, FewerPacketsOnTheirWayTakeLonger) {
   setup.ranks = 8;
   Time before = Time::never();
   for (const double outstanding : {1, 2, 4}) {  // with more the aggregation node is the limit
-    setup.values = {{"outstanding", {outstanding, {}}}, {"low_latency_limit", {16384, {}}}, {"streaming", {0, {}}}};
+    setup.values = {
+        {"outstanding", {outstanding, {}}}, {"low_latency_limit", {16384, {}}}, {"streaming", {0, {}}}};
     const Time time = time_of(setup, OperationKind::kAllreduce, 16384);
     EXPECT_LT(time, before) << outstanding;
     before = time;
@@ -97,9 +104,10 @@ TEST(SharpWorld, AStreamTakesItsShareOfTheLink) {
     Scene setup;
     setup.ranks = 16;
     setup.topology = topology;
-    for (const OperationKind kind : {OperationKind::kAllreduce, OperationKind::kReduce, OperationKind::kBcast})
-      expect_near(fmt::format("{} of 16 MiB, {}", to_string(kind), topology).c_str(), time_of(setup, kind, 16 * kMi),
-                  on_link(driver, 16 * kMi), Time::us(15));
+    for (const OperationKind kind :
+         {OperationKind::kAllreduce, OperationKind::kReduce, OperationKind::kBcast})
+      expect_near(fmt::format("{} of 16 MiB, {}", to_string(kind), topology).c_str(),
+                  time_of(setup, kind, 16 * kMi), on_link(driver, 16 * kMi), Time::us(15));
     for (const OperationKind kind : {OperationKind::kReduceScatter, OperationKind::kAllgather})
       expect_near(fmt::format("{} of blocks of 1 MiB, {}", to_string(kind), topology).c_str(),
                   time_of(setup, kind, kMi), on_link(driver, 16 * kMi), Time::us(15));
@@ -120,11 +128,14 @@ TEST(SharpWorld, AStreamIsNoFasterThanTheNetwork) {
 /// So many allreduces of each rank at once.
 Time at_once(const Scene& setup, std::size_t bytes, int operations) {
   const Operation operation = operation_of(OperationKind::kAllreduce, setup.ranks, bytes);
-  return play(setup, [=](RankHandle& rank) -> Task<void> {
-           std::vector<RankRequest> requests;
-           for (int i = 0; i < operations; ++i) requests.push_back(rank.start(rank.everyone(), operation));
-           (void)co_await rank.wait_all(requests);
-         }).end;
+  return play(setup,
+              [=](RankHandle& rank) -> Task<void> {
+                std::vector<RankRequest> requests;
+                for (int i = 0; i < operations; ++i)
+                  requests.push_back(rank.start(rank.everyone(), operation));
+                (void)co_await rank.wait_all(requests);
+              })
+      .end;
 }
 
 TEST(SharpWorld, StreamsOfOneTreeFollowEachOther) {
@@ -147,11 +158,14 @@ TEST(SharpWorld, SmallOperationsAtOnceShareTheWindow) {
 
 /// Half of the ranks each, with communicators of their own.
 Time two_jobs(Scene setup, std::size_t bytes, bool beside) {
-  return play(setup, [=](RankHandle& rank) -> Task<void> {
-           const int color = beside ? rank.rank() * 2 / rank.size() : rank.rank() % 2;
-           const auto half = co_await rank.split(rank.everyone(), color, 0);
-           (void)co_await rank.collective(*half, operation_of(OperationKind::kAllreduce, half->size(), bytes));
-         }).end;
+  return play(setup,
+              [=](RankHandle& rank) -> Task<void> {
+                const int color = beside ? rank.rank() * 2 / rank.size() : rank.rank() % 2;
+                const auto half = co_await rank.split(rank.everyone(), color, 0);
+                (void)co_await rank.collective(*half,
+                                               operation_of(OperationKind::kAllreduce, half->size(), bytes));
+              })
+      .end;
 }
 
 TEST(SharpWorld, JobsWithoutACommonSwitchStreamBesideEachOther) {
@@ -187,14 +201,16 @@ TEST(SharpWorld, CommunicatorsBeyondTheShareTakeTurns) {
     Scene setup;
     setup.ranks = 4;
     setup.values = {{"transactions", {transactions, {}}}, {"job_share", {100, {}}}, {"outstanding", {8, {}}}};
-    return play(setup, [](RankHandle& rank) -> Task<void> {
-             std::vector<Communicator> all;
-             for (int i = 0; i < 4; ++i) all.push_back(co_await rank.duplicate(rank.everyone()));
-             std::vector<RankRequest> requests;
-             for (const Communicator& one : all)
-               requests.push_back(rank.start(one, operation_of(OperationKind::kAllreduce, 4, 8)));
-             (void)co_await rank.wait_all(requests);
-           }).end;
+    return play(setup,
+                [](RankHandle& rank) -> Task<void> {
+                  std::vector<Communicator> all;
+                  for (int i = 0; i < 4; ++i) all.push_back(co_await rank.duplicate(rank.everyone()));
+                  std::vector<RankRequest> requests;
+                  for (const Communicator& one : all)
+                    requests.push_back(rank.start(one, operation_of(OperationKind::kAllreduce, 4, 8)));
+                  (void)co_await rank.wait_all(requests);
+                })
+        .end;
   };
   EXPECT_GT(time(8), time(32) + Time::us(1));
   EXPECT_EQ(time(32), time(1000));
@@ -242,10 +258,12 @@ TEST(SharpWorld, ABroadcastWaitsForItsRootAlone) {
     Scene setup;
     setup.ranks = 4;
     setup.values = {{"preset", {0, preset}}};
-    return play(setup, [](RankHandle& rank) -> Task<void> {
-             if (rank.rank() == 3) rank.compute(Time::ms(1));
-             (void)co_await rank.bcast(8, 0);
-           }).clocks[0];
+    return play(setup,
+                [](RankHandle& rank) -> Task<void> {
+                  if (rank.rank() == 3) rank.compute(Time::ms(1));
+                  (void)co_await rank.bcast(8, 0);
+                })
+        .clocks[0];
   };
   EXPECT_LT(end_of_root("quantum"), Time::us(10));
   EXPECT_GT(end_of_root("slingshot"), Time::ms(1));  // a bitwise OR of all
@@ -283,10 +301,12 @@ TEST(SharpWorld, SlingshotPassesOnWhatItHasAfterItsTimeOut) {
     Scene setup;
     setup.ranks = 4;
     setup.values = {{"preset", {0, "slingshot"}}};
-    return play(setup, [=](RankHandle& rank) -> Task<void> {
-             if (rank.rank() == 2) rank.compute(by);
-             (void)co_await rank.allreduce(8);
-           }).end -
+    return play(setup,
+                [=](RankHandle& rank) -> Task<void> {
+                  if (rank.rank() == 2) rank.compute(by);
+                  (void)co_await rank.allreduce(8);
+                })
+               .end -
            by;
   };
   EXPECT_GT(late(Time::ms(40)), late(Time::ms(30)));
@@ -310,10 +330,11 @@ TEST(SharpWorld, RanksOfANodeCombineFirst) {
 
 Task<void> everything(RankHandle& rank) {
   const int ranks = rank.size();
-  for (const std::size_t bytes : {std::size_t{0}, std::size_t{8}, std::size_t{3000}, std::size_t{12000}, std::size_t{100000}}) {
+  for (const std::size_t bytes :
+       {std::size_t{0}, std::size_t{8}, std::size_t{3000}, std::size_t{12000}, std::size_t{100000}}) {
     for (const OperationKind kind :
-         {OperationKind::kAllreduce, OperationKind::kReduce, OperationKind::kBcast, OperationKind::kReduceScatter,
-          OperationKind::kAllgather, OperationKind::kBarrier}) {
+         {OperationKind::kAllreduce, OperationKind::kReduce, OperationKind::kBcast,
+          OperationKind::kReduceScatter, OperationKind::kAllgather, OperationKind::kBarrier}) {
       Operation operation = operation_of(kind, ranks, bytes / 8 * 8);
       if (has_root(kind)) operation.root = ranks - 1;
       (void)co_await rank.collective(operation);
@@ -329,7 +350,8 @@ Task<void> everything(RankHandle& rank) {
 }
 
 TEST(SharpWorld, KeepsItsInvariantsOnEveryTopologyAndInEveryOrder) {
-  for (const char* const topology : {"star", "fat-tree:2", "fat-tree:2,2", "torus:2x4", "dragonfly:4:2:2:2"}) {
+  for (const char* const topology :
+       {"star", "fat-tree:2", "fat-tree:2,2", "torus:2x4", "dragonfly:4:2:2:2"}) {
     for (const char* const preset : {"quantum", "switch_ib2", "slingshot"}) {
       for (const int ranks_per_node : {1, 3}) {
         Scene setup;

@@ -141,8 +141,7 @@ constexpr std::array kBibliography = {
     Source{"sharp-2016", kPaper,
            "Scalable Hierarchical Aggregation Protocol (SHArP): A Hardware Architecture for Efficient Data "
            "Reduction",
-           "R. L. Graham and others, COMHPC 2016",
-           "doi:10.1109/COMHPC.2016.006; only the abstract was read"},
+           "R. L. Graham and others, COMHPC 2016", "doi:10.1109/COMHPC.2016.006; only the abstract was read"},
     Source{"sharp-2017", kPaper, "Towards a Data Centric System Architecture: SHARP",
            "G. Bloch, D. Bureddy, R. L. Graham, G. Shainer, B. Smith, Supercomputing Frontiers and "
            "Innovations, 2017",
@@ -167,10 +166,11 @@ constexpr std::array kBibliography = {
            "github.com/cloudFPGA/DOSA, cf_fmku60_role1.py; revision not known"},
     Source{"bluefield", kManual, "BlueField-2 and BlueField-3 DPU: specifications", "NVIDIA",
            "docs.nvidia.com; revision not known"},
-    Source{"sharp-docs", kManual,
-           "NVIDIA Scalable Hierarchical Aggregation and Reduction Protocol (SHARP): release notes, collective "
-           "library, SHARP with Open MPI",
-           "NVIDIA", "docs.nvidia.com/networking, revisions 2.6.1 to 3.10"},
+    Source{
+        "sharp-docs", kManual,
+        "NVIDIA Scalable Hierarchical Aggregation and Reduction Protocol (SHARP): release notes, collective "
+        "library, SHARP with Open MPI",
+        "NVIDIA", "docs.nvidia.com/networking, revisions 2.6.1 to 3.10"},
     Source{"connectx-6", kManual, "ConnectX-6 data sheet", "NVIDIA", "revision not known"},
     Source{"infiniband", kManual,
            "InfiniBand Architecture Specification, volume 1, with its annex A17 on RoCE v2",

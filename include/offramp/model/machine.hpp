@@ -12,8 +12,8 @@
 
 namespace offramp {
 
-/// The switches between the nodes, for hardware that works in them. A link is one direction of a cable between
-/// two switches. Switches and links have the network's numbers, from 0 on; nodes are the program's.
+/// The switches between the nodes, for hardware that works in them. A link is one direction of a cable
+/// between two switches. Switches and links have the network's numbers, from 0 on; nodes are the program's.
 class SwitchMap {
  public:
   struct Ends {

@@ -35,13 +35,7 @@ Result<std::unique_ptr<Lane>> make_lane(const LaneRequest& request) {
     Result<Settings> settings = configuration.settings_for(*description);
     if (!settings) return LaneResult::failure(settings.error());
     auto kept = std::make_unique<Settings>(std::move(*settings));
-    const BackendContext context{request.rank,
-                                 request.ranks,
-                                 *kept,
-                                 faults,
-                                 nullptr,
-                                 nullptr,
-                                 machine};
+    const BackendContext context{request.rank, request.ranks, *kept, faults, nullptr, nullptr, machine};
     std::unique_ptr<Backend> backend = description->create(context);
     if (backend == nullptr) return LaneResult::failure(fmt::format("backend {} could not be created", name));
     members.emplace_back(name, std::move(backend), std::move(kept));
