@@ -137,9 +137,9 @@ Result<recording::Recording> parts_of_all(Session& session, const WorldApart& ap
 void remove_index(const std::string& path, int ranks) {
   if (access(path.c_str(), F_OK) != 0) return;
   const Result<recording::Recording> earlier = recording::Recording::open(path);
-  if (!earlier || !(*earlier).is_in_parts(path)) return;
+  if (!earlier || !earlier->is_in_parts(path)) return;
   (void)unlink(path.c_str());
-  for (int rank = ranks; rank < (*earlier).description().ranks; ++rank)
+  for (int rank = ranks; rank < earlier->description().ranks; ++rank)
     (void)unlink(recording::part_path(path, rank).c_str());
 }
 
