@@ -94,8 +94,8 @@ void measure(const char* name, void (*program)(Recorder&)) {
     program(recorder);
     recording.push_back(processor_time() - begin);
     const Result<Recording> recorded = Recording::from_parts({}, std::vector<std::string>{recorder.finish()});
-    bytes = (*recorded).bytes(0);
-    const auto reader = (*recorded).read(0);
+    bytes = recorded->bytes(0);
+    const auto reader = recorded->read(0);
     const double between = processor_time();
     Event event;
     while (reader->next(event)) continue;

@@ -36,14 +36,14 @@ int run(const Work& work, const Registry& registry) {
     std::cerr << result.error() << '\n';
     return 1;
   }
-  const std::uint64_t operations = 2 * (*result).messages;
+  const std::uint64_t operations = 2 * result->messages;
   fmt::print(
       "{{\"backend\": \"{}\", \"program\": \"{}\", \"ranks\": {}, \"bytes\": {}, \"rounds\": {}, "
       "\"seconds\": {:.6f}, \"events\": {}, \"operations\": {}, \"operations_per_second\": {:.0f}, "
       "\"modelled_ps\": {}}}\n",
       work.backend->name, work.pattern.kind->name, work.pattern.ranks, work.pattern.bytes,
-      work.pattern.rounds, seconds, (*result).events, operations, static_cast<double>(operations) / seconds,
-      (*result).modelled_time.count());
+      work.pattern.rounds, seconds, result->events, operations, static_cast<double>(operations) / seconds,
+      result->modelled_time.count());
   return 0;
 }
 

@@ -1,5 +1,7 @@
 // The control processor: the firmware's clock and primitives over the data plane, the network and the RX
-// buffers of one engine. One object serves one call.
+// buffers of one engine. One object serves one call. It is the only implementation of the engine, and runs in
+// three surroundings: one message between two ranks (message.hpp), a collective in a world (Team of the
+// backend), and a card that a host drives through its registers (machine.hpp).
 //
 // The firmware is a coroutine. Where the hardware polls for a message it waits for a token of the team; the
 // token's stamp says when the message's packets reach this engine. Everything else is charged here, in the

@@ -279,11 +279,11 @@ void Core::handle(const Event& event) {
 
 /// Behind the end of its first thread a program is in MPI_Finalize.
 void Core::begin(Thread& thread) {
-  thread.is_running = true;
+  thread.rank().thread_begins(thread);
   thread.program.start(
       [](void* ended) {
         Thread& own = *static_cast<Thread*>(ended);
-        own.is_running = own.number() == 0;
+        own.rank().thread_ends(own);
         own.core().enter_call(own, own.clock);
       },
       &thread);

@@ -49,34 +49,42 @@ Flow& Flows::to(int destination) {
 }
 
 FurtherThread& Rank::add_thread(const World::Program& program) {
-  if (further_ == nullptr) further_ = std::make_unique<std::vector<std::unique_ptr<FurtherThread>>>();
-  const auto number = static_cast<std::uint32_t>(further_->size() + 1);
-  return *further_->emplace_back(std::make_unique<FurtherThread>(*this, number, program));
+  if (further_ == nullptr) further_ = std::make_unique<FurtherThreads>();
+  const auto number = static_cast<std::uint32_t>(further_->all.size() + 1);
+  return *further_->all.emplace_back(std::make_unique<FurtherThread>(*this, number, program));
+}
+
+void Rank::thread_begins(Thread& thread) {
+  if (&thread != &first_) further_->running.emplace(thread.number(), &thread);
+}
+
+void Rank::thread_ends(Thread& thread) {
+  if (&thread != &first_) further_->running.erase(thread.number());
 }
 
 void Rank::reset_programs() {
   first_.program.reset();
-  for (std::size_t i = 0; i < threads(); ++i) further(i).program.reset();
+  for_each_thread([](Thread& thread) { thread.program.reset(); });
 }
 
 bool Rank::has_ended() const {
   const auto ended = [](const Thread& thread) { return !thread.program.valid() || thread.program.done(); };
   bool all = ended(first_);
-  for (std::size_t i = 0; i < threads(); ++i) all = all && ended(further(i));
+  for_each_thread([&](const Thread& thread) { all = all && ended(thread); });
   return all;
 }
 
 Time Rank::clock() const {
   Time latest = first_.clock;
-  for (std::size_t i = 0; i < threads(); ++i) latest = later(latest, further(i).clock);
+  for_each_thread([&](const Thread& thread) { latest = later(latest, thread.clock); });
   return latest;
 }
 
 Time Rank::served(Time at) {
   Time first = first_.gate.served(at);
-  for (std::size_t i = 0; i < threads(); ++i) {
-    if (further(i).is_running) first = earlier(first, further(i).gate.served(at));
-  }
+  if (!has_threads()) [[likely]]
+    return first;
+  for (const auto& [number, thread] : further_->running) first = earlier(first, thread->gate.served(at));
   return first;
 }
 
@@ -85,12 +93,10 @@ Thread* Rank::interrupted_at(Time at) {
   if (!has_threads()) [[likely]]
     return interrupted;
   if (interrupted == nullptr && first_.gate.served(at) == at) return nullptr;
-  for (std::size_t i = 0; i < threads(); ++i) {
-    Thread& thread = further(i);
-    if (!thread.is_running) continue;
-    const bool is_interrupted = thread.is_interrupted(at);
-    if (!is_interrupted && thread.gate.served(at) == at) return nullptr;
-    if (is_interrupted && interrupted == nullptr) interrupted = &thread;
+  for (const auto& [number, thread] : further_->running) {
+    const bool is_interrupted = thread->is_interrupted(at);
+    if (!is_interrupted && thread->gate.served(at) == at) return nullptr;
+    if (is_interrupted && interrupted == nullptr) interrupted = thread;
   }
   return interrupted;
 }
@@ -101,7 +107,13 @@ void Rank::found(const MatchKey& key) {
       std::exchange(thread.prober, nullptr)->waiter.resume();
   };
   wake(first_);
-  for (std::size_t i = 0; i < threads(); ++i) wake(further(i));  // one that goes on may begin more
+  if (!has_threads()) [[likely]]
+    return;
+  std::vector<Thread*> probing;  // those that go on may end, and others begin
+  for (const auto& [number, thread] : further_->running) {
+    if (thread->prober != nullptr) probing.push_back(thread);
+  }
+  for (Thread* const thread : probing) wake(*thread);
 }
 
 MatchKey Rank::key_of(const Communicator& communicator, int from, int tag) {

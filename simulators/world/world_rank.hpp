@@ -4,6 +4,7 @@
 
 #include <array>
 #include <coroutine>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -64,8 +65,7 @@ class Thread {
   Probing* prober = nullptr;        // goes on with a message that it accepts
 
   ProgressGate gate;
-  Time interrupted;  // of the thread's time, and its clock does not show it yet
-  bool is_running = false;
+  Time interrupted;    // of the thread's time, and its clock does not show it yet
   bool asks = false;   // it is in a call that returns at once
   bool asked = false;  // while it computed, which is not over in the world
   [[nodiscard]] bool is_interrupted(Time at) { return asks || gate.is_beside_computing(at); }
@@ -102,6 +102,12 @@ struct FurtherThread {
   World::Program begun_with;  // kept: the coroutines of a lambda refer to its captures
 };
 
+/// A program may begin a great many threads, few of them alive at a time.
+struct FurtherThreads {
+  std::vector<std::unique_ptr<FurtherThread>> all;  // in the order in which they were added
+  std::map<std::uint32_t, Thread*> running;         // by their numbers
+};
+
 /// Flows of a rank to others, few of which are looked through one by one.
 struct Flows : detail::Pooled {
   static constexpr int kParts = 4;  // and then a table
@@ -129,6 +135,8 @@ class alignas(64) Rank {
   [[nodiscard]] const Thread& first() const { return first_; }
   [[nodiscard]] bool has_threads() const { return further_ != nullptr; }
   FurtherThread& add_thread(const World::Program& program);
+  void thread_begins(Thread& thread);
+  void thread_ends(Thread& thread);
   /// Before another program begins.
   void forget_threads() { further_.reset(); }
   void reset_programs();
@@ -172,8 +180,12 @@ class alignas(64) Rank {
 
  private:
   [[nodiscard]] Flow& other_flow(int destination);
-  [[nodiscard]] std::size_t threads() const { return further_ != nullptr ? further_->size() : 0; }
-  [[nodiscard]] Thread& further(std::size_t i) const { return (*further_)[i]->thread; }
+  /// All but the first one.
+  template <typename Visit>
+  void for_each_thread(Visit visit) const {
+    if (further_ == nullptr) return;
+    for (const std::unique_ptr<FurtherThread>& one : further_->all) visit(one->thread);
+  }
 
   Core* core_ = nullptr;
   int number_ = 0;
@@ -193,7 +205,7 @@ class alignas(64) Rank {
 
  private:
   Thread first_;
-  std::unique_ptr<std::vector<std::unique_ptr<FurtherThread>>> further_;  // in the order in which they began
+  std::unique_ptr<FurtherThreads> further_;  // null: there are none
   std::array<Device, kInline> devices_;
   Communicator everyone_;
   Communicator::Local local_;  // everyone_'s

@@ -24,13 +24,13 @@ TEST(FreeCommunication, TakesNoTime) {
     EXPECT_EQ(free.machine.ranks_per_node, ranks_per_node);
     const Result<Pattern> pattern = parse_pattern(name);
     ASSERT_TRUE(pattern) << name;
-    const ReplaySource source{(*pattern).ranks, [made = *pattern](int rank) { return made.read(rank); }};
+    const ReplaySource source{pattern->ranks, [made = *pattern](int rank) { return made.read(rank); }};
     const Result<ReplayResult> result = replay(free, source, {});
     ASSERT_TRUE(result) << result.error();
-    EXPECT_EQ((*result).modelled_time, Time()) << name;
+    EXPECT_EQ(result->modelled_time, Time()) << name;
     EXPECT_FALSE(computing_of(*result).any());
     const WholeRun run = whole_run_of(*result);
-    EXPECT_EQ(run.end, (*result).modelled_time);
+    EXPECT_EQ(run.end, result->modelled_time);
     EXPECT_LE(run.in_calls, run.sum);
   }
 }

@@ -30,7 +30,7 @@ ReplayResult replayed(const ReplaySource& source, const char* topology,
   configuration.network.placement = placement;
   auto setting = world_setting(configuration, registry, *registry.find("host"), source.ranks);
   EXPECT_TRUE(setting) << setting.error();
-  (*setting).check = true;
+  setting->check = true;
   auto result = replay(*setting, source);
   EXPECT_TRUE(result) << result.error();
   return std::move(*result);

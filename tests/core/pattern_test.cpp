@@ -30,7 +30,7 @@ class APattern : public ::testing::Test {
     const Pattern pattern = parsed(text);
     Result<WorldSetting> setting =
         world_setting(Configuration(), registry_, *registry_.find("host"), pattern.ranks);
-    (*setting).check = true;
+    setting->check = true;
     const auto read = [&pattern](int rank) { return pattern.read(rank); };
     Result<ReplayResult> result = replay(*setting, {pattern.ranks, read});
     EXPECT_TRUE(result) << text << ": " << result.error();
@@ -189,11 +189,11 @@ TEST_F(APattern, IsTheSameEachTimeAndAnotherWithAnotherSeed) {
 TEST(PatternText, TakesUnitsAndRounds) {
   const Result<Pattern> pattern = parse_pattern("pattern:shift:3:1024:64KiB:10");
   ASSERT_TRUE(pattern);
-  EXPECT_EQ((*pattern).kind->name, "shift");
-  EXPECT_EQ((*pattern).parameter, 3U);
-  EXPECT_EQ((*pattern).ranks, 1024);
-  EXPECT_EQ((*pattern).bytes, 65536U);
-  EXPECT_EQ((*pattern).rounds, 10);
+  EXPECT_EQ(pattern->kind->name, "shift");
+  EXPECT_EQ(pattern->parameter, 3U);
+  EXPECT_EQ(pattern->ranks, 1024);
+  EXPECT_EQ(pattern->bytes, 65536U);
+  EXPECT_EQ(pattern->rounds, 10);
 }
 
 TEST(PatternText, SaysWhatIsWrong) {

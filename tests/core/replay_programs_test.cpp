@@ -296,7 +296,7 @@ TEST_P(ReplayedPrograms, HaveTheClocksOfTheProgramsThemselves) {
     options.arrival = Arrival::kModelled;
     const Result<ReplayResult> result = replay(setting, test::source_of(tapes), options);
     ASSERT_TRUE(result) << "seed " << seed << ": " << result.error();
-    ASSERT_EQ((*result).clocks(), played(setting, schedule)) << "seed " << seed;
+    ASSERT_EQ(result->clocks(), played(setting, schedule)) << "seed " << seed;
   }
 }
 
@@ -338,11 +338,11 @@ TEST_P(ObservedReplays, HaveTheTimesOfOthersAndAccountForThem) {
     options.details = true;
     const Result<ReplayResult> observed = replay(setting, test::source_of(tapes), options);
     ASSERT_TRUE(observed) << "seed " << seed << ": " << observed.error();
-    ASSERT_EQ((*observed).clocks(), (*plain).clocks()) << "seed " << seed;
-    for (std::size_t i = 0; i < (*plain).ranks.size(); ++i)
-      ASSERT_EQ((*observed).ranks[i].certificate, (*plain).ranks[i].certificate) << "seed " << seed;
-    ASSERT_TRUE((*observed).path);
-    EXPECT_EQ((*observed).path->on_ranks + (*observed).path->in_messages, (*observed).modelled_time);
+    ASSERT_EQ(observed->clocks(), plain->clocks()) << "seed " << seed;
+    for (std::size_t i = 0; i < plain->ranks.size(); ++i)
+      ASSERT_EQ(observed->ranks[i].certificate, plain->ranks[i].certificate) << "seed " << seed;
+    ASSERT_TRUE(observed->path);
+    EXPECT_EQ(observed->path->on_ranks + observed->path->in_messages, observed->modelled_time);
     const Result<Receipts> receipts = read_receipts("{\"receipts\": " + records.receipts_json() + "}");
     ASSERT_TRUE(receipts) << receipts.error();
     ASSERT_NO_FATAL_FAILURE(check_receipts(*receipts)) << "seed " << seed;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -247,6 +248,26 @@ TEST(ThreadsOf, AnyNumberOfRanksAreWorkedOff) {
   Result<ReplayResult> result = replay(test::setting_of(registry(), "host"), test::source_of(tapes));
   ASSERT_TRUE(result) << result.error();
   EXPECT_THAT(result->unfinished, IsEmpty());
+}
+
+/// CPU seconds of a replay in which a rank begins this many threads, one after the other.
+double time_of_short_threads(std::uint32_t threads) {
+  std::vector<Tape> tapes(2);
+  for (Tape& tape : tapes) tape.native();
+  for (std::uint32_t thread = 1; thread <= threads; ++thread) {
+    tapes[0].send(1, 8);
+    tapes[1].of_thread(thread).receive(0, 8);
+  }
+  const std::clock_t begin = std::clock();
+  Result<ReplayResult> result = replay(test::setting_of(registry(), "host"), test::source_of(tapes));
+  EXPECT_TRUE(result) << result.error();
+  EXPECT_THAT(result->unfinished, IsEmpty());
+  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+}
+
+// If each message looked at all threads that the rank ever began, the ratio would be above 30.
+TEST(ThreadsOf, OneRankCostNothingAfterTheirEnd) {
+  EXPECT_LT(time_of_short_threads(80'000), 20 * time_of_short_threads(10'000));
 }
 
 TEST(ThreadsOf, OneRankWaitForWhatNeverComes) {

@@ -49,16 +49,8 @@ class Rank final : public Fabric::Sink {
   using Start = Fabric::State (Fabric::*)(int peer, std::span<const std::byte> header,
                                           std::span<const std::byte> payload, FabricWaiter& waiter);
   Sent& send(int to, std::vector<std::uint32_t> header, Buffer payload, Start start = &Fabric::send) {
-    sent_.push_back(std::make_unique<Sent>());
-    Sent& sent = *sent_.back();
-    sent.header = std::move(header);
+    Sent& sent = new_send(std::move(header));
     sent.payload = std::move(payload);
-    sent.notify = [](FabricWaiter& waiter, bool ok) {
-      auto& self = static_cast<Sent&>(waiter);
-      EXPECT_TRUE(ok);
-      EXPECT_FALSE(self.done()) << "told twice";
-      self.notified = true;
-    };
     const Fabric::State state =
         (fabric_.*start)(to, std::as_bytes(std::span(sent.header)), sent.payload, sent);
     EXPECT_FALSE(sent.notified) << "the callback came from inside send()";
@@ -66,7 +58,15 @@ class Rank final : public Fabric::Sink {
     return sent;
   }
 
-  Pulled& pull(Message& message) {
+  Sent& offer_pieces(int to, std::vector<std::uint32_t> header, PieceSource& source, std::size_t bytes) {
+    Sent& sent = new_send(std::move(header));
+    sent.state = fabric_.offer_pieces(to, std::as_bytes(std::span(sent.header)), source, bytes, sent);
+    EXPECT_FALSE(sent.notified) << "the callback came from inside offer_pieces()";
+    return sent;
+  }
+
+  /// sink: takes the payload in pieces.
+  Pulled& pull(Message& message, PieceSink* sink = nullptr) {
     pulled_.push_back(std::make_unique<Pulled>());
     Pulled& pulled = *pulled_.back();
     pulled.into.resize(message.size);
@@ -74,7 +74,9 @@ class Rank final : public Fabric::Sink {
       EXPECT_TRUE(ok);
       static_cast<Pulled&>(waiter).done = true;
     };
-    const Fabric::State state = fabric_.pull(std::exchange(message.remote, nullptr), pulled.into, pulled);
+    void* const remote = std::exchange(message.remote, nullptr);
+    const Fabric::State state = sink != nullptr ? fabric_.pull_pieces(remote, *sink, pulled)
+                                                : fabric_.pull(remote, pulled.into, pulled);
     EXPECT_NE(state, Fabric::State::kFailed);
     EXPECT_FALSE(pulled.done) << "the callback came from inside pull()";
     pulled.done = state == Fabric::State::kDone;
@@ -101,6 +103,19 @@ class Rank final : public Fabric::Sink {
   std::function<void(Message&)> on_message;
 
  private:
+  Sent& new_send(std::vector<std::uint32_t> header) {
+    sent_.push_back(std::make_unique<Sent>());
+    Sent& sent = *sent_.back();
+    sent.header = std::move(header);
+    sent.notify = [](FabricWaiter& waiter, bool ok) {
+      auto& self = static_cast<Sent&>(waiter);
+      EXPECT_TRUE(ok);
+      EXPECT_FALSE(self.done()) << "two callbacks";
+      self.notified = true;
+    };
+    return sent;
+  }
+
   Fabric& fabric_;
   std::vector<std::unique_ptr<Sent>> sent_;
   std::vector<std::unique_ptr<Pulled>> pulled_;
@@ -203,6 +218,60 @@ TYPED_TEST(EveryFabric, CarriesPayloadsOfEverySizeAroundTheThresholds) {
     EXPECT_TRUE(got.payload == data) << sizes[i];
     ASSERT_TRUE(this->until([&] { return sent.done(); })) << sizes[i];
   }
+}
+
+/// Makes pieces of growing size.
+struct Steps final : PieceSource {
+  std::size_t make(std::span<std::byte> room) override {
+    const std::size_t size = std::min({room.size(), data.size() - at, std::size_t{1} + at / 2});
+    std::copy_n(data.data() + at, size, room.data());
+    at += size;
+    return size;
+  }
+  Buffer data;
+  std::size_t at = 0;
+};
+
+struct Collected final : PieceSink {
+  void use(std::span<const std::byte> piece, bool is_last) override {
+    EXPECT_FALSE(ended);
+    data.insert(data.end(), piece.begin(), piece.end());
+    ended = is_last;
+  }
+  Buffer data;
+  bool ended = false;
+};
+
+/// The fabric of one node has them.
+using InPieces = EveryFabric<test::NodeWorld>;
+
+TEST_F(InPieces, CarriesPayloads) {
+  const Buffer data = pattern(3 * kLarge + 5, 1);
+  ASSERT_TRUE(rank(0).fabric().has_pieces(1));
+  for (const auto& [made, used] : {std::pair(false, false), {false, true}, {true, false}, {true, true}}) {
+    SCOPED_TRACE(testing::Message() << "made in pieces: " << made << ", used in pieces: " << used);
+    Steps source;
+    source.data = data;
+    Collected sink;
+    Sent& sent =
+        made ? rank(0).offer_pieces(1, {7}, source, data.size()) : rank(0).send(1, {7}, data, &Fabric::offer);
+    ASSERT_TRUE(until([&] { return !rank(1).messages.empty(); }));
+    Rank::Message& got = rank(1).messages.back();
+    ASSERT_EQ(got.size, data.size());
+    Pulled& pulled = rank(1).pull(got, used ? &sink : nullptr);
+    ASSERT_TRUE(until([&] { return pulled.done && sent.done(); }));
+    EXPECT_TRUE((used ? sink.data : pulled.into) == data);
+    EXPECT_EQ(sink.ended, used);
+    rank(1).messages.clear();
+  }
+}
+
+TEST_F(InPieces, MayDropAPayload) {
+  Steps source;
+  Sent& sent = rank(0).offer_pieces(1, {7}, source, kLarge);
+  ASSERT_TRUE(until([&] { return !rank(1).messages.empty(); }));
+  rank(1).fabric().drop(rank(1).messages.back().remote);
+  EXPECT_TRUE(until([&] { return sent.done(); }));
 }
 
 /// Where a message begins to take several fragments, or to stay at the sender, is the transport's own affair.

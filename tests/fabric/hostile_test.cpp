@@ -1,11 +1,18 @@
 // An engine behind a real fabric whose peer sends anything: it drops and counts it, and goes on.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <barrier>
 #include <cstring>
+#include <optional>
 #include <random>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "lib/run/engine/engine.hpp"
+#include "lib/run/fabric/node_fabric.hpp"
+#include "lib/run/fabric/node_rings.hpp"
 #include "tests/core/support.hpp"
 #include "tests/fabric/worlds.hpp"
 
@@ -88,6 +95,128 @@ TYPED_TEST(HostilePeer, SendsGarbageThatIsDroppedAndCounted) {
   EXPECT_EQ(buffer, data);
   world.close(0, engine);
   world.close(1, nobody);
+}
+
+/// The second of two ranks of a node, which writes into its ring what no correct rank writes.
+class RawPeer {
+ public:
+  /// The kinds of messages, and what the ring holds of a payload: see lib/fabric/node_fabric.cpp.
+  enum Kind : std::uint32_t { kOffer = 1, kEnd, kAsk, kPiece, kUnknown };
+  struct Place {
+    std::uint64_t address = 0;
+    std::uint64_t size = 0;
+    std::uint64_t offer = 0;
+    std::uint64_t pull = 0;
+  };
+
+  explicit RawPeer(const NodeRings::Exchange& exchange) {
+    rings_.open({0, 1}, 1, 4 << 20, exchange);
+    EXPECT_TRUE(rings_.join_all());
+    exchange(std::to_string(getpid()));
+  }
+  void write(Kind kind, const Place& place) {
+    EXPECT_TRUE(rings_.towards(0)->write({}, std::as_bytes(std::span(&place, 1)), kind));
+  }
+
+ private:
+  NodeRings rings_;
+};
+
+/// Keeps the last message, and pulls its payload in pieces.
+struct Puller final : Fabric::Sink, PieceSink, FabricWaiter {
+  explicit Puller(Fabric& of) : fabric(of) {
+    notify = [](FabricWaiter& self, bool) { static_cast<Puller&>(self).done = true; };
+  }
+  void deliver(const Fabric::Inbound& message) override {
+    damaged = message.header.data() == nullptr && message.remote == nullptr;
+    if (message.remote != nullptr) fabric.pull_pieces(message.remote, *this, *this);
+  }
+  void use(std::span<const std::byte> piece, bool) override { used += piece.size(); }
+  Fabric& fabric;
+  std::size_t used = 0;
+  bool damaged = false;
+  bool done = false;
+};
+
+class RingOfANode : public testing::Test {
+ protected:
+  static constexpr std::uint64_t kSize = 1 << 20;
+
+  RingOfANode() {
+    std::barrier<> met(2);
+    std::vector<std::string> words(2);
+    const auto exchange_of = [&](std::size_t rank) {
+      return [&, rank](const std::string& own) {
+        words[rank] = own;
+        met.arrive_and_wait();
+        std::vector<std::string> all = words;
+        met.arrive_and_wait();
+        return all;
+      };
+    };
+    std::thread other([&] { peer_.emplace(exchange_of(1)); });
+    fabric_ = open_node_fabric(0, 2, 4 << 20, exchange_of(0));
+    other.join();
+    puller_.emplace(*fabric_);
+  }
+  /// Whether the fabric gives up the ring after this message, and not before it.
+  bool is_damaged_by(RawPeer::Kind kind, const RawPeer::Place& place) {
+    while (fabric_->progress(*puller_) > 0) continue;
+    EXPECT_FALSE(puller_->damaged);
+    peer_->write(kind, place);
+    while (fabric_->progress(*puller_) > 0) continue;
+    return puller_->damaged;
+  }
+
+  std::optional<RawPeer> peer_;
+  std::unique_ptr<ProcessFabric> fabric_;
+  std::optional<Puller> puller_;
+};
+
+TEST_F(RingOfANode, IsGivenUpAfterTheEndOfAnUnknownOffer) {
+  EXPECT_TRUE(is_damaged_by(RawPeer::kEnd, {.offer = 7}));
+}
+
+TEST_F(RingOfANode, IsGivenUpAfterAQuestionForPiecesOfAnUnknownOffer) {
+  EXPECT_TRUE(is_damaged_by(RawPeer::kAsk, {.offer = 7}));
+}
+
+TEST_F(RingOfANode, IsGivenUpAfterAQuestionForPiecesOfAWholePayload) {
+  const test::Buffer payload(kSize);
+  Sent sent;
+  fabric_->offer(1, {}, payload, sent);
+  EXPECT_TRUE(is_damaged_by(RawPeer::kAsk, {.offer = 0}));
+}
+
+TEST_F(RingOfANode, IsGivenUpAfterAPieceOfAnUnknownPull) {
+  EXPECT_TRUE(is_damaged_by(RawPeer::kPiece, {.size = 8, .pull = 3}));
+}
+
+TEST_F(RingOfANode, IsGivenUpAfterAnUnknownKindOfMessage) {
+  EXPECT_TRUE(is_damaged_by(RawPeer::kUnknown, {}));
+}
+
+TEST_F(RingOfANode, IsGivenUpAfterAPieceOfAnImpossibleSize) {
+  const test::Buffer piece(kSize);
+  const auto address = reinterpret_cast<std::uintptr_t>(piece.data());
+  EXPECT_FALSE(is_damaged_by(RawPeer::kOffer, {.size = kSize}));
+  EXPECT_FALSE(is_damaged_by(RawPeer::kPiece, {.address = address, .size = 1000}));
+  EXPECT_EQ(puller_->used, 1000U);
+  EXPECT_TRUE(is_damaged_by(RawPeer::kPiece, {.address = address, .size = kSize - 1000}));
+  EXPECT_EQ(puller_->used, 1000U);
+}
+
+TEST_F(RingOfANode, IsGivenUpAfterAnEmptyPiece) {
+  EXPECT_FALSE(is_damaged_by(RawPeer::kOffer, {.size = kSize}));
+  EXPECT_TRUE(is_damaged_by(RawPeer::kPiece, {}));
+}
+
+TEST_F(RingOfANode, IsGivenUpAfterAPieceBeyondTheEnd) {
+  const test::Buffer piece(kSize);
+  EXPECT_FALSE(is_damaged_by(RawPeer::kOffer, {.size = 100}));
+  EXPECT_TRUE(is_damaged_by(RawPeer::kPiece,
+                            {.address = reinterpret_cast<std::uintptr_t>(piece.data()), .size = 101}));
+  EXPECT_EQ(puller_->used, 0U);
 }
 
 }  // namespace

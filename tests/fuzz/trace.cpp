@@ -35,8 +35,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::ofstream(path(), std::ios::binary)
       .write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
   const auto program = offramp::trace::open_program(path());
-  if (!program || (*program).description.ranks > kMostRanks) return 0;
-  if ((*program).graph != nullptr) static_cast<void>(offramp::trace::run_by_loggops(*program, {}));
+  if (!program || program->description.ranks > kMostRanks) return 0;
+  if (program->graph != nullptr) static_cast<void>(offramp::trace::run_by_loggops(*program, {}));
   static_cast<void>(offramp::trace::rehearse(*program));
   std::vector<std::string> unsaid;
   const std::string again = path() + ".goal";

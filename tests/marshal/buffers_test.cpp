@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <numeric>
+#include <span>
+#include <vector>
 
 #include "tests/marshal/stand_in.hpp"
 
@@ -97,6 +100,46 @@ TEST_F(ABuffer, HoldsItsTypeUntilItsEnd) {
     received.reset();
     EXPECT_EQ(stand_in::references(type), 1);
     received.set(numbers_.data(), 2, of(type));
+  }
+  EXPECT_EQ(stand_in::references(type), 1);
+}
+
+TEST_F(ABuffer, IsPackedInPieces) {
+  Packing packing(numbers_.data(), 2, of(stand_in::vector(2, 1, 3, MPI_INT)));
+  std::vector<int> packed(4);
+  const auto bytes = std::as_writable_bytes(std::span(packed));
+  EXPECT_EQ(packing.make(bytes.first(5)), 5U);
+  EXPECT_EQ(packing.make(bytes.subspan(5)), 11U);
+  EXPECT_EQ(packed, (std::vector<int>{0, 3, 4, 7}));
+}
+
+TEST_F(ABuffer, IsFilledFromAMessageOfAnyNumberOfPieces) {
+  const TypeInfo& columns = of(stand_in::vector(2, 1, 3, MPI_INT));
+  const std::vector<int> packed{100, 103, 104};
+  const auto bytes = std::as_bytes(std::span(packed));
+  for (std::size_t piece = 1; piece <= bytes.size(); ++piece) {
+    std::iota(numbers_.begin(), numbers_.end(), 0);
+    MessageBuffer received;
+    ReceiveRecord record;
+    EXPECT_EQ(received.set(numbers_.data(), 2, columns, record).size(), 16U);
+    for (std::size_t at = 0; at < bytes.size(); at += piece) {
+      const auto part = bytes.subspan(at, std::min(piece, bytes.size() - at));
+      record.pieces->use(part, at + part.size() == bytes.size());
+    }
+    EXPECT_EQ(numbers_, (std::array<int, 12>{100, 1, 2, 103, 104, 5, 6, 7, 8, 9, 10, 11})) << piece;
+  }
+}
+
+TEST_F(ABuffer, HoldsItsTypeWhileItIsPackedOrFilled) {
+  const MPI_Datatype type = stand_in::vector(2, 1, 3, MPI_INT);
+  {
+    const Packing packing(numbers_.data(), 2, of(type));
+    MessageBuffer received;
+    ReceiveRecord record;
+    received.set(numbers_.data(), 2, of(type), record);
+    EXPECT_EQ(stand_in::references(type), 3);
+    received.reset();
+    EXPECT_EQ(stand_in::references(type), 2);
   }
   EXPECT_EQ(stand_in::references(type), 1);
 }

@@ -306,4 +306,43 @@ void offramp_native_unpack(const void* packet, std::size_t bytes, void* to, std:
   }
 }
 
+/// Packs all at once.
+struct offramp_packing {
+  std::vector<std::byte> packed;
+  std::size_t at = 0;
+  void* to = nullptr;
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+};
+
+offramp_packing* offramp_native_packing_begin(const void* buffer, std::size_t count, MPI_Datatype type) {
+  auto* const packing = new offramp_packing;
+  packing->packed.resize(count * types.at(type).size());
+  offramp_native_pack(buffer, count, type, packing->packed.data(), packing->packed.size());
+  return packing;
+}
+std::size_t offramp_native_packing_next(offramp_packing* packing, void* piece, std::size_t bytes) {
+  const std::size_t part = std::min(bytes, packing->packed.size() - packing->at);
+  std::memcpy(piece, packing->packed.data() + packing->at, part);
+  packing->at += part;
+  return part;
+}
+void offramp_native_packing_end(offramp_packing* packing) {
+  delete packing;
+}
+
+offramp_packing* offramp_native_unpacking_begin(void* buffer, std::size_t, MPI_Datatype type) {
+  return new offramp_packing{.packed = {}, .to = buffer, .type = type};
+}
+void offramp_native_unpacking_next(offramp_packing* unpacking, const void* piece, std::size_t bytes) {
+  const auto* const from = static_cast<const std::byte*>(piece);
+  unpacking->packed.insert(unpacking->packed.end(), from, from + bytes);
+}
+void offramp_native_unpacking_end(offramp_packing* unpacking) {
+  const std::size_t bytes = unpacking->packed.size();
+  const std::size_t size = types.at(unpacking->type).size();
+  offramp_native_unpack(unpacking->packed.data(), bytes, unpacking->to, (bytes + size - 1) / size,
+                        unpacking->type);
+  delete unpacking;
+}
+
 }  // extern "C"

@@ -45,7 +45,7 @@ Played played(const char* backend, int ranks, const World::Program& program,
   const Configuration configuration;
   auto setting = world_setting(configuration, registry, *registry.find(backend), ranks);
   EXPECT_TRUE(setting) << setting.error();
-  (*setting).check = true;
+  setting->check = true;
   WorldOptions options;
   options.ranks = ranks;
   options.shuffle_seed = shuffle;

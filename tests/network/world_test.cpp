@@ -29,10 +29,10 @@ Played played(const char* backend, const std::string& topology, int ranks, const
   configuration.machine.ranks_per_node = ranks_per_node;
   auto setting = world_setting(configuration, registry, *registry.find(backend), ranks);
   EXPECT_TRUE(setting) << setting.error();
-  (*setting).check = true;
+  setting->check = true;
   if (std::string_view(backend) == "cclo") {  // the engines alone
-    (*setting).settings.set("data", {0, "device"});
-    (*setting).settings.set("driver", {0, "mapped"});
+    setting->settings.set("data", {0, "device"});
+    setting->settings.set("driver", {0, "mapped"});
   }
   WorldOptions options;
   options.shuffle_seed = shuffle;

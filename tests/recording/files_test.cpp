@@ -85,7 +85,7 @@ class SmallFile : public testing::Test {
  protected:
   SmallFile() {
     const Result<Recording> recording = small_recording();
-    EXPECT_EQ((*recording).write(path_), "");
+    EXPECT_EQ(recording->write(path_), "");
     bytes_ = contents(path_);
     for (int rank = 0; rank < 3; ++rank) whole_.push_back(reading(*recording, rank));
   }
@@ -99,15 +99,15 @@ TEST_F(SmallFile, SaysWhereItBreaksOffAndWhatIsBehindItsEnd) {
   const auto opened = [](const std::string& bytes) { return Recording::from_bytes(bytes, "run"); };
   const Result<Recording> whole = opened(bytes_);
   ASSERT_TRUE(whole);
-  EXPECT_EQ((*whole).breaks_off(), "");
-  EXPECT_EQ((*whole).beyond(), 0U);
-  EXPECT_TRUE((*whole).checksum());
+  EXPECT_EQ(whole->breaks_off(), "");
+  EXPECT_EQ(whole->beyond(), 0U);
+  EXPECT_TRUE(whole->checksum());
   for (const std::string& junk : {std::string("x"), std::string(100, '\0'), bytes_}) {
     const Result<Recording> longer = opened(bytes_ + junk);
     ASSERT_TRUE(longer);
-    EXPECT_EQ((*longer).breaks_off(), "");
-    EXPECT_EQ((*longer).beyond(), junk.size());
-    EXPECT_NE((*longer).checksum(), (*whole).checksum());
+    EXPECT_EQ(longer->breaks_off(), "");
+    EXPECT_EQ(longer->beyond(), junk.size());
+    EXPECT_NE(longer->checksum(), whole->checksum());
     for (int rank = 0; rank < 3; ++rank)
       EXPECT_EQ(reading(*longer, rank).text, whole_[static_cast<std::size_t>(rank)].text);
   }
@@ -116,8 +116,8 @@ TEST_F(SmallFile, SaysWhereItBreaksOffAndWhatIsBehindItsEnd) {
     const Result<Recording> shorter = opened(bytes_.substr(0, size));
     if (!shorter) continue;
     ++opens;
-    EXPECT_NE((*shorter).breaks_off(), "") << size;
-    EXPECT_EQ((*shorter).beyond(), 0U) << size;
+    EXPECT_NE(shorter->breaks_off(), "") << size;
+    EXPECT_EQ(shorter->beyond(), 0U) << size;
   }
   EXPECT_GT(opens, 100);
 }
@@ -125,26 +125,26 @@ TEST_F(SmallFile, SaysWhereItBreaksOffAndWhatIsBehindItsEnd) {
 TEST_F(SmallFile, SaysWhatWasWritten) {
   const Result<Recording> recording = Recording::open(path_);
   ASSERT_TRUE(recording) << recording.error();
-  EXPECT_EQ((*recording).description().ranks, 3);
-  EXPECT_EQ((*recording).description().version, static_cast<int>(kVersion));
-  EXPECT_THAT((*recording).description().facts,
+  EXPECT_EQ(recording->description().ranks, 3);
+  EXPECT_EQ(recording->description().version, static_cast<int>(kVersion));
+  EXPECT_THAT(recording->description().facts,
               testing::ElementsAre(testing::Pair("program", "./app"), testing::Pair("arguments", "-n 3")));
   for (int rank = 0; rank < 3; ++rank) {
     const Reading read = reading(*recording, rank);
     EXPECT_EQ(read.text, whole_[static_cast<std::size_t>(rank)].text);
     EXPECT_EQ(read.error, "");
     EXPECT_EQ(read.cut, "");
-    EXPECT_GT((*recording).bytes(rank), 200U);
+    EXPECT_GT(recording->bytes(rank), 200U);
   }
   EXPECT_EQ(std::count(whole_[0].text.begin(), whole_[0].text.end(), '/'), 6);
 }
 
 TEST_F(SmallFile, IsTheSameFromEveryWayItCame) {
   const Result<Recording> again = Recording::open(path_);
-  EXPECT_EQ((*again).write(folder_.file("again")), "");
+  EXPECT_EQ(again->write(folder_.file("again")), "");
   EXPECT_EQ(contents(folder_.file("again")), bytes_);
 
-  Description description = (*again).description();
+  Description description = again->description();
   std::vector<Part> parts(3);
   const std::vector<std::string> in_memory = small_parts();
   for (int rank = 0; rank < 3; ++rank) {
@@ -157,7 +157,7 @@ TEST_F(SmallFile, IsTheSameFromEveryWayItCame) {
   }
   const Result<Recording> mixed = Recording::from_parts(description, std::move(parts));
   ASSERT_TRUE(mixed) << mixed.error();
-  EXPECT_EQ((*mixed).write(folder_.file("mixed")), "");
+  EXPECT_EQ(mixed->write(folder_.file("mixed")), "");
   EXPECT_EQ(contents(folder_.file("mixed")), bytes_);
 }
 
@@ -175,11 +175,10 @@ class IndexOfParts : public SmallFile {
     const Result<Recording> recording =
         Recording::from_parts((*small_recording()).description(), std::move(parts));
     ASSERT_TRUE(recording) << recording.error();
-    EXPECT_TRUE((*recording).is_in_parts(path_));
-    EXPECT_FALSE((*recording).is_in_parts(folder_.file("elsewhere")));
-    EXPECT_THAT((*recording).write_index(folder_.file("elsewhere")),
-                HasSubstr("not all parts lie beside it"));
-    ASSERT_EQ((*recording).write_index(path_), "");
+    EXPECT_TRUE(recording->is_in_parts(path_));
+    EXPECT_FALSE(recording->is_in_parts(folder_.file("elsewhere")));
+    EXPECT_THAT(recording->write_index(folder_.file("elsewhere")), HasSubstr("not all parts lie beside it"));
+    ASSERT_EQ(recording->write_index(path_), "");
   }
   /// What is missing, where ranks that are there read as they should.
   std::string missing_of(const Recording& recording) {
@@ -197,11 +196,11 @@ TEST_F(IndexOfParts, IsReadAsTheOneFileIs) {
   const Result<Recording> recording = Recording::open(path_);
   ASSERT_TRUE(recording) << recording.error();
   EXPECT_EQ(missing_of(*recording), "");
-  for (int rank = 0; rank < 3; ++rank) EXPECT_EQ((*recording).bytes(rank), (*small_recording()).bytes(rank));
-  EXPECT_TRUE((*recording).is_in_parts(path_));
-  EXPECT_EQ((*recording).checksum(), std::nullopt);
+  for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(recording->bytes(rank), (*small_recording()).bytes(rank));
+  EXPECT_TRUE(recording->is_in_parts(path_));
+  EXPECT_EQ(recording->checksum(), std::nullopt);
   EXPECT_LT(contents(path_).size(), bytes_.size() / 2);
-  EXPECT_EQ((*recording).write(folder_.file("joined")), "");
+  EXPECT_EQ(recording->write(folder_.file("joined")), "");
   EXPECT_EQ(contents(folder_.file("joined")), bytes_);
 }
 
@@ -209,8 +208,8 @@ TEST_F(IndexOfParts, NamesAPartThatIsNotThere) {
   ASSERT_EQ(std::rename(part_path(path_, 1).c_str(), folder_.file("away").c_str()), 0);
   const Result<Recording> recording = Recording::open(path_);
   EXPECT_EQ(missing_of(*recording), "cannot read " + part_path(path_, 1) + ": No such file or directory");
-  EXPECT_EQ((*recording).bytes(1), 0U);
-  EXPECT_GT((*recording).bytes(2), 0U);
+  EXPECT_EQ(recording->bytes(1), 0U);
+  EXPECT_GT(recording->bytes(2), 0U);
 }
 
 TEST_F(IndexOfParts, KnowsAPartOfAnotherRun) {
@@ -258,7 +257,7 @@ TEST_F(SmallFile, CutAnywhereIsReadUpToThere) {
       ASSERT_EQ(read.error, "") << size;
       ASSERT_TRUE(!before || read.text.empty()) << size << ": ranks come one after the other";
       before = before || !read.cut.empty();
-      ASSERT_EQ(!read.cut.empty(), (*recording).bytes(rank) < (*small_recording()).bytes(rank)) << size;
+      ASSERT_EQ(!read.cut.empty(), recording->bytes(rank) < (*small_recording()).bytes(rank)) << size;
       ASSERT_TRUE(read.cut.empty() ? whole.text == read.text : whole.text.starts_with(read.text)) << size;
     }
   }
@@ -270,7 +269,7 @@ TEST_F(SmallFile, NoFlippedBitIsTakenForData) {
     damaged[at] = static_cast<char>(damaged[at] ^ (1 << at % 8));
     const Result<Recording> recording = Recording::from_bytes(damaged, "damaged");
     if (!recording) continue;
-    ASSERT_EQ((*recording).description().facts.size(), 2U);
+    ASSERT_EQ(recording->description().facts.size(), 2U);
     for (int rank = 0; rank < 3; ++rank) {
       const Reading read = reading(*recording, rank);
       const bool told = !read.error.empty() || !read.cut.empty();
@@ -284,13 +283,13 @@ TEST_F(SmallFile, AnErrorSaysWhere) {
   const std::size_t second = damaged.find("OBLK", damaged.find("OBLK") + 4);
   damaged[second + kBlockHeaderBytes] ^= 1;
   const Result<Recording> recording = Recording::from_bytes(damaged, "damaged.offramp");
-  const auto reader = (*recording).read(0);
+  const auto reader = recording->read(0);
   EXPECT_LT(read_all(*reader).size(), 24U);
   EXPECT_EQ(reader->error(), "damaged.offramp: rank 0, polls, block 0, byte " + std::to_string(second) +
                                  ": its checksum is wrong");
   Event event;
   EXPECT_FALSE(reader->next(event)) << "an error stays";
-  EXPECT_THAT((*recording).write(folder_.file("copy")), HasSubstr("its checksum is wrong"));
+  EXPECT_THAT(recording->write(folder_.file("copy")), HasSubstr("its checksum is wrong"));
   EXPECT_EQ(folder_.files(), 1U) << "no half file";
 }
 
@@ -319,11 +318,11 @@ TEST_F(SmallFile, OtherVersionsAndOtherFilesAreRefused) {
 TEST_F(SmallFile, WhatCannotBeWrittenLeavesNothing) {
   const Result<Recording> recording = small_recording();
   const std::string nowhere = folder_.file("no/such/folder");
-  EXPECT_EQ((*recording).write(nowhere),
+  EXPECT_EQ(recording->write(nowhere),
             "cannot write " + nowhere + ": there is no folder \"" + folder_.file("no/such") + "\"");
   const std::string folder = folder_.file("folder");
   ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
-  EXPECT_EQ((*recording).write(folder), "cannot write " + folder + ": it is a folder");
+  EXPECT_EQ(recording->write(folder), "cannot write " + folder + ": it is a folder");
   EXPECT_EQ(folder_.files(), 2U);
 }
 
@@ -345,7 +344,7 @@ TEST(Limits, WithoutAFileTheRecordingEnds) {
   EXPECT_LT(recorder.bytes(), options.limit + 2 * kPayloadTarget);
   const std::uint64_t events = recorder.events();
   const Result<Recording> recording = one_rank(recorder.finish());
-  const auto reader = (*recording).read(0);
+  const auto reader = recording->read(0);
   EXPECT_EQ(read_all(*reader).size(), events);
   EXPECT_EQ(reader->error(), "");
   EXPECT_EQ(reader->cut(), kCut);
@@ -384,7 +383,7 @@ TEST(Limits, AFullDiskEndsTheRecording) {
   EXPECT_EQ(recorder.problem(), "cannot write /dev/full: No space left on device");
   const std::uint64_t events = recorder.events();
   const Result<Recording> recording = one_rank(recorder.finish());
-  const auto reader = (*recording).read(0);
+  const auto reader = recording->read(0);
   EXPECT_EQ(read_all(*reader).size(), events);
   EXPECT_EQ(reader->cut(), kCut);
 }
@@ -432,7 +431,7 @@ TEST(Limits, WhatADiskHasNoRoomForStaysInMemory) {
   add_random(other, again, 100'000);
   const Result<Recording> whole = one_rank(contents(options.file) + rest),
                           expected = one_rank(other.finish());
-  const auto reader = (*whole).read(0), expected_reader = (*expected).read(0);
+  const auto reader = whole->read(0), expected_reader = expected->read(0);
   EXPECT_EQ(read_all(*reader).size(), read_all(*expected_reader).size());
   EXPECT_EQ(reader->cut(), "");
 }
@@ -449,7 +448,7 @@ TEST(Limits, WhatNeitherDiskNorMemoryHasRoomForIsCut) {
   const std::string rest = recorder.finish();
   EXPECT_FALSE(recorder.complete());
   const Result<Recording> recording = one_rank(contents(options.file) + rest);
-  const auto reader = (*recording).read(0);
+  const auto reader = recording->read(0);
   EXPECT_EQ(read_all(*reader).size(), recorder.events());
   EXPECT_GT(recorder.events(), 10'000U);
   EXPECT_EQ(reader->cut(), kCut);
@@ -495,7 +494,7 @@ class Unfinished : public testing::Test {
     const Result<Recording> recording = Recording::open(path_);
     EXPECT_TRUE(recording) << recording.error();
     if (!recording) return 0;
-    const auto reader = (*recording).read(rank);
+    const auto reader = recording->read(rank);
     const std::size_t events = read_all(*reader).size();
     EXPECT_EQ(reader->error(), "");
     EXPECT_EQ(reader->cut(), cut ? kCut : "");
@@ -513,8 +512,8 @@ TEST_F(Unfinished, PartsBesideTheFileAreRead) {
   crashed.flush();
   const Result<Recording> recording = Recording::open(path_);
   ASSERT_TRUE(recording) << recording.error();
-  EXPECT_EQ((*recording).description().ranks, 4);
-  EXPECT_THAT((*recording).description().facts,
+  EXPECT_EQ(recording->description().ranks, 4);
+  EXPECT_THAT(recording->description().facts,
               testing::ElementsAre(testing::Pair(
                   "unfinished", "the run did not come to its end; there are parts of 2 of 4 ranks")));
   EXPECT_EQ(events(0), 0U);
@@ -522,7 +521,7 @@ TEST_F(Unfinished, PartsBesideTheFileAreRead) {
   EXPECT_EQ(events(2), 0U);
   EXPECT_EQ(events(3), steps.size());
   EXPECT_EQ(reading(*recording, 3).text, reading(*recording, 1).text);
-  EXPECT_EQ((*recording).write(path_), "");
+  EXPECT_EQ(recording->write(path_), "");
   EXPECT_EQ(events(1, false), steps.size());
   EXPECT_EQ(events(3), steps.size()) << "cut in the one file as well";
 }
@@ -596,7 +595,7 @@ TEST_F(Unfinished, AFlushFromASignalHandlerFindsWholeBlocks) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     const Result<Recording> recording = Recording::open(path_);
-    const auto reader = (*recording).read(0);
+    const auto reader = recording->read(0);
     std::uint64_t i = 0;
     for (Event event; reader->next(event); ++i) {
       const bool sends = i % 6 == 0;

@@ -13,7 +13,7 @@ namespace {
 std::uint64_t bytes_of_blocks(Recorder& recorder) {
   const Result<Recording> recording = one_rank(recorder.finish());
   EXPECT_TRUE(recording) << recording.error();
-  return (*recording).bytes(0);
+  return recording->bytes(0);
 }
 
 void add_body(Recorder& recorder, int events) {
@@ -140,7 +140,7 @@ TEST(Folding, TwoMillionEventsAreRecordedAndReadQuickly) {
     recorder.add(
         message(EventKind::kSend, static_cast<int>(i % 10), i % 1000 < 900 ? 8 : random.below(1U << 20U)));
   const Result<Recording> recording = one_rank(recorder.finish());
-  const auto reader = (*recording).read(0);
+  const auto reader = recording->read(0);
   std::uint64_t events = 0;
   for (Event event; reader->next(event);) ++events;
   EXPECT_EQ(events, kEvents);

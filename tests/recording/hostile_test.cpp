@@ -34,7 +34,7 @@ struct Outcome {
 };
 Outcome read(const std::vector<Block>& blocks) {
   const Result<Recording> recording = one_rank(part_of(blocks));
-  const auto reader = (*recording).read(0);
+  const auto reader = recording->read(0);
   Outcome outcome;
   for (Event event; outcome.events < 1000 && reader->next(event);) {
     ++outcome.events;
@@ -98,7 +98,7 @@ TEST(Hostile, TooManyDifferentEventsAndTooLongLists) {
   std::vector<Bytes> events = {kName};
   for (std::size_t i = 0; i <= kMostSymbols; ++i) events.push_back({14, 8, 2});
   const Result<Recording> recording = one_rank(part_of({{Column::kEvents, joined(events)}}));
-  const auto reader = (*recording).read(0);
+  const auto reader = recording->read(0);
   EXPECT_EQ(read_all(*reader).size(), kMostSymbols);
   EXPECT_THAT(reader->error(), HasSubstr("it has too many different events"));
 

@@ -15,7 +15,7 @@ namespace {
 void expect_read(const std::vector<Step>& steps, const std::string& part) {
   const Result<Recording> recording = one_rank(part);
   ASSERT_TRUE(recording) << recording.error();
-  const auto reader = (*recording).read(0);
+  const auto reader = recording->read(0);
   const std::vector<ReadStep> read = read_all(*reader);
   EXPECT_EQ(reader->error(), "");
   EXPECT_EQ(reader->cut(), "");
@@ -132,8 +132,8 @@ TEST(RoundTrip, ListsOfAllRanksShareTheirMemory) {
   const std::string part = record({{wait_all(), all, other}, {wait_all(), {1, 2}, all}});
   const Result<Recording> recording = one_rank(part);
   ASSERT_TRUE(recording) << recording.error();
-  const auto one = (*recording).read(0);
-  const auto another = (*recording).read(0);
+  const auto one = recording->read(0);
+  const auto another = recording->read(0);
   Event event;
   ASSERT_TRUE(one->next(event));
   EXPECT_TRUE(is_all_ranks(one->list(event.list)));
@@ -155,7 +155,7 @@ TEST(RoundTrip, AListThatIsTooLongEndsTheRecording) {
   EXPECT_FALSE(recorder.complete());
   EXPECT_EQ(recorder.events(), 1U);
   const Result<Recording> recording = one_rank(recorder.finish());
-  const auto reader = (*recording).read(0);
+  const auto reader = recording->read(0);
   EXPECT_EQ(read_all(*reader).size(), 1U);
   EXPECT_EQ(reader->cut(), kCut);
 }
@@ -236,7 +236,7 @@ TEST(RoundTrip, NamesAreTheSameInEveryBlock) {
     if (i % 1000 == 999) steps.push_back({allreduce(i)});
   }
   const Result<Recording> recording = one_rank(record(steps));
-  const auto reader = (*recording).read(0);
+  const auto reader = recording->read(0);
   std::vector<std::pair<std::string, int>> names;
   for (Event event; reader->next(event);) {
     const std::pair<std::string, int> name(reader->call(event.call), event.call);
@@ -258,7 +258,7 @@ TEST(RoundTrip, PlacesAreTheSameInEveryBlock) {
     recorder.add(event);
   }
   const Result<Recording> recording = one_rank(recorder.finish());
-  const auto reader = (*recording).read(0);
+  const auto reader = recording->read(0);
   std::uint64_t events = 0;
   for (Event event; reader->next(event); ++events) {
     constexpr std::array<std::string_view, 3> kPlaces = {"", "app+0x10", "app+0x20"};
@@ -298,7 +298,7 @@ TEST(RoundTrip, WildcardsTakeInAnyOrder) {
       }
     }
     const Result<Recording> recording = one_rank(recorder.finish());
-    const auto reader = (*recording).read(0);
+    const auto reader = recording->read(0);
     std::size_t wildcards = 0;
     for (Event event; reader->next(event);) {
       const std::optional<Match> match = reader->match();
@@ -330,7 +330,7 @@ TEST(RoundTrip, ATimeIsKeptToEightBitsAndTheSumToTheRemainder) {
     recorder.add(wait_all(static_cast<std::uint64_t>(i % 10)));
   }
   const Result<Recording> recording = one_rank(recorder.finish());
-  const auto reader = (*recording).read(0);
+  const auto reader = recording->read(0);
   std::uint64_t read = 0, carried = 0, remainder = 0;
   std::size_t i = 0;
   for (Event event; reader->next(event); ++i) {
@@ -354,7 +354,7 @@ TEST(RoundTrip, SmallTimesAreAddedUp) {
     recorder.add(wait_all());
   }
   const Result<Recording> recording = one_rank(recorder.finish());
-  const auto reader = (*recording).read(0);
+  const auto reader = recording->read(0);
   std::uint64_t sum = 0, entries = 0;
   for (Event event; reader->next(event);) {
     sum += reader->computed();
@@ -374,7 +374,7 @@ TEST(RoundTrip, TimeBetweenQuestionsStandsBesideTheRest) {
     recorder.add(wait_all());
   }
   const Result<Recording> recording = one_rank(recorder.finish());
-  const auto reader = (*recording).read(0);
+  const auto reader = recording->read(0);
   Gaps sum;
   std::uint64_t computed = 0;
   for (Event event; reader->next(event);) {
@@ -400,7 +400,7 @@ TEST(RoundTrip, EventsOfThreads) {
   }
   expect_read(steps, record(steps));
   const Result<Recording> recording = one_rank(record(steps));
-  EXPECT_TRUE((*recording).read(0)->has_threads());
+  EXPECT_TRUE(recording->read(0)->has_threads());
   EXPECT_FALSE((*one_rank(record({{wait_all()}}))).read(0)->has_threads());
 }
 
@@ -417,7 +417,7 @@ TEST(RoundTrip, ThreadsHaveQuestionsAndTimesOfTheirOwn) {
     recorder.add(wait_all());
   }
   const Result<Recording> recording = one_rank(recorder.finish());
-  const auto reader = (*recording).read(0);
+  const auto reader = recording->read(0);
   std::array<std::uint64_t, 3> computed{}, polls{};
   for (Event event; reader->next(event);) {
     computed.at(reader->thread()) += reader->computed();

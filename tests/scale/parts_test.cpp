@@ -163,7 +163,7 @@ TEST(Folding, LoopsInLoopsBecomeOneNodeAndKeepTheirValues) {
   Pool pool;
   const auto folded = fold("", written(loop_in_loop(7, 5), 1), pool);
   ASSERT_TRUE(folded) << folded.error();
-  const std::vector<Node>& body = (*folded).each[0].body;
+  const std::vector<Node>& body = folded->each[0].body;
   ASSERT_EQ(body.size(), 1U);
   EXPECT_EQ(body[0].count, 7U);
   ASSERT_EQ(body[0].body.size(), 2U);
@@ -171,7 +171,7 @@ TEST(Folding, LoopsInLoopsBecomeOneNodeAndKeepTheirValues) {
   const Node& sends = body[0].body[0].body.at(0);
   EXPECT_EQ((*sends.series)[static_cast<std::size_t>(Field::kBytes)].runs().size(), 35U);
   EXPECT_EQ((*sends.series)[static_cast<std::size_t>(Field::kPeer)].runs().size(), 1U);
-  EXPECT_EQ((*folded).each[0].events, 42U);
+  EXPECT_EQ(folded->each[0].events, 42U);
 }
 
 TEST(Matching, LoopsTakeAnyNumberOfTurns) {
@@ -179,16 +179,16 @@ TEST(Matching, LoopsTakeAnyNumberOfTurns) {
   const auto many = fold("", written(loop_in_loop(7, 5), 1), pool);
   for (const auto& [outer, inner] : {std::pair(3, 4), std::pair(1, 4), std::pair(3, 1), std::pair(1, 1)}) {
     const auto few = fold("", written(loop_in_loop(outer, inner), 1), pool);
-    const auto matched = match((*many).each[0].body, (*few).each[0].body);
+    const auto matched = match(many->each[0].body, few->each[0].body);
     ASSERT_TRUE(matched) << outer << " " << inner;
     EXPECT_EQ(matched->turns, (std::vector<std::int64_t>{outer, inner}));
   }
   const auto other = fold("", written([](Tape& tape, int, int) { tape.receive(0, 1); }, 1), pool);
-  const auto matched = match((*many).each[0].body, (*other).each[0].body);
+  const auto matched = match(many->each[0].body, other->each[0].body);
   ASSERT_TRUE(matched);
   EXPECT_EQ(matched->turns, (std::vector<std::int64_t>{1, 0}));
   const auto strange = fold("", written([](Tape& tape, int, int) { tape.native(); }, 1), pool);
-  EXPECT_FALSE(match((*many).each[0].body, (*strange).each[0].body));
+  EXPECT_FALSE(match(many->each[0].body, strange->each[0].body));
 }
 
 TEST(Members, SlicesBlocksAndStridesKnowTheirRanks) {
@@ -222,7 +222,7 @@ TEST(RecordingWriter, EachEventStaysThatOfItsThread) {
   EXPECT_EQ(trace::write_recording(written(body, 1), folder.file("threads.rec")), "");
   const auto again = trace::open_program(folder.file("threads.rec"));
   ASSERT_TRUE(again) << again.error();
-  const auto reader = (*again).read(0);
+  const auto reader = again->read(0);
   std::vector<std::pair<std::uint32_t, std::uint64_t>> found;
   for (recording::Event event; reader->next(event);) found.emplace_back(reader->thread(), reader->computed());
   EXPECT_EQ(found, (std::vector<std::pair<std::uint32_t, std::uint64_t>>{{1, 4096}, {0, 8192}, {1, 0}}));
@@ -242,10 +242,10 @@ TEST(RecordingWriter, WhatIsWrittenIsReadAgain) {
   EXPECT_EQ(trace::write_recording(program, folder.file("with.rec")), "");
   const auto again = trace::open_program(folder.file("with.rec"));
   ASSERT_TRUE(again) << again.error();
-  EXPECT_TRUE((*again).has_arrival);
+  EXPECT_TRUE(again->has_arrival);
   const auto role = [](int) { return std::string(); };
   EXPECT_EQ((*compare(*again, program.read, role)).first_difference, "");
-  const auto reader = (*again).read(1);
+  const auto reader = again->read(1);
   recording::Event event;
   ASSERT_TRUE(reader->next(event));
   EXPECT_EQ(reader->computed(), 4992U);  // eight significant bits
@@ -255,8 +255,8 @@ TEST(RecordingWriter, WhatIsWrittenIsReadAgain) {
   EXPECT_EQ(trace::write_recording(program, folder.file("without.rec")), "");
   const auto without = trace::open_program(folder.file("without.rec"));
   ASSERT_TRUE(without) << without.error();
-  EXPECT_FALSE((*without).has_arrival);
-  EXPECT_FALSE((*without).read(1)->match());
+  EXPECT_FALSE(without->has_arrival);
+  EXPECT_FALSE(without->read(1)->match());
 }
 
 }  // namespace

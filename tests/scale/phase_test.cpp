@@ -81,7 +81,7 @@ TEST(Phase, IsItsCallsAndTheCommunicatorsThatTheyUse) {
   EXPECT_THAT(levels, ElementsAre(1, -1, 1, -1, 1, -1));
   const Result<trace::Findings> findings = trace::rehearse(part);
   ASSERT_TRUE(findings) << findings.error();
-  EXPECT_THAT((*findings).problems, testing::IsEmpty());
+  EXPECT_THAT(findings->problems, testing::IsEmpty());
 }
 
 TEST(Phase, IsScaledWhereTheProgramIsNot) {
@@ -90,11 +90,11 @@ TEST(Phase, IsScaledWhereTheProgramIsNot) {
   for (const int ranks : {4, 8, 16}) parts.push_back({"part", part_of_program(shuffled_and_ring, ranks)});
   const Result<Scaling> scaling = scale(parts, 64, ComputeScaling::kRecorded);
   ASSERT_TRUE(scaling) << scaling.error();
-  const auto comparison = compare(part_of_program(shuffled_and_ring, 64), (*scaling).program.read,
+  const auto comparison = compare(part_of_program(shuffled_and_ring, 64), scaling->program.read,
                                   [](int) { return std::string("all"); });
   ASSERT_TRUE(comparison) << comparison.error();
-  EXPECT_EQ((*comparison).first_difference, "");
-  EXPECT_GT((*comparison).total().all(), 1000U);
+  EXPECT_EQ(comparison->first_difference, "");
+  EXPECT_GT(comparison->total().all(), 1000U);
 }
 
 TEST(Phase, OfAnotherNameSaysWhichThereAre) {

@@ -56,7 +56,7 @@ TEST_P(Recordings, ComeOutAsTheyWereRecorded) {
   for (const auto& [ranks, file] : all.at(GetParam())) {
     Result<trace::Program> program = recorded(GetParam(), file);
     ASSERT_TRUE(program) << program.error();
-    ASSERT_EQ((*program).description.ranks, ranks);
+    ASSERT_EQ(program->description.ranks, ranks);
     if (ranks == 32 || ranks == 64) {
       real.emplace(ranks, std::move(*program));
     } else {
@@ -74,12 +74,12 @@ TEST_P(Recordings, ComeOutAsTheyWereRecorded) {
   for (const auto& [ranks, program] : real) {
     const Result<Scaling> scaling = learned->at(ranks);
     ASSERT_TRUE(scaling) << scaling.error();
-    EXPECT_THAT((*scaling).notes, testing::IsEmpty());
-    const auto comparison = compare(program, (*scaling).program.read, [](int) { return std::string("all"); });
+    EXPECT_THAT(scaling->notes, testing::IsEmpty());
+    const auto comparison = compare(program, scaling->program.read, [](int) { return std::string("all"); });
     ASSERT_TRUE(comparison) << comparison.error();
-    EXPECT_EQ((*comparison).first_difference, "");
-    EXPECT_GT((*comparison).total().exact, 0U);
-    EXPECT_EQ((*comparison).total().exact, (*comparison).total().all());
+    EXPECT_EQ(comparison->first_difference, "");
+    EXPECT_GT(comparison->total().exact, 0U);
+    EXPECT_EQ(comparison->total().exact, comparison->total().all());
   }
 }
 

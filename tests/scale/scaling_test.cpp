@@ -422,7 +422,7 @@ TEST(Scaling, ALoopThatIsNotComeToHasNoTurns) {
 TEST(Scaling, WhatTheOthersForetellNothingOfIsDoubtful) {
   const Result<Scaling> made = scaled(rows_and_columns, {2, 4, 8, 16}, 32);
   ASSERT_TRUE(made) << made.error();
-  EXPECT_EQ((*made).doubt().empty(), (*made).held_out.total().exact > 0);
+  EXPECT_EQ(made->doubt().empty(), made->held_out.total().exact > 0);
   Scaling doubtful = *made;
   doubtful.held_out.shares = {{{"MPI_Send", "all ranks"}, Share{0, 3, 4}}};
   EXPECT_THAT(doubtful.doubt(), HasSubstr("the smaller recordings foretell none of the 7 calls at 16 ranks"));
@@ -462,7 +462,7 @@ TEST(Scaling, OtherProgramsAreRefusedAndOtherArgumentsSaid) {
               HasSubstr("2.rec is a recording of pattern:ring, and 4.rec of pattern:alltoall"));
   const auto notes = [](const Result<Scaling>& scaling) {
     EXPECT_TRUE(scaling) << scaling.error();
-    return scaling ? (*scaling).notes : std::vector<std::string>();
+    return scaling ? scaling->notes : std::vector<std::string>();
   };
   EXPECT_THAT(notes(made("recording", {{"./a", "-n 1"}, {"./a", "-n 1"}, {"./a", "-n 1"}})),
               testing::IsEmpty());
@@ -545,7 +545,7 @@ TEST(Scaling, CpuTimesAreThoseOfTheLargestRecordingAsTheUserSays) {
   const auto time = [&](ComputeScaling scaling) {
     const Result<Scaling> made = scaled(body, {4, 8, 16}, 64, scaling);
     EXPECT_TRUE(made) << made.error();
-    return made ? computed((*made).program, 35) : 0;
+    return made ? computed(made->program, 35) : 0;
   };
   EXPECT_EQ(time(ComputeScaling::kRecorded), recorded);
   EXPECT_EQ(time(ComputeScaling::kWeak), recorded);
@@ -564,15 +564,15 @@ TEST(Scaling, WhatAWildcardTakesIsLeftToTheWorld) {
   expect_foretold(body, {4, 6, 8}, 32);
   const Result<Scaling> made = scaled(body, {4, 6, 8}, 32);
   ASSERT_TRUE(made) << made.error();
-  EXPECT_FALSE((*made).program.has_arrival);
-  EXPECT_EQ((*made).wildcards, 8U * kSteps);
+  EXPECT_FALSE(made->program.has_arrival);
+  EXPECT_EQ(made->wildcards, 8U * kSteps);
 }
 
 TEST(Scaling, TheResultSaysWhereItComesFrom) {
   const Result<Scaling> made = scaled(ring, {2, 4, 8}, 32);
   ASSERT_TRUE(made) << made.error();
   std::map<std::string, std::string> facts;
-  for (const auto& [key, value] : (*made).program.description.facts) facts[key] = value;
+  for (const auto& [key, value] : made->program.description.facts) facts[key] = value;
   EXPECT_EQ(facts["scaled from"], "2, 4, 8 ranks");
   EXPECT_THAT(facts["held out"],
               HasSubstr("8 ranks, of whose calls the smaller recordings foretell 100.0 %"));

@@ -70,10 +70,10 @@ inline Outcome outcome(const Body& body, const std::vector<int>& recorded, int r
   const Result<Scaling> scaling = scaled(body, recorded, ranks);
   if (!scaling) return {{}, {}, scaling.error()};
   const auto role = [](int) { return std::string("all"); };
-  const trace::Program& program = (*scaling).program;
+  const trace::Program& program = scaling->program;
   const auto comparison = compare(written(body, ranks), program.read, role);
   if (!comparison) return {{}, {}, comparison.error()};
-  return {(*comparison).total(), (*scaling).held_out.total(), (*comparison).first_difference};
+  return {comparison->total(), scaling->held_out.total(), comparison->first_difference};
 }
 
 /// All calls come out as they are.

@@ -4,6 +4,7 @@ Here a fixed part of it. scripts/nightly runs all programs."""
 
 import json
 import os
+import sys
 import tempfile
 
 import pytest
@@ -29,8 +30,8 @@ def faulty(arguments):
 
 
 def campaign(arguments, program, *options, settings=None, run_limit=LIMIT, limit=LIMIT * RUNS):
-    tool = os.path.join(arguments.build, "bin/offramp")
-    command = [tool, "fuzz-faults", "--json", "--time-limit", str(run_limit)]
+    script = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "fault_campaign.py")
+    command = [sys.executable, script, "--build", arguments.build, "--json", "--time-limit", str(run_limit)]
     for key, value in (settings or {}).items():
         command += ["--set", f"{key}={value}"]
     result = launch([*command, *options, "--", *program], base_environment(), limit)

@@ -29,6 +29,14 @@ def start(arguments, tally, name, backend, ranks, words=(), limit=90, settings=N
     return mpirun(arguments.build, backend, ranks, [program, *map(str, words)], limit, settings)
 
 
+def builds(arguments):
+    """(family, build) of each MPI library whose programs were built."""
+    others = os.path.join(arguments.build, "mpich")
+    yield mpi_of(arguments.build).family, arguments.build
+    if os.path.exists(os.path.join(others, "tests/limits")):
+        yield "mpich", others
+
+
 def record(tally, what, name, backend, result, ok=True):
     if result is not None:
         tally.record(f"limits/{name} {backend or 'native'}: {what}", result.ok and ok and f"ok {name}" in result.output,
@@ -69,11 +77,19 @@ def test_huge(arguments, tally):
     if available < 8 * GIB:
         print("note: less than 8 GiB of memory available: no message of more than 2 GiB is sent", flush=True)
         return
-    record(tally, "2.1 GiB in one message", "huge", "host", start(arguments, tally, "huge", "host", 2, limit=240))
-    mpich = os.path.join(arguments.build, "mpich")
-    if os.path.exists(os.path.join(mpich, "tests/limits/huge")):
-        within = argparse.Namespace(**{**vars(arguments), "build": mpich})
-        record(tally, "2.1 GiB in one message, large counts", "huge", "host", start(within, tally, "huge", "host", 2, limit=240))
+    for family, build in builds(arguments):
+        within = argparse.Namespace(**{**vars(arguments), "build": build})
+        record(tally, f"2.1 GiB in one message, {family}", "huge", "host", start(within, tally, "huge", "host", 2, limit=240))
+
+
+def test_derived(arguments, tally):
+    """Neither side holds a packed copy of the whole: each would take as much as the data."""
+    bound = 8 << 10
+    for family, build in builds(arguments):
+        result = start(argparse.Namespace(**{**vars(arguments), "build": build}), tally, "derived", "host", 2)
+        grown = result and figure(result, r"grew by (\d+) KiB")
+        record(tally, f"128 MiB with gaps take at most {bound >> 10} MiB more, {family}: {grown} KiB", "derived", "host", result,
+               grown is not None and grown <= bound)
 
 
 def test_crowd(arguments, tally):

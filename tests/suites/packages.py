@@ -95,7 +95,7 @@ def module(arguments, folder, tally):
     launch(["cmake", "--install", arguments.build, "--prefix", first], base_environment(), LIMIT)
     os.rename(first, moved)
     os.symlink(os.path.join(arguments.build, "tests/mpi/fixed_pattern"), os.path.join(folder, "app"))
-    block = next(block for block in all_blocks() if block.page == "docs/clusters.md" and "the suite packages" in block.reason)
+    block = next(block for block in all_blocks() if block.page == "docs/install.md" and "the suite packages runs" in block.reason)
     script = MODULE.format(documented="\n".join(block.text))
     for init in inits:
         result = launch(["sh", "-c", f". {init}\n{script}", "sh", moved], base_environment(), LIMIT, cwd=folder)

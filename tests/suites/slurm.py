@@ -1,5 +1,5 @@
 """A real Slurm: srun, salloc and sbatch start programs over a backend, and the times are those that mpirun's ranks get. A job
-array sweeps a parameter. The commands of docs/clusters.md are run as they stand there."""
+array sweeps a parameter. The commands of docs/install.md are run as they stand there."""
 
 import functools
 import json

@@ -38,9 +38,9 @@ std::vector<const CommandDescription*> shown() {
 TEST(Commands, AreAllThere) {
   std::set<std::string_view> names;
   for (const CommandDescription* one : shown()) names.insert(one->name);
-  EXPECT_EQ(names, (std::set<std::string_view>{"run", "record", "info", "check", "convert", "scale",
-                                               "predict", "replay", "advise", "explain", "calibrate",
-                                               "report", "completion", "fuzz-faults"}));
+  EXPECT_EQ(names,
+            (std::set<std::string_view>{"run", "record", "info", "check", "convert", "scale", "predict",
+                                        "replay", "advise", "explain", "calibrate", "report", "completion"}));
 }
 
 TEST(Commands, HaveNamesAndPlacesOfTheirOwn) {
@@ -112,7 +112,7 @@ TEST(ExitCodes, SayWhatEachSubcommandMeansByThem) {
 /// those whose words differ, with the reason.
 TEST(Options, AreTheSameInAllSubcommandsThatHaveThem) {
   const std::map<std::string, std::string> kDiffer = {
-      {"--backend", "one that carries a run, several in a replay, or a list of names for fuzz-faults"},
+      {"--backend", "one that carries a run, or several in a replay"},
       {"--compare", "a run's is a key"},
       {"--compute", "a replay takes what was recorded, a run measures"},
       {"--ranks", "of processes or of modelled ranks, with the default"},
@@ -123,10 +123,9 @@ TEST(Options, AreTheSameInAllSubcommandsThatHaveThem) {
       {"--receipts", "a run's go to the report, a replay's to the JSON as well"},
       {"--report", "a run writes it at MPI_Finalize"},
       {"--output", "it is what the subcommand makes"},
-      {"--verbose", "fuzz-faults prints results"},
       {"--sweep", "a forecast's is of sizes or ranks, a replay's of any key"},
       {"--seconds", "calibrate's are for a figure, advise's for the search"},
-      {"--set", "fuzz-faults passes it on; calibrate's are of the host"},
+      {"--set", "calibrate's are of the host"},
       {"--ranks-per-node", "calibrate's is that of outputs that it reads"},
   };
   CommandLine line;

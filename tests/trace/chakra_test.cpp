@@ -51,9 +51,9 @@ TEST(ChakraTrace, RunsAsAGraphOnAllHardware) {
   ASSERT_EQ(program.description.ranks, 4);
   const Result<Findings> findings = rehearse(program);
   ASSERT_TRUE(findings) << findings.error();
-  EXPECT_THAT((*findings).problems, IsEmpty());
-  EXPECT_EQ((*findings).messages, 4U);
-  EXPECT_EQ((*findings).collectives, 16U);
+  EXPECT_THAT(findings->problems, IsEmpty());
+  EXPECT_EQ(findings->messages, 4U);
+  EXPECT_EQ(findings->collectives, 16U);
   expect_to_end_everywhere(program);
 }
 
@@ -214,11 +214,11 @@ TEST(ChakraTrace, OfAPatternHasItsMessagesAndCollectives) {
     const Result<Findings> before = rehearse(program);
     const Result<Findings> after = rehearse(again);
     ASSERT_TRUE(before && after) << kind.name << ": " << after.error();
-    EXPECT_THAT((*after).problems, (*before).problems) << kind.name;
-    EXPECT_EQ((*after).collectives, (*before).collectives) << kind.name;
+    EXPECT_THAT(after->problems, before->problems) << kind.name;
+    EXPECT_EQ(after->collectives, before->collectives) << kind.name;
     const Result<ReplayResult> result = replayed(again, "host");
     ASSERT_TRUE(result) << kind.name << ": " << result.error();
-    EXPECT_TRUE((*result).unfinished.empty()) << kind.name;
+    EXPECT_TRUE(result->unfinished.empty()) << kind.name;
   }
 }
 
@@ -290,9 +290,9 @@ TEST(ChakraTrace, WritesWhatWaitsForASend) {
   const Program again = opened(folder.file("a.0.et"));
   const Result<Graph> graph = again.graph(0);
   ASSERT_TRUE(graph) << graph.error();
-  const auto send = std::find_if((*graph).nodes.begin(), (*graph).nodes.end(),
+  const auto send = std::find_if(graph->nodes.begin(), graph->nodes.end(),
                                  [](const Graph::Node& one) { return one.kind == Graph::Kind::kSend; });
-  ASSERT_NE(send, (*graph).nodes.end());
+  ASSERT_NE(send, graph->nodes.end());
   EXPECT_EQ(send->at_begin, 2U) << "computing, and the wait";
 }
 

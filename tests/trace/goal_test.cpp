@@ -57,10 +57,10 @@ TEST(GoalSchedule, RunsAsAGraphOnAllHardware) {
   expect_to_end_everywhere(program);
   const Result<ReplayResult> result = replayed(program, "host");
   ASSERT_TRUE(result);
-  EXPECT_EQ((*result).messages, 4U);
+  EXPECT_EQ(result->messages, 4U);
   // Rank 1 goes on 500 ns after its message has come; rank 3 waits for it.
-  EXPECT_GT((*result).ranks[3].clock, (*result).ranks[1].clock - Time::ns(500));
-  EXPECT_GE((*result).ranks[0].clock, Time::ns(3000));
+  EXPECT_GT(result->ranks[3].clock, result->ranks[1].clock - Time::ns(500));
+  EXPECT_GE(result->ranks[0].clock, Time::ns(3000));
 }
 
 /// Whoever only reads says nothing of what the waits came to.
@@ -68,7 +68,7 @@ TEST(GoalSchedule, EndsForThoseWhoOnlyRead) {
   const Program program = opened(data("goal/diamond.goal"));
   const Result<Findings> findings = rehearse(program);
   ASSERT_TRUE(findings) << findings.error();
-  EXPECT_EQ(events_of(program), (*findings).events);
+  EXPECT_EQ(events_of(program), findings->events);
 }
 
 /// In the order of the text rank 0 would wait for ever: what may begin begins.
@@ -100,9 +100,9 @@ TEST(GoalSchedule, ReadsTheBinaryForm) {
   ASSERT_EQ(program.description.ranks, 2);
   const Result<Graph> graph = program.graph(0);
   ASSERT_TRUE(graph) << graph.error();
-  ASSERT_EQ((*graph).nodes.size(), 2U);
-  EXPECT_EQ((*graph).nodes[0].tag, 7);
-  EXPECT_EQ((*graph).nodes[0].at_begin, 1U);
+  ASSERT_EQ(graph->nodes.size(), 2U);
+  EXPECT_EQ(graph->nodes[0].tag, 7);
+  EXPECT_EQ(graph->nodes[0].at_begin, 1U);
   EXPECT_EQ((*program.graph(1)).nodes[0].peer, -1);
   expect_to_end_everywhere(program);
 }
@@ -191,7 +191,7 @@ TEST(GoalSchedule, OfAPatternHasItsMessages) {
       EXPECT_EQ(messages_of(again), messages_of(program)) << kind.name;
       const Result<ReplayResult> result = replayed(again, "host");
       ASSERT_TRUE(result) << kind.name << ": " << result.error();
-      EXPECT_TRUE((*result).unfinished.empty());
+      EXPECT_TRUE(result->unfinished.empty());
     }
   }
 }

@@ -65,8 +65,8 @@ TEST(LogGopsRules, GiveTheTimesThatArePublished) {
   const Program program = opened(folder.file("tree.goal", tree_of(8, 1024)));
   const Result<LogGopsTimes> times = times_of(program);
   ASSERT_TRUE(times) << times.error();
-  EXPECT_THAT((*times).ends, ElementsAre(34914, 24776, 13138, 13138, 1500, 1500, 1500, 1500));
-  EXPECT_THAT((*times).left, IsEmpty());
+  EXPECT_THAT(times->ends, ElementsAre(34914, 24776, 13138, 13138, 1500, 1500, 1500, 1500));
+  EXPECT_THAT(times->left, IsEmpty());
   expect_to_end_everywhere(program);
 }
 
@@ -153,8 +153,8 @@ TEST(LogGopsRules, AreThoseOfItsMainLoop) {
     const Program program = opened(folder.file("a.goal", text_of(row.ranks)));
     const Result<LogGopsTimes> times = times_of(program, row.with);
     ASSERT_TRUE(times) << row.what << ": " << times.error();
-    EXPECT_EQ((*times).ends, row.ends) << row.what;
-    EXPECT_THAT((*times).left, IsEmpty()) << row.what;
+    EXPECT_EQ(times->ends, row.ends) << row.what;
+    EXPECT_THAT(times->left, IsEmpty()) << row.what;
   }
 }
 
@@ -167,7 +167,7 @@ TEST(LogGopsRules, AreOfBothForms) {
       "");
   const Result<LogGopsTimes> times = times_of(opened(folder.file("tree.bin")));
   ASSERT_TRUE(times) << times.error();
-  EXPECT_EQ((*times).ends.front(), 34914U);
+  EXPECT_EQ(times->ends.front(), 34914U);
 }
 
 TEST(LogGopsRules, SayWhatIsLeftAndWhatTheyAreNotFor) {
@@ -175,7 +175,7 @@ TEST(LogGopsRules, SayWhatIsLeftAndWhatTheyAreNotFor) {
   const auto left = [&](const std::vector<std::string>& ranks) {
     const Result<LogGopsTimes> times = times_of(opened(folder.file("a.goal", text_of(ranks))));
     EXPECT_TRUE(times) << times.error();
-    return (*times).left;
+    return times->left;
   };
   EXPECT_THAT(left({"l1: recv 8b from 1\nl2: calc 1\nl2 requires l1", "calc 1"}),
               ElementsAre("rank 0: 1 of its receives get nothing", "rank 0: 1 operations never begin"));

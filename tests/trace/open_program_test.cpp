@@ -34,7 +34,7 @@ class Door : public testing::Test {
     }
     const std::string path = folder_.file(name);
     auto recording = recording::Recording::from_parts({}, std::move(parts));
-    EXPECT_EQ((*recording).write(path), "");
+    EXPECT_EQ(recording->write(path), "");
     return path;
   }
   static std::string error_of(const std::string& name) {
@@ -50,10 +50,10 @@ TEST_F(Door, OpensARecordingWhateverItsName) {
   for (const char* name : {"run.offramp", "run.json", "pattern", "run:0-7"}) {
     const Result<Program> program = open_program(recorded(name));
     ASSERT_TRUE(program) << program.error();
-    EXPECT_EQ((*program).kind, "recording");
-    EXPECT_EQ((*program).description.ranks, 2);
-    EXPECT_EQ((*program).missing, "");
-    EXPECT_NE((*program).recording, nullptr);
+    EXPECT_EQ(program->kind, "recording");
+    EXPECT_EQ(program->description.ranks, 2);
+    EXPECT_EQ(program->missing, "");
+    EXPECT_NE(program->recording, nullptr);
     EXPECT_EQ(events_of(*program), 4U);
   }
 }
@@ -62,7 +62,7 @@ TEST_F(Door, ReadersOutliveTheProgram) {
   std::unique_ptr<recording::Reader> reader;
   {
     const Result<Program> program = open_program(recorded("run"));
-    reader = (*program).read(1);
+    reader = program->read(1);
   }
   recording::Event event;
   ASSERT_TRUE(reader->next(event));
@@ -72,12 +72,12 @@ TEST_F(Door, ReadersOutliveTheProgram) {
 TEST_F(Door, OpensAPatternAndCountsItsEvents) {
   const Result<Program> program = open_program("pattern:ring:4:8:3");
   ASSERT_TRUE(program) << program.error();
-  EXPECT_EQ((*program).kind, "pattern");
-  EXPECT_EQ((*program).description.ranks, 4);
-  EXPECT_EQ((*program).recording, nullptr);
+  EXPECT_EQ(program->kind, "pattern");
+  EXPECT_EQ(program->description.ranks, 4);
+  EXPECT_EQ(program->recording, nullptr);
   std::uint64_t events = 0;
   for (int rank = 0; rank < 4; ++rank) {
-    const auto reader = (*program).read(rank);
+    const auto reader = program->read(rank);
     for (recording::Event event; reader->next(event);) ++events;
   }
   EXPECT_EQ(events_of(*program), events);
@@ -90,11 +90,11 @@ TEST_F(Door, SaysWhatIsMissingOrTooMuch) {
   const std::string bytes((std::istreambuf_iterator<char>(file)), {});
   const Result<Program> cut = open_program(put("cut", bytes.substr(0, bytes.size() - 1)));
   ASSERT_TRUE(cut) << cut.error();
-  EXPECT_THAT((*cut).missing, HasSubstr("it breaks off"));
+  EXPECT_THAT(cut->missing, HasSubstr("it breaks off"));
   const Result<Program> more = open_program(put("more", bytes + "ten bytes."));
   ASSERT_TRUE(more) << more.error();
-  EXPECT_EQ((*more).missing, "");
-  EXPECT_THAT((*more).notes, testing::ElementsAre(HasSubstr("10 bytes behind the end of")));
+  EXPECT_EQ(more->missing, "");
+  EXPECT_THAT(more->notes, testing::ElementsAre(HasSubstr("10 bytes behind the end of")));
 }
 
 TEST_F(Door, SaysWhatWasFoundAndWhatCouldBeOpened) {
@@ -136,7 +136,7 @@ TEST(Openers, AreNamedForMessages) {
     // A name that is nothing is of no kind.
     const auto opened = opener->open({"none", "", "cannot read none: No such file or directory"});
     ASSERT_TRUE(opened);
-    EXPECT_FALSE((*opened).has_value()) << opener->kind;
+    EXPECT_FALSE(opened->has_value()) << opener->kind;
   }
 }
 

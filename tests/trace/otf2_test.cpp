@@ -320,9 +320,9 @@ TEST(Otf2Archive, IsReplayedOnAllHardware) {
   const Program program = opened(write_step(written));
   const Result<Findings> findings = rehearse(program);
   ASSERT_TRUE(findings) << findings.error();
-  EXPECT_THAT((*findings).problems, IsEmpty());
-  EXPECT_EQ((*findings).messages, 9U);
-  EXPECT_EQ((*findings).collectives, 12U);
+  EXPECT_THAT(findings->problems, IsEmpty());
+  EXPECT_EQ(findings->messages, 9U);
+  EXPECT_EQ(findings->collectives, 12U);
   expect_to_end_everywhere(program);
 }
 
@@ -588,7 +588,7 @@ TEST(Otf2Archive, OfAPatternTakesTheSameTime) {
       const auto one = replayed(program, backend);
       const auto other = replayed(back, backend);
       ASSERT_TRUE(one && other) << pattern;
-      EXPECT_EQ((*one).modelled_time, (*other).modelled_time) << pattern << " " << backend;
+      EXPECT_EQ(one->modelled_time, other->modelled_time) << pattern << " " << backend;
     }
   }
 }
@@ -639,7 +639,7 @@ TEST(Otf2Archive, HasTheModelledTimesOfAReplay) {
   const Timeline& timeline = *records.timeline();
   ASSERT_EQ(timeline.tracks().size(), 4U);
   for (const Timeline::Track* track : timeline.tracks())
-    EXPECT_EQ(track->entries.back().at, (*result).ranks[static_cast<std::size_t>(track->rank)].clock);
+    EXPECT_EQ(track->entries.back().at, result->ranks[static_cast<std::size_t>(track->rank)].clock);
   ASSERT_EQ(write_otf2(timeline, "ring", folder.file("out")), "");
   const Program back = opened(folder.file("out"));
   EXPECT_EQ(messages_of(back), messages_of(program));

@@ -29,15 +29,15 @@ TEST_F(ARehearsal, FindsNothingInWhatFits) {
   for (const char* name : {"smpi/program.txt", "smpi/shared.txt", "smpi/captured.txt", "goal/diamond.goal"}) {
     const Result<Findings> findings = rehearse(opened(data(name)));
     ASSERT_TRUE(findings) << findings.error();
-    EXPECT_THAT((*findings).problems, IsEmpty()) << name;
-    EXPECT_GT((*findings).messages, 0U);
+    EXPECT_THAT(findings->problems, IsEmpty()) << name;
+    EXPECT_GT(findings->messages, 0U);
   }
   for (const PatternKind& kind : pattern_kinds()) {
     const int ranks = kind.name == "pingpong" ? 2 : 8;  // all of which do something
     const Result<Findings> findings = rehearse(
         opened(fmt::format("pattern:{}{}:{}:64:3", kind.name, kind.parameter.empty() ? "" : ":1", ranks)));
     ASSERT_TRUE(findings) << findings.error();
-    EXPECT_THAT((*findings).problems, IsEmpty()) << kind.name;
+    EXPECT_THAT(findings->problems, IsEmpty()) << kind.name;
   }
 }
 

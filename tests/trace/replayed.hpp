@@ -70,7 +70,7 @@ std::string each_event(const Program& program, int rank, Call call) {
 inline std::string problem_of(const std::string& path) {
   const Result<Program> program = open_program(path);
   if (!program) return program.error();
-  for (int rank = 0; rank < (*program).description.ranks; ++rank) {
+  for (int rank = 0; rank < program->description.ranks; ++rank) {
     const std::string problem = each_event(*program, rank, [](const auto&, const auto&) {});
     if (!problem.empty()) return problem;
   }
@@ -82,7 +82,7 @@ inline Result<ReplayResult> replayed(const Program& program, const std::string& 
   Result<WorldSetting> setting =
       world_setting(Configuration(), registry, *registry.find(backend), program.description.ranks);
   EXPECT_TRUE(setting) << setting.error();
-  (*setting).check = true;
+  setting->check = true;
   ReplaySource source{program.description.ranks, program.read};
   source.has_arrival = program.has_arrival;
   ReplayOptions options;
@@ -94,8 +94,8 @@ inline void expect_to_end_everywhere(const Program& program) {
   for (const char* backend : test::built_in_names()) {
     const Result<ReplayResult> result = replayed(program, backend);
     ASSERT_TRUE(result) << backend << ": " << result.error();
-    EXPECT_TRUE((*result).unfinished.empty()) << backend;
-    EXPECT_GT((*result).modelled_time, Time()) << backend;
+    EXPECT_TRUE(result->unfinished.empty()) << backend;
+    EXPECT_GT(result->modelled_time, Time()) << backend;
   }
 }
 
@@ -103,7 +103,7 @@ inline void expect_to_end_everywhere(const Program& program) {
 inline void expect_to_fit_and_end(const Program& program) {
   const Result<Findings> findings = rehearse(program);
   ASSERT_TRUE(findings) << findings.error();
-  EXPECT_TRUE((*findings).problems.empty()) << (*findings).problems.front();
+  EXPECT_TRUE(findings->problems.empty()) << findings->problems.front();
   expect_to_end_everywhere(program);
 }
 

@@ -213,7 +213,7 @@ TEST(SmpiTrace, OfAPatternTakesTheSameTime) {
     const Result<ReplayResult> before = replayed(program, "host");
     const Result<ReplayResult> after = replayed(again, "host");
     ASSERT_TRUE(before && after) << kind.name << after.error();
-    EXPECT_EQ((*before).modelled_time, (*after).modelled_time) << kind.name;
+    EXPECT_EQ(before->modelled_time, after->modelled_time) << kind.name;
   }
 }
 

@@ -64,7 +64,7 @@ std::optional<int> check_program(const CheckOptions& options) {
     return kUsage;
   }
   options.json ? print_json(options, *program, *findings) : print_text(options, *program, *findings);
-  return (*findings).problems.empty() && (*program).missing.empty() ? kDone : kFoundFailures;
+  return findings->problems.empty() && program->missing.empty() ? kDone : kFoundFailures;
 }
 
 }  // namespace offramp::tool

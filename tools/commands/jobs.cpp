@@ -172,9 +172,9 @@ std::optional<Settled> replay_over(const BackendDescription& backend, const Repl
                                    RecordFiles& files) {
   Result<WorldSetting> setting = world_setting(*setup.configuration, setup.registry, backend, jobs.ranks());
   if (!setting) throw Misuse{setting.error()};
-  (*setting).check = options.check;
-  (*setting).network = jobs.network();
-  (*setting).machine = jobs.machine();
+  setting->check = options.check;
+  setting->network = jobs.network();
+  setting->machine = jobs.machine();
   const ProgressLine progress;
   const auto options_for = [&](const Job* alone, ReplayObserver* observer) {
     ReplayOptions how;
@@ -198,7 +198,7 @@ std::optional<Settled> replay_over(const BackendDescription& backend, const Repl
       refused.push_back({backend.name, problem_text({}, result.error())});
       return std::nullopt;
     }
-    return (*result).stopped ? std::nullopt : std::optional(std::move(*result));
+    return result->stopped ? std::nullopt : std::optional(std::move(*result));
   };
   const std::unique_ptr<ReplayRecords> records = files.records(backend.name, jobs.source(nullptr).ranks);
   std::optional<ReplayResult> together = run(nullptr, records.get());

@@ -47,12 +47,12 @@ struct Results {
 std::optional<Time> host_at_its_best(const Setup& setup, const Played& played, ReplayOptions how) {
   const BackendDescription& host = setup.registry.baseline();
   Result<WorldSetting> setting = world_setting(*setup.configuration, setup.registry, host, played.ranks());
-  if (!setting || (*setting).settings.choice("collectives") == "best") return {};
-  (*setting).settings.set("collectives", {0, "best"});
+  if (!setting || setting->settings.choice("collectives") == "best") return {};
+  setting->settings.set("collectives", {0, "best"});
   how.details = how.sizes = false;
   how.observer = nullptr;
   Result<ReplayResult> result = offramp::replay(*setting, played.source(), how);
-  return result && !(*result).stopped ? std::optional((*result).modelled_time) : std::nullopt;
+  return result && !result->stopped ? std::optional(result->modelled_time) : std::nullopt;
 }
 
 /// How long it would take over one switch, where no links are shared.
@@ -63,7 +63,7 @@ std::optional<Time> over_star(const WorldSetting& setting, const Played& played,
   how.details = how.sizes = false;
   how.observer = nullptr;
   Result<ReplayResult> result = offramp::replay(star, played.source(), how);
-  return result && !(*result).stopped ? std::optional((*result).modelled_time) : std::nullopt;
+  return result && !result->stopped ? std::optional(result->modelled_time) : std::nullopt;
 }
 
 /// Until Ctrl-C. name: of what is played.
@@ -81,7 +81,7 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
       results.refused.push_back({backend->name, std::move(problem)});
       continue;
     }
-    (*setting).check = options.check;
+    setting->check = options.check;
     const ProgressLine progress;
     const int ranks = played.ranks();
     ReplayOptions how;
@@ -101,8 +101,8 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
       results.refused.push_back({backend->name, problem_text(name, result.error())});
       continue;
     }
-    if ((*result).stopped) break;
-    if (!(*result).unfinished.empty() && (*result).done() == 0) {
+    if (result->stopped) break;
+    if (!result->unfinished.empty() && result->done() == 0) {
       results.refused.push_back({backend->name, nothing_replayed_text(name, *result)});
       continue;
     }

@@ -181,14 +181,14 @@ PointRows rows_at(const Point& point, const ReplayToolOptions& options, const Pl
       row.why = setting.error();
       continue;
     }
-    (*setting).check = options.check;
+    setting->check = options.check;
     Result<ReplayResult> result = offramp::replay(*setting, played.source(), how);
     if (!result) {
       row.why = problem_text(point.file, result.error());
       continue;
     }
-    if ((*result).stopped) continue;
-    if (!(*result).unfinished.empty() && (*result).done() == 0) {
+    if (result->stopped) continue;
+    if (!result->unfinished.empty() && result->done() == 0) {
       row.why = nothing_replayed_text(point.file, *result);
       continue;
     }

@@ -76,8 +76,8 @@ int replay_by_rules(const ReplayToolOptions& options) {
       code = kUsage;
       continue;
     }
-    for (const std::string& left : (*times).left) complain(fmt::format("{}: {}", printable(file), left));
-    if (!(*times).left.empty()) code = kUsage;
+    for (const std::string& left : times->left) complain(fmt::format("{}: {}", printable(file), left));
+    if (!times->left.empty()) code = kUsage;
     if (options.json) {
       each.push_back(json_of(file, *times, *parameters));
     } else {

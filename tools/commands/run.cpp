@@ -264,10 +264,10 @@ std::vector<Expected> expected_files(const Configuration& configuration, const R
 
 void tell_of_recording(const std::string& path) {
   const auto program = trace::open_program(path);
-  if (!program || !(*program).recording) return;
+  if (!program || !program->recording) return;
   std::uint64_t bytes = 0;
-  const int ranks = (*program).description.ranks;
-  for (int rank = 0; rank < ranks; ++rank) bytes += (*program).recording->bytes(rank);
+  const int ranks = program->description.ranks;
+  for (int rank = 0; rank < ranks; ++rank) bytes += program->recording->bytes(rank);
   complain(fmt::format("recorded {} of {} in {} ({}); offramp replay says what they take on other hardware",
                        counted(events_of(*program), "event"),
                        counted(static_cast<std::uint64_t>(ranks), "rank"), printable(path),

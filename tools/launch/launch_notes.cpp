@@ -47,7 +47,7 @@ std::vector<std::string> tools_among(const RunOptions& options) {
       if (name.starts_with(other)) return true;
     }
     const Result<ElfImage> image = read_elf(path);
-    return !image || (*image).definitions.empty();
+    return !image || image->definitions.empty();
   });
   return preloaded;
 }

@@ -110,17 +110,17 @@ std::string shared_memory_problem(int cores, bool copied, std::string_view mpi) 
       free / 0x1p20, ranks < 1 ? "messages" : fmt::format("messages of more than {} ranks", ranks));
 }
 
-class Topology {
+class NodeTopology {
  public:
-  Topology() {
+  NodeTopology() {
     usable_ = hwloc_topology_init(&topology_) == 0;
     loaded_ = usable_ && hwloc_topology_load(topology_) == 0;
   }
-  ~Topology() {
+  ~NodeTopology() {
     if (usable_) hwloc_topology_destroy(topology_);
   }
-  Topology(const Topology&) = delete;
-  Topology& operator=(const Topology&) = delete;
+  NodeTopology(const NodeTopology&) = delete;
+  NodeTopology& operator=(const NodeTopology&) = delete;
 
   [[nodiscard]] int count(hwloc_obj_type_t type) const {
     return loaded_ ? std::max(0, hwloc_get_nbobjs_by_type(topology_, type)) : 0;
@@ -152,12 +152,12 @@ void find_problems(Machine& machine) {
 }  // namespace
 
 int core_count() {
-  return std::max(1, Topology().count(HWLOC_OBJ_CORE));
+  return std::max(1, NodeTopology().count(HWLOC_OBJ_CORE));
 }
 
 Machine look_at_machine() {
   Machine machine;
-  const Topology topology;
+  const NodeTopology topology;
   machine.packages = topology.count(HWLOC_OBJ_PACKAGE);
   machine.cores = topology.count(HWLOC_OBJ_CORE);
   machine.threads = topology.count(HWLOC_OBJ_PU);

@@ -355,13 +355,13 @@ int recording_info(const std::string& name, RecordingView view) {
     complain(program.error());
     return kUsage;
   }
-  const std::string& missing = (*program).missing;
+  const std::string& missing = program->missing;
   int code = missing.empty() ? kDone : kUsage;
   if (!missing.empty()) complain(fmt::format("{} is not whole: {}", in_quotes(name), missing));
   tell_notes(name, *program);
   if (view == RecordingView::kEvents) return print_events(*program) ? code : kUsage;
   Contents contents;
-  for (int rank = 0; rank < (*program).description.ranks; ++rank) {
+  for (int rank = 0; rank < program->description.ranks; ++rank) {
     contents.ranks.push_back(read_rank(*program, rank, contents));
     if (const std::string& error = contents.ranks.back().error; !error.empty()) {
       complain(error);

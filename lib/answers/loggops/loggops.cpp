@@ -266,9 +266,9 @@ Result<LogGopsTimes> run_by_loggops(const Program& program, const LogGopsParamet
   for (int rank = 0; rank < program.description.ranks; ++rank) {
     Result<Graph> graph = program.graph(rank);
     if (!graph) return Failure::failure(graph.error());
-    if (!(*graph).collectives.empty() || !(*graph).communicators.empty())
+    if (!graph->collectives.empty() || !graph->communicators.empty())
       return Failure::failure(fmt::format("rank {} has collectives, which LogGOPSim has not", rank));
-    for (const Graph::Node& node : (*graph).nodes) {
+    for (const Graph::Node& node : graph->nodes) {
       if (node.kind == Graph::Kind::kSend && (node.peer < 0 || node.peer >= program.description.ranks))
         return Failure::failure(fmt::format("rank {} sends to rank {}, which there is not", rank, node.peer));
     }

@@ -26,7 +26,7 @@ std::string otf2_problem(const std::string& folder) {
   }
   if (!fs::is_directory(folder, error)) return "it is a file, and an archive is a folder";
   const Result<std::optional<std::string>> found = trace::otf2_anchor(folder);
-  const bool is_free = found && !(*found).has_value();
+  const bool is_free = found && !found->has_value();
   return is_free ? std::string() : "there is an archive already: name another folder, or remove it";
 }
 

@@ -340,7 +340,7 @@ std::string write_program(const trace::Program& program, const std::string& fold
       .ranks = program.description.ranks, .read = program.read, .has_arrival = program.has_arrival};
   const Result<ReplayResult> result = replay(free_communication(*setting), source, options);
   if (!result) return result.error();
-  if (!(*result).unfinished.empty()) return (*result).unfinished.front().text();
+  if (!result->unfinished.empty()) return result->unfinished.front().text();
   const Timeline& timeline = *records.timeline();
   if (timeline.dropped() > 0)
     return fmt::format("it has {} calls more than an archive is made of here", timeline.dropped());

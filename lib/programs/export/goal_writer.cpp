@@ -113,7 +113,7 @@ std::string write_goal_binary(const Program& program, const std::string& path,
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     const Result<Graph> graph = graph_of(static_cast<int>(rank));
     if (!graph) return graph.error();
-    for (const Node& node : (*graph).nodes) {
+    for (const Node& node : graph->nodes) {
       cpus = std::max(cpus, node.cpu);
       nics = std::max(nics, node.nic);
     }

@@ -108,7 +108,7 @@ Result<recording::Recording> recording_of(const Program& program) {
 
 std::string write_recording(const Program& program, const std::string& path) {
   const auto recording = recording_of(program);
-  return recording ? (*recording).write(path) : recording.error();
+  return recording ? recording->write(path) : recording.error();
 }
 
 }  // namespace offramp::trace

@@ -495,10 +495,10 @@ Result<std::optional<Program>> open_chakra(const Candidate& candidate) {
   const std::string beside = prefix_of_rank_file(candidate.name) + ".json";
   Groups groups;
   if (const Result<recording::Source> json = recording::Source::look(beside)) {
-    const std::string problem = groups_of_file(*json, (*files).size(), groups);
+    const std::string problem = groups_of_file(*json, files->size(), groups);
     if (!problem.empty()) return Opened::failure(problem);
   }
-  const auto ranks = static_cast<int>((*files).size());
+  const auto ranks = static_cast<int>(files->size());
   const auto shared = std::make_shared<const RankFiles>(std::move(*files));
   Program program = program_of_graphs(candidate.name, ranks, [shared, groups](int rank) {
     return ChakraRank(*shared, groups, rank).graph();

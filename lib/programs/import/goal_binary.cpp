@@ -139,7 +139,7 @@ Result<std::optional<Program>> open_binary(const Candidate& candidate) {
   if (!source) return Opened::failure(source.error());
   std::vector<std::uint8_t> buffer;
   std::string problem;
-  ByteSpan bytes = (*source).read(0, kGoalHeader, buffer, problem);
+  ByteSpan bytes = source->read(0, kGoalHeader, buffer, problem);
   if (bytes.size() < kGoalHeader) return std::optional<Program>();
   const auto magic = get_word<std::uint64_t>(bytes.data());
   if (magic == kGoalUsedUp)
@@ -150,7 +150,7 @@ Result<std::optional<Program>> open_binary(const Candidate& candidate) {
   const bool several = bytes[12] > 0 || bytes[13] > 0;
   if (ranks == 0 || ranks > std::uint32_t{kMostRanks})
     return Opened::failure(fmt::format("{}: offset 8: {} ranks, not from 1 to {}", path, ranks, kMostRanks));
-  bytes = (*source).read(kGoalHeader, ranks * kGoalRankEntry, buffer, problem);
+  bytes = source->read(kGoalHeader, ranks * kGoalRankEntry, buffer, problem);
   std::uint64_t begin = kGoalHeader + ranks * kGoalRankEntry;
   if (bytes.size() != ranks * kGoalRankEntry)
     return Opened::failure(fmt::format("{}: the file ends in its table of {} ranks", path, ranks));

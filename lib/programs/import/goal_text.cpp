@@ -244,7 +244,7 @@ Result<std::optional<Program>> open_text(const Candidate& candidate) {
     return Opened::failure(lines.at(fmt::format("num_ranks is from 1 to {}", kMostRanks)));
   Result<TextSchedule> found = find_ranks(lines, *ranks, std::move(schedule), comments);
   if (!found) return Opened::failure(found.error());
-  const bool several = (*found).several;
+  const bool several = found->several;
   const auto shared = std::make_shared<const TextSchedule>(std::move(*found));
   return std::optional(goal_program(path, static_cast<int>(*ranks), several,
                                     [shared](int rank) { return read_rank(*shared, rank); }));

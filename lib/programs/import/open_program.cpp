@@ -21,7 +21,7 @@ Candidate look_at(const std::string& name) {
     return candidate;
   }
   std::vector<std::uint8_t> buffer;
-  candidate.begin = recording::text_of((*source).read(0, kLookedAt, buffer, candidate.problem));
+  candidate.begin = recording::text_of(source->read(0, kLookedAt, buffer, candidate.problem));
   return candidate;
 }
 
@@ -92,7 +92,7 @@ Result<Program> open_program(const std::string& name) {
   for (const Opener* opener : openers()) {
     Result<std::optional<Program>> opened = opener->open(candidate);
     if (!opened) return Failure::failure(opened.error());
-    if (!(*opened).has_value()) continue;
+    if (!opened->has_value()) continue;
     (*opened)->kind = opener->kind;
     return std::move(**opened);
   }

@@ -11,7 +11,7 @@ Result<std::optional<Program>> open_pattern(const Candidate& candidate) {
   const Result<Pattern> pattern = parse_pattern(candidate.name);
   if (!pattern) return Opened::failure(pattern.error());
   Program program;
-  program.description.ranks = (*pattern).ranks;
+  program.description.ranks = pattern->ranks;
   program.description.facts = {{"program", candidate.name}};
   program.read = [made = *pattern](int rank) { return made.read(rank); };
   return std::optional(std::move(program));

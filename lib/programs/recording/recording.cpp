@@ -84,10 +84,10 @@ Result<Source> indexed_part(const std::string& path, std::uint32_t rank, std::ui
   if (!header) return Part::failure(header.error());
   Buffer buffer;
   std::string problem;
-  const auto block = decode_block_header((*source).read(last.offset, kBlockHeaderBytes, buffer, problem));
+  const auto block = decode_block_header(source->read(last.offset, kBlockHeaderBytes, buffer, problem));
   if (!problem.empty()) return Part::failure(problem);
-  if ((*header).rank != rank || (*header).ranks != ranks || !block || block->checksum != checksum ||
-      (*source).size() - last.offset < last.size)
+  if (header->rank != rank || header->ranks != ranks || !block || block->checksum != checksum ||
+      source->size() - last.offset < last.size)
     return Part::failure(problem_with(*source, fmt::format("it is not the part that {} was made of", path)));
   return source;
 }
@@ -212,9 +212,9 @@ struct Recording::Impl {
   std::string add_part(std::uint32_t rank, std::uint32_t count, Source source) {
     const Result<PartHeader> header = part_header(source);
     if (!header) return header.error();
-    if ((*header).rank != rank || (*header).ranks != count)
+    if (header->rank != rank || header->ranks != count)
       return problem_with(source, fmt::format("it is the part of rank {} of {}, and not of rank {} of {}",
-                                              (*header).rank, (*header).ranks, rank, count));
+                                              header->rank, header->ranks, rank, count));
     scan(std::make_shared<const Source>(std::move(source)), kPartHeaderBytes, rank, rank + 1, ranks);
     return {};
   }
@@ -233,11 +233,11 @@ std::optional<PartMark> mark_of_part(const std::string& path) {
   const Result<Source> source = Source::look(path);
   if (!source) return std::nullopt;
   constexpr std::uint64_t kLast = std::uint64_t{64} << 10U;
-  const std::uint64_t size = (*source).size();
+  const std::uint64_t size = source->size();
   const std::uint64_t last = std::min(size, kLast);
   Buffer buffer;
   std::string problem;
-  ByteSpan bytes = (*source).read(size - last, static_cast<std::size_t>(last), buffer, problem);
+  ByteSpan bytes = source->read(size - last, static_cast<std::size_t>(last), buffer, problem);
   if (!problem.empty() || bytes.size() != last) return std::nullopt;
   return PartMark{size, checksum_of([&] { return std::exchange(bytes, ByteSpan()); })};
 }
@@ -283,7 +283,7 @@ Result<Recording> Recording::from_parts_beside(const std::string& path) {
     if (ranks == 0) {
       const Result<PartHeader> header = part_header(*source);
       if (!header) return Failure::failure(header.error());
-      ranks = (*header).ranks;
+      ranks = header->ranks;
     }
     const std::string problem = impl->add_part(static_cast<std::uint32_t>(rank), ranks, std::move(*source));
     if (!problem.empty()) return Failure::failure(problem);

@@ -46,11 +46,11 @@ std::optional<Command> command_of(const trace::Program& program) {
       program.kind == "pattern" ? parse_pattern(command.program) : Result<Pattern>::failure("a trace");
   if (!pattern) return std::nullopt;
   // The number of ranks is in its name.
-  command.program = fmt::format("{}{}", kPatternPrefix, (*pattern).kind->name);
-  command.arguments = fmt::format("{}, {}", counted((*pattern).bytes, "byte"),
-                                  counted(static_cast<std::uint64_t>((*pattern).rounds), "round"));
-  if (!(*pattern).kind->parameter.empty())
-    command.arguments += fmt::format(", {} {}", (*pattern).kind->parameter, (*pattern).parameter);
+  command.program = fmt::format("{}{}", kPatternPrefix, pattern->kind->name);
+  command.arguments = fmt::format("{}, {}", counted(pattern->bytes, "byte"),
+                                  counted(static_cast<std::uint64_t>(pattern->rounds), "round"));
+  if (!pattern->kind->parameter.empty())
+    command.arguments += fmt::format(", {} {}", pattern->kind->parameter, pattern->parameter);
   return command;
 }
 
@@ -187,7 +187,7 @@ std::string advice_to_leave_out(std::span<const NamedProgram* const> order) {
     const Result<Lesson> lesson =
         learn_all({order.begin() + static_cast<std::ptrdiff_t>(first), order.end()}, Tags::kValues);
     if (!lesson) return {};
-    if ((*lesson).learned.models.empty()) continue;
+    if (lesson->learned.models.empty()) continue;
     return fmt::format(
         "leave out the recordings of fewer than {}, where it does other things: those of more can be scaled",
         counted(static_cast<std::uint64_t>(order[first]->program.description.ranks), "rank"));

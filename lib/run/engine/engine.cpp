@@ -215,22 +215,31 @@ void Engine::dispatch(Notice& notice, int to) {
 }
 
 [[gnu::always_inline]] inline void Engine::take_data(ReceiveRecord& record, const std::byte* data) {
-  if (data != nullptr && record.received > 0) std::memcpy(record.buffer.data(), data, record.received);
+  if (data != nullptr && record.buffer.data() != nullptr) [[likely]]
+    std::memcpy(record.buffer.data(), data, record.received);
+  else if (data != nullptr && record.received > 0)
+    record.pieces->use({data, record.received}, true);
+  if (certificate_ != nullptr)
+    take_digest(record, {data != nullptr ? data : record.buffer.data(), record.received});
   complete(record);
 }
 
-/// The payload is lost: what the buffer holds stays as it was.
+/// The payload is lost. If it came in pieces, the buffer may hold some of it.
 void Engine::fail(ReceiveRecord& record) {
   record.outcome = Outcome::kFault;
   record.received = 0;
+  if (certificate_ != nullptr) take_digest(record, {});
   complete(record);
 }
 
 void Engine::take_remote(ReceiveRecord& record, void* remote) {
-  const std::size_t bytes = record.envelope.bytes;
+  const Envelope& e = record.envelope;
+  const std::size_t bytes = e.bytes;
+  const bool fits = bytes <= record.buffer.size();
   std::byte* into = record.buffer.data();
-  if (bytes > record.buffer.size()) {
-    record.landing = std::make_unique<std::byte[]>(bytes);
+  const bool in_pieces = fits && into == nullptr && has_pieces(static_cast<int>(e.source_world));
+  if (!in_pieces && (!fits || into == nullptr)) {
+    record.landing = std::make_unique_for_overwrite<std::byte[]>(bytes);
     into = record.landing.get();
   }
   record.notify = [](FabricWaiter& waiter, bool ok) {
@@ -238,7 +247,8 @@ void Engine::take_remote(ReceiveRecord& record, void* remote) {
     const std::unique_ptr<std::byte[]> landing = std::move(self.landing);
     ok ? self.engine->take_data(self, landing.get()) : self.engine->fail(self);
   };
-  const Fabric::State state = fabric_.pull(remote, {into, bytes}, record);
+  const Fabric::State state = in_pieces ? fabric_.pull_pieces(remote, *record.pieces, record)
+                                        : fabric_.pull(remote, {into, bytes}, record);
   if (state != Fabric::State::kPending) record.notify(record, state == Fabric::State::kDone);
 }
 
@@ -258,7 +268,6 @@ void Engine::take_message(ReceiveRecord& record, std::unique_ptr<UnexpectedMessa
   record.done = true;
   ++completions_;
   if (record.outcome == Outcome::kFault) note_fault(record);
-  if (certificate_ != nullptr) take_digest(record);
   release(*record.context);
   if (record.on_complete != nullptr) record.on_complete(record);
 }

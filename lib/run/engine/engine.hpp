@@ -87,6 +87,12 @@ class Engine final : public Fabric::Sink {
   [[nodiscard]] static bool is_over(const SendRecord& record) {
     return record.done && record.outcome == Outcome::kOk;
   }
+  /// Whether a payload of this size for this peer is packed in pieces (SendRecord::pieces). Smaller payloads
+  /// are copied, so that the receiver reads them without the sender's help.
+  [[nodiscard]] bool takes_pieces(std::size_t bytes, int peer) const {
+    constexpr std::size_t kLeast = std::size_t{16} << 20;
+    return bytes >= kLeast && has_pieces(peer);
+  }
   /// A message of a collective's algorithm. It completes once its data is taken, and is not observed; neither
   /// is one that the algorithm receives.
   void send(SendRecord& record, const SendArguments& arguments, const TeamSend& team);
@@ -147,7 +153,12 @@ class Engine final : public Fabric::Sink {
   ContextPeer& prepare(SendRecord& record, const SendArguments& arguments);
   void choose(SendRecord& record, SendAnswer& answer);
   void meet_fate(SendRecord& record);
+  /// A certificate needs the whole payload at once.
+  [[nodiscard]] bool has_pieces(int peer) const {
+    return certificate_ == nullptr && fabric_.has_pieces(peer);
+  }
   void launch(SendRecord& record);
+  [[nodiscard]] Fabric::State launch_large(SendRecord& record);
   /// The destination has no window left for the payload.
   [[nodiscard]] bool stays(const SendRecord& record) {
     const Envelope& e = record.envelope;
@@ -189,7 +200,7 @@ class Engine final : public Fabric::Sink {
   void on_reply(const Envelope& e);
   void complete(SendRecord& record);
   void complete(ReceiveRecord& record);
-  void take_digest(ReceiveRecord& record) const;
+  void take_digest(ReceiveRecord& record, Bytes data) const;
   void note_fault(const SendRecord& record);
   void note_fault(const ReceiveRecord& record);
 

@@ -5,11 +5,10 @@
 
 namespace offramp {
 
-/// On completion, because a packed buffer is gone when the program observes.
-void Engine::take_digest(ReceiveRecord& record) const {
+/// On completion, because packed data is gone when the program observes.
+void Engine::take_digest(ReceiveRecord& record, Bytes data) const {
   const bool own = (record.context->id() & kCollectiveContext) == 0;
-  const bool there = own && record.outcome != Outcome::kCancelled;
-  record.digest = there ? Certificate::digest(record.buffer.first(record.received)) : 0;
+  record.digest = own ? Certificate::digest(data) : 0;
 }
 
 /// In the hardware's words, where a fault of its wires ended the message; otherwise what ended it here.

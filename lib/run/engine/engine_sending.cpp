@@ -71,8 +71,9 @@ void Engine::meet_fate(SendRecord& record) {
     if (self.reply_done) self.engine->complete(self);
   };
   const Fabric::State state =
-      stays(record) ? keep(record)
-                    : fabric_.send(record.destination_world, record.envelope.encoded(), record.data, record);
+      record.envelope.bytes > PayloadWindow::kUncounted
+          ? launch_large(record)
+          : fabric_.send(record.destination_world, record.envelope.encoded(), record.data, record);
   switch (state) {
     case Fabric::State::kPending:
       break;
@@ -84,6 +85,14 @@ void Engine::meet_fate(SendRecord& record) {
       if (record.reply_done) return complete(record);
   }
   in_flight_.push_back(record);
+}
+
+Fabric::State Engine::launch_large(SendRecord& record) {
+  const int to = record.destination_world;
+  const Bytes& data = record.data;
+  if (data.data() == nullptr)
+    return fabric_.offer_pieces(to, record.envelope.encoded(), *record.pieces, data.size(), record);
+  return stays(record) ? keep(record) : fabric_.send(to, record.envelope.encoded(), data, record);
 }
 
 /// The peer is gone: no reply will come.

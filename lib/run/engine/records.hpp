@@ -44,7 +44,7 @@ struct SendRecord : FabricWaiter {
   Context* context = nullptr;
   void (*on_complete)(SendRecord& self) = nullptr;
   void* owner = nullptr;
-  Bytes data;
+  Bytes data;                 // if the address is null, `pieces` has the payload
   int destination = 0;        // rank in the communicator
   int destination_world = 0;  // world rank
   std::uint16_t function = 0;
@@ -54,6 +54,7 @@ struct SendRecord : FabricWaiter {
   bool done = false;
   ListLink<SendRecord> link;  // in the engine's list of sends in flight
   Envelope envelope;          // what goes out
+  PieceSource* pieces = nullptr;
 };
 
 struct ReceiveRecord : FabricWaiter {
@@ -61,9 +62,9 @@ struct ReceiveRecord : FabricWaiter {
   Context* context = nullptr;
   void (*on_complete)(ReceiveRecord& self) = nullptr;
   void* owner = nullptr;
-  int source = 0;  // rank in the communicator, or kAnySource
-  int tag = 0;     // or kAnyTag
-  MutableBytes buffer;
+  int source = 0;              // rank in the communicator, or kAnySource
+  int tag = 0;                 // or kAnyTag
+  MutableBytes buffer;         // if the address is null, `pieces` takes the payload
   std::uint64_t order = 0;     // of posting, per context
   const void* site = nullptr;  // of the call in the program
   std::uint16_t function = 0;
@@ -76,6 +77,7 @@ struct ReceiveRecord : FabricWaiter {
   std::unique_ptr<std::byte[]> landing;  // for a message longer than the buffer
   std::uint64_t digest = 0;              // of the bytes in the buffer, where a certificate wants it
   Envelope envelope;                     // of the matched message
+  PieceSink* pieces = nullptr;
 
   /// The size that a status tells: of a message that was cut, the whole one, so that it can be sent again.
   [[nodiscard]] std::size_t told() const {

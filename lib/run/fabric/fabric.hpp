@@ -16,6 +16,21 @@ struct FabricWaiter {
   void (*notify)(FabricWaiter& self, bool ok) = nullptr;
 };
 
+/// Produces a payload piece by piece, from the first byte to the last, so that memory never holds all of it.
+class PieceSource {
+ public:
+  virtual ~PieceSource() = default;
+  /// Writes the next piece, of at least one byte, and returns its size.
+  virtual std::size_t make(std::span<std::byte> room) = 0;
+};
+
+/// Uses up a payload piece by piece, from the first byte to the last.
+class PieceSink {
+ public:
+  virtual ~PieceSink() = default;
+  virtual void use(std::span<const std::byte> piece, bool is_last) = 0;
+};
+
 class Fabric {
  public:
   /// The largest header that send() takes.
@@ -55,6 +70,19 @@ class Fabric {
   /// Fetches a payload that stayed at the sender. `into` is exactly its size.
   virtual State pull(void* remote, std::span<std::byte> into, FabricWaiter& waiter) = 0;
   virtual void drop(void* remote) = 0;
+
+  /// Whether payloads to and from this peer can go in pieces, with the two functions below. Each side chooses
+  /// for itself: the peer may pull pieces as a whole, and a whole payload in pieces.
+  [[nodiscard]] virtual bool has_pieces(int /*peer*/) const { return false; }
+  /// The source is used until the callback. It needs progress() at this rank.
+  virtual State offer_pieces(int /*peer*/, std::span<const std::byte> /*header*/, PieceSource& /*source*/,
+                             std::size_t /*bytes*/, FabricWaiter& /*waiter*/) {
+    return State::kFailed;
+  }
+  /// The sink is used until the callback, or until this function returns kDone.
+  virtual State pull_pieces(void* /*remote*/, PieceSink& /*sink*/, FabricWaiter& /*waiter*/) {
+    return State::kFailed;
+  }
 
   /// Delivers what has arrived; returns the number of things done.
   virtual int progress(Sink& sink) = 0;

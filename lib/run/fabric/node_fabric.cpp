@@ -1,6 +1,11 @@
-// A message in a ring is one of three (Kind): a whole one; the offer of a payload that stays where it is; and
-// the end of such an offer, once the peer has copied the payload or does not want it. What a full ring has no
-// room for waits, in its order, until the peer has read more (Peer::waiting).
+// A message in a ring carries its payload, or is about a payload that stays at the sender (Kind): the sender
+// offers it, and the receiver ends the offer when it has copied the payload or does not want it.
+//
+// Some payloads are packed in pieces. The receiver asks for a piece, and the sender answers with its address.
+// The receiver asks for the next piece before it copies this one, so that one side packs while the other
+// unpacks.
+//
+// Messages for a full ring wait in their order until the peer has read more (Peer::waiting).
 #include "lib/run/fabric/node_fabric.hpp"
 
 #include <sys/uio.h>
@@ -11,19 +16,52 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <utility>
 
 #include "lib/run/fabric/memory_fabric.hpp"
 
 namespace offramp {
 namespace {
 
-enum class Kind : std::uint32_t { kMessage, kOffer, kEnd };
+enum class Kind : std::uint32_t { kMessage, kOffer, kEnd, kAsk, kPiece };
 
-/// The payload in the ring of an offer.
+/// What the ring holds of a payload that stays at the sender.
 struct Place {
-  std::uint64_t address = 0;  // at the sender
-  std::uint64_t size = 0;
-  std::uint64_t offer = 0;  // its number there
+  std::uint64_t address = 0;  // at the sender; 0: the payload is packed in pieces
+  std::uint64_t size = 0;     // of the payload, or of the piece
+  std::uint64_t offer = 0;    // its number at the sender
+  std::uint64_t pull = 0;     // its number at the receiver, if it comes in pieces
+};
+
+// Larger pieces are no faster: the caches hold two of this size.
+constexpr std::size_t kPiece = std::size_t{256} << 10;
+
+/// Offers or pulls by number. Numbers are used again.
+template <typename T>
+class Numbered {
+ public:
+  std::uint64_t add(T object) {
+    if (free_.empty()) {
+      free_.push_back(all_.size());
+      all_.emplace_back();
+    }
+    const std::uint64_t number = free_.back();
+    free_.pop_back();
+    all_[number] = std::move(object);
+    return number;
+  }
+  /// Returns null if this peer has no object of that number.
+  T* find(std::uint64_t number, std::size_t peer) {
+    return number < all_.size() && all_[number].peer == static_cast<int>(peer) ? &all_[number] : nullptr;
+  }
+  T take(std::uint64_t number) {
+    free_.push_back(number);
+    return std::exchange(all_[number], T());
+  }
+
+ private:
+  std::deque<T> all_;
+  std::vector<std::uint64_t> free_;
 };
 
 std::span<const std::byte> bytes_of(const auto& value) {
@@ -73,19 +111,42 @@ class NodeFabric final : public ProcessFabric {
   State offer(int peer, std::span<const std::byte> header, std::span<const std::byte> payload,
               FabricWaiter& waiter) override {
     if (peer == rank_) return self_.offer(header, payload, waiter);
-    const Place place = {reinterpret_cast<std::uintptr_t>(payload.data()), payload.size(),
-                         begin_offer(peer, waiter)};
+    const Place place = {.address = reinterpret_cast<std::uintptr_t>(payload.data()),
+                         .size = payload.size(),
+                         .offer = offers_.add({peer, &waiter, nullptr, {}})};
     write(peers_[static_cast<std::size_t>(peer)], {Kind::kOffer, header, {}, place, nullptr});
     return State::kPending;
   }
 
-  State pull(void* remote, std::span<std::byte> into, FabricWaiter& /*waiter*/) override {
+  [[nodiscard]] bool has_pieces(int peer) const override { return peer != rank_; }
+
+  State offer_pieces(int peer, std::span<const std::byte> header, PieceSource& source, std::size_t bytes,
+                     FabricWaiter& waiter) override {
+    const Place place = {.size = bytes, .offer = offers_.add({peer, &waiter, &source, {}})};
+    write(peers_[static_cast<std::size_t>(peer)], {Kind::kOffer, header, {}, place, nullptr});
+    return State::kPending;
+  }
+
+  State pull(void* remote, std::span<std::byte> into, FabricWaiter& waiter) override {
     if (SelfPath::owns(remote)) {
       SelfPath::pull(remote, into);
       return State::kDone;
     }
     const std::unique_ptr<Remote> from(static_cast<Remote*>(remote));
-    const bool copied = copy(*from, into);
+    if (from->place.address == 0) return begin_pull(*from, nullptr, into, waiter);
+    const bool copied = copy(from->peer, from->place.address, into);
+    end_offer_of(*from);
+    return copied ? State::kDone : State::kFailed;
+  }
+
+  State pull_pieces(void* remote, PieceSink& sink, FabricWaiter& waiter) override {
+    const std::unique_ptr<Remote> from(static_cast<Remote*>(remote));
+    if (from->place.address == 0) return begin_pull(*from, &sink, {}, waiter);
+    bool copied = true;
+    for (std::uint64_t at = 0; at < from->place.size && copied; at += kPiece) {
+      const std::uint64_t size = std::min<std::uint64_t>(kPiece, from->place.size - at);
+      copied = use_piece(from->peer, {from->place.address + at, size}, sink, at + size == from->place.size);
+    }
     end_offer_of(*from);
     return copied ? State::kDone : State::kFailed;
   }
@@ -133,6 +194,17 @@ class NodeFabric final : public ProcessFabric {
   struct Offer {
     int peer = -1;  // none: free
     FabricWaiter* waiter = nullptr;
+    PieceSource* source = nullptr;      // packs the pieces; null: the payload lies in memory
+    std::unique_ptr<std::byte[]> room;  // for two pieces: the peer copies one, and the other is packed
+    bool is_second = false;             // the next piece goes into the second half of the room
+  };
+  /// A payload that comes in pieces.
+  struct Pull {
+    int peer = -1;              // none: free
+    PieceSink* sink = nullptr;  // null: it goes to `into`
+    std::span<std::byte> into;
+    std::uint64_t left = 0;
+    FabricWaiter* waiter = nullptr;  // null: the pull has failed
   };
 
   // The largest header and payload that go through a ring.
@@ -140,23 +212,10 @@ class NodeFabric final : public ProcessFabric {
 
   [[nodiscard]] std::size_t self() const { return static_cast<std::size_t>(rank_); }
 
-  std::uint64_t begin_offer(int peer, FabricWaiter& waiter) {
-    if (free_.empty()) {
-      free_.push_back(offers_.size());
-      offers_.emplace_back();
-    }
-    const std::uint64_t number = free_.back();
-    free_.pop_back();
-    offers_[number] = {peer, &waiter};
-    return number;
-  }
-
   /// The peer has copied it, or does not want it. False: it knows of no such offer.
   bool end_offer(std::uint64_t number, std::size_t peer) {
-    if (number >= offers_.size() || offers_[number].peer != static_cast<int>(peer)) return false;
-    FabricWaiter* const waiter = offers_[number].waiter;
-    offers_[number] = {};
-    free_.push_back(number);
+    if (offers_.find(number, peer) == nullptr) return false;
+    FabricWaiter* const waiter = offers_.take(number).waiter;
     if (!closed_) waiter->notify(*waiter, true);
     return true;
   }
@@ -164,12 +223,65 @@ class NodeFabric final : public ProcessFabric {
     write(peers_[from.peer], {Kind::kEnd, {}, {}, from.place, nullptr});
   }
 
-  bool copy(const Remote& from, std::span<std::byte> into) const {
-    std::uint64_t address = from.place.address;
+  State begin_pull(const Remote& from, PieceSink* sink, std::span<std::byte> into, FabricWaiter& waiter) {
+    Place place = from.place;
+    place.pull = pulls_.add({static_cast<int>(from.peer), sink, into, place.size, &waiter});
+    write(peers_[from.peer], {Kind::kAsk, {}, {}, place, nullptr});
+    return State::kPending;
+  }
+
+  /// Returns false if no correct peer asks for this.
+  bool make_piece(Place place, std::size_t peer) {
+    Offer* const offer = offers_.find(place.offer, peer);
+    if (offer == nullptr || offer->source == nullptr) return false;
+    if (offer->room == nullptr) offer->room = std::make_unique_for_overwrite<std::byte[]>(2 * kPiece);
+    std::byte* const piece =
+        offer->room.get() + (std::exchange(offer->is_second, !offer->is_second) ? kPiece : 0);
+    place.address = reinterpret_cast<std::uintptr_t>(piece);
+    place.size = offer->source->make({piece, kPiece});
+    write(peers_[peer], {Kind::kPiece, {}, {}, place, nullptr});
+    return true;
+  }
+
+  /// Returns false if no correct peer sends this.
+  bool take_piece(const Place& place, std::size_t peer) {
+    Pull* const pull = pulls_.find(place.pull, peer);
+    if (pull == nullptr || place.size == 0 || place.size > std::min<std::uint64_t>(kPiece, pull->left))
+      return false;
+    pull->left -= place.size;
+    const bool is_last = pull->left == 0;
+    if (!is_last) write(peers_[peer], {Kind::kAsk, {}, {}, place, nullptr});
+    if (pull->waiter != nullptr && !copy_piece(place, peer, *pull, is_last) && !closed_) {
+      FabricWaiter* const failed = std::exchange(pull->waiter, nullptr);
+      failed->notify(*failed, false);
+    }
+    if (!is_last) return true;
+    write(peers_[peer], {Kind::kEnd, {}, {}, place, nullptr});
+    FabricWaiter* const waiter = pulls_.take(place.pull).waiter;
+    if (waiter != nullptr && !closed_) waiter->notify(*waiter, true);
+    return true;
+  }
+
+  bool copy_piece(const Place& place, std::size_t peer, Pull& pull, bool is_last) {
+    if (pull.sink != nullptr) return use_piece(peer, place, *pull.sink, is_last);
+    const std::span<std::byte> into = pull.into.first(place.size);
+    pull.into = pull.into.subspan(place.size);
+    return copy(peer, place.address, into);
+  }
+
+  bool use_piece(std::size_t peer, const Place& place, PieceSink& sink, bool is_last) {
+    piece_.resize(kPiece);
+    const std::span<std::byte> piece(piece_.data(), place.size);
+    if (!copy(peer, place.address, piece)) return false;
+    sink.use(piece, is_last);
+    return true;
+  }
+
+  bool copy(std::size_t peer, std::uint64_t address, std::span<std::byte> into) const {
     while (!into.empty()) {
       iovec local{into.data(), into.size()};
       iovec remote{reinterpret_cast<void*>(address), into.size()};
-      const ssize_t n = process_vm_readv(peers_[from.peer].process, &local, 1, &remote, 1, 0);
+      const ssize_t n = process_vm_readv(peers_[peer].process, &local, 1, &remote, 1, 0);
       if (n <= 0) return false;
       into = into.subspan(static_cast<std::size_t>(n));
       address += static_cast<std::uint64_t>(n);
@@ -216,19 +328,35 @@ class NodeFabric final : public ProcessFabric {
     Place place;
     if (message.payload.size() != sizeof place) return Taken::kDamaged;
     std::memcpy(&place, message.payload.data(), sizeof place);
-    if (message.after == static_cast<std::uint32_t>(Kind::kEnd))
-      return end_offer(place.offer, index) ? Taken::kYes : Taken::kDamaged;
-    if (message.after != static_cast<std::uint32_t>(Kind::kOffer)) return Taken::kDamaged;
-    sink.deliver({message.header, nullptr, place.size, new Remote{index, place}});
-    return Taken::kYes;
+    bool good = true;
+    switch (static_cast<Kind>(message.after)) {
+      case Kind::kMessage:
+        break;
+      case Kind::kOffer:
+        sink.deliver({message.header, nullptr, place.size, new Remote{index, place}});
+        break;
+      case Kind::kEnd:
+        good = end_offer(place.offer, index);
+        break;
+      case Kind::kAsk:
+        good = make_piece(place, index);
+        break;
+      case Kind::kPiece:
+        good = take_piece(place, index);
+        break;
+      default:
+        good = false;
+    }
+    return good ? Taken::kYes : Taken::kDamaged;
   }
 
   int rank_;
   NodeRings rings_;
   std::vector<Peer> peers_;
   std::size_t waiting_ = 0;  // over all peers
-  std::vector<Offer> offers_;
-  std::vector<std::uint64_t> free_;  // numbers in offers_
+  Numbered<Offer> offers_;
+  Numbered<Pull> pulls_;
+  std::vector<std::byte> piece_;  // copied, and not unpacked yet
   SelfPath self_;
   bool closed_ = false;
 };

@@ -2,6 +2,7 @@
 // to an object, so what the program frees while it is in use is freed after its last use.
 #include <algorithm>
 #include <mutex>
+#include <new>
 #include <random>
 #include <unordered_map>
 #include <vector>
@@ -268,6 +269,98 @@ void offramp_native_unpack(const void* packet, size_t bytes, void* to, size_t co
   }
   const FromBottom moved(elements, type);
   PMPI_Unpack_c(packet, room, &position, FromBottom::address(), 1, moved.type(), quiet_communicator());
+}
+
+/* MPICH packs and unpacks whole elements. `element` holds the packed form of an element that spans pieces. */
+struct offramp_packing {
+  uintptr_t next;  // address of the next element; 0 is a valid one: MPI_BOTTOM
+  size_t left;     // elements
+  MPI_Datatype type;
+  size_t size = 0;
+  MPI_Aint extent = 0;
+  std::vector<std::byte> element;
+  size_t used = 0;  // bytes of `element` that pieces have taken, or have brought
+
+  offramp_packing(const void* buffer, size_t count, MPI_Datatype of)
+      : next(reinterpret_cast<uintptr_t>(buffer)), left(count), type(of) {
+    MPI_Count bytes = 0;
+    MPI_Aint lb = 0;
+    PMPI_Type_size_x(type, &bytes);
+    PMPI_Type_get_extent(type, &lb, &extent);
+    size = static_cast<size_t>(bytes);
+  }
+  /* How many of the next elements fit as a whole. */
+  [[nodiscard]] size_t whole_in(size_t bytes) const { return std::min(left, bytes / size); }
+  [[nodiscard]] void* address() const { return reinterpret_cast<void*>(next); }
+  void pack(std::byte* to, size_t count) {
+    offramp_native_pack(address(), count, type, to, count * size);
+    pass(count);
+  }
+  void unpack(const std::byte* from, size_t count) {
+    offramp_native_unpack(from, count * size, address(), count, type);
+    pass(count);
+  }
+  void pass(size_t count) {
+    next += static_cast<uintptr_t>(extent) * count;
+    left -= count;
+  }
+};
+
+offramp_packing* offramp_native_packing_begin(const void* buffer, size_t count, MPI_Datatype type) {
+  return new (std::nothrow) offramp_packing(buffer, count, type);
+}
+offramp_packing* offramp_native_unpacking_begin(void* buffer, size_t count, MPI_Datatype type) {
+  return offramp_native_packing_begin(buffer, count, type);
+}
+size_t offramp_native_packing_next(offramp_packing* packing, void* piece, size_t bytes) {
+  offramp_packing& p = *packing;
+  auto* to = static_cast<std::byte*>(piece);
+  for (size_t room = bytes;;) {
+    size_t part = std::min(room, p.element.size() - p.used);
+    std::copy_n(p.element.data() + p.used, part, to);
+    p.used += part;
+    if (part == room || p.left == 0) return bytes - room + part;
+    to += part;
+    room -= part;
+    const size_t whole = p.whole_in(room);
+    part = whole * p.size;
+    if (whole > 0) {
+      p.pack(to, whole);
+    } else {
+      p.element.resize(p.size);
+      p.pack(p.element.data(), 1);
+      p.used = 0;
+    }
+    to += part;
+    room -= part;
+  }
+}
+void offramp_native_unpacking_next(offramp_packing* unpacking, const void* piece, size_t bytes) {
+  offramp_packing& p = *unpacking;
+  const auto* from = static_cast<const std::byte*>(piece);
+  while (bytes > 0) {
+    const size_t whole = p.used == 0 ? p.whole_in(bytes) : 0;
+    const size_t part = whole > 0 ? whole * p.size : std::min(bytes, p.size - p.used);
+    if (whole > 0) {
+      p.unpack(from, whole);
+    } else {
+      p.element.resize(p.size);
+      std::copy_n(from, part, p.element.data() + p.used);
+      p.used = (p.used + part) % p.size;
+      if (p.used == 0) p.unpack(p.element.data(), 1);
+    }
+    from += part;
+    bytes -= part;
+  }
+}
+void offramp_native_packing_end(offramp_packing* packing) {
+  delete packing;
+}
+/* The message may have ended within an element. */
+void offramp_native_unpacking_end(offramp_packing* unpacking) {
+  const offramp_packing& p = *unpacking;
+  if (p.used > 0) offramp_native_unpack(p.element.data(), p.used, p.address(), 1, p.type);
+  delete unpacking;
 }
 
 /* A send to MPI_PROC_NULL has its arguments checked, if there is something to send. */

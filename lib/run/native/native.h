@@ -138,6 +138,16 @@ int offramp_native_type_contiguous(MPI_Datatype type, int count);
  * address is MPI_BOTTOM. */
 void offramp_native_pack(const void* from, size_t count, MPI_Datatype type, void* packet, size_t bytes);
 void offramp_native_unpack(const void* packet, size_t bytes, void* to, size_t count, MPI_Datatype type);
+/* The same in pieces, from the first byte to the last. The type must live until the end. Returns null if
+ * memory is out. */
+typedef struct offramp_packing offramp_packing; /* NOLINT(readability-identifier-naming): a name of C */
+offramp_packing* offramp_native_packing_begin(const void* buffer, size_t count, MPI_Datatype type);
+offramp_packing* offramp_native_unpacking_begin(void* buffer, size_t count, MPI_Datatype type);
+/* Packs the next piece, of at most this many bytes, and returns its size. */
+size_t offramp_native_packing_next(offramp_packing* packing, void* piece, size_t bytes);
+void offramp_native_unpacking_next(offramp_packing* unpacking, const void* piece, size_t bytes);
+void offramp_native_packing_end(offramp_packing* packing);
+void offramp_native_unpacking_end(offramp_packing* unpacking);
 
 #ifdef __cplusplus
 }

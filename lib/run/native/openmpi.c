@@ -322,6 +322,47 @@ void offramp_native_unpack(const void* packet, size_t bytes, void* to, size_t co
   opal_convertor_unpack(&convertor, &whole, &parts, &done);
   OBJ_DESTRUCT(&convertor);
 }
+struct offramp_packing {
+  opal_convertor_t convertor;
+};
+
+offramp_packing* offramp_native_packing_begin(const void* buffer, size_t count, MPI_Datatype type) {
+  offramp_packing* const packing = malloc(sizeof *packing);
+  if (packing == NULL) return NULL;
+  OBJ_CONSTRUCT(&packing->convertor, opal_convertor_t);
+  opal_convertor_copy_and_prepare_for_send(ompi_mpi_local_convertor, &type->super, count, buffer, 0,
+                                           &packing->convertor);
+  return packing;
+}
+offramp_packing* offramp_native_unpacking_begin(void* buffer, size_t count, MPI_Datatype type) {
+  offramp_packing* const packing = malloc(sizeof *packing);
+  if (packing == NULL) return NULL;
+  OBJ_CONSTRUCT(&packing->convertor, opal_convertor_t);
+  opal_convertor_copy_and_prepare_for_recv(ompi_mpi_local_convertor, &type->super, count, buffer, 0,
+                                           &packing->convertor);
+  return packing;
+}
+size_t offramp_native_packing_next(offramp_packing* packing, void* piece, size_t bytes) {
+  struct iovec whole = {piece, bytes};
+  uint32_t parts = 1;
+  size_t done = bytes;
+  opal_convertor_pack(&packing->convertor, &whole, &parts, &done);
+  return done;
+}
+void offramp_native_unpacking_next(offramp_packing* unpacking, const void* piece, size_t bytes) {
+  struct iovec whole = {(void*)(uintptr_t)piece, bytes};
+  uint32_t parts = 1;
+  size_t done = bytes;
+  opal_convertor_unpack(&unpacking->convertor, &whole, &parts, &done);
+}
+void offramp_native_packing_end(offramp_packing* packing) {
+  OBJ_DESTRUCT(&packing->convertor);
+  free(packing);
+}
+void offramp_native_unpacking_end(offramp_packing* unpacking) {
+  offramp_native_packing_end(unpacking);
+}
+
 const void* offramp_native_inner_library(void) {
   return (const void*)(uintptr_t)&opal_progress;
 }

@@ -231,12 +231,12 @@ Context* Engine::serve(const init_params_t& params) {
   }
   const std::uint64_t id = params.id_set ? params.id : num_service_procs;
   Context& context = add_context(CONTEXT_SERVER, params.scope_id, ++numbers_);
-  context.listener = (*listener).number;
+  context.listener = listener->number;
   context.connected = params.connected_cb;
   // Ranks compute as long as they like.
   if (params.scope_id == SCOPE_INTER_SERVICE_PROCS) context.stall_limit = stall_limit_of(params);
   context.as_server.id = id;
-  context.as_server.port = (*listener).port;
+  context.as_server.port = listener->port;
   return &context;
 }
 

@@ -33,7 +33,7 @@ template <typename Library>
     const std::uint32_t recorded =
         recorder != nullptr ? recorder->begin(function, recording::EventKind::kSend, point, flag_of(mode))
                             : 0;
-    call.engine.send(record, arguments_of(point, buffer.set(point.buffer, point.count, *point.type), mode));
+    call.engine.send(record, arguments_of(point, data_of(point, buffer, call.engine, record), mode));
     call.wait([&] { return record.done; });
     if (recorder != nullptr) recorder->end(function, recorded);
     outcome = record.outcome;
@@ -60,20 +60,19 @@ template <typename Library>
     }
     Records records(call.session);
     ReceiveRecord& record = records.receive();
-    ReceiveBuffer buffer;
+    MessageBuffer buffer;
     ProgramRecorder* const recorder = call.recorder();
     const std::uint32_t recorded =
         recorder != nullptr ? recorder->begin(function, recording::EventKind::kReceive, point) : 0;
     const std::uint32_t wildcard = recorder != nullptr ? recorder->wildcard(point) : 0;
     call.engine.receive(record, *point.communicator->context, point.peer, point.tag,
-                        buffer.set(point.buffer, point.count, *point.type));
+                        room_of(point, buffer, record));
     call.wait([&] { return record.done; });
     call.engine.observe(record);
     if (recorder != nullptr) {
       recorder->matched(wildcard, record.envelope.source, record.envelope.tag);
       recorder->end(function, recorded);
     }
-    buffer.finish(record.received);
     fill_status(status, record.envelope.source, record.envelope.tag, record.told());
     outcome = record.outcome;
   }
@@ -120,15 +119,15 @@ Outcome exchange(Call& call, const Point* to, const Point* from, bool replace, M
   SendRecord& send = records.send();
   ReceiveRecord& receive = records.receive();
   SendBuffer outgoing;
-  ReceiveBuffer incoming;
+  MessageBuffer incoming;
   Bytes data;
   if (to != nullptr)
-    data = replace ? outgoing.copy(to->buffer, to->count, *to->type)
-                   : outgoing.set(to->buffer, to->count, *to->type);
+    data =
+        replace ? outgoing.copy(to->buffer, to->count, *to->type) : data_of(*to, outgoing, call.engine, send);
   ExchangeEvents events(call, to, from);
   if (from != nullptr)
     call.engine.receive(receive, *from->communicator->context, from->peer, from->tag,
-                        incoming.set(from->buffer, from->count, *from->type));
+                        room_of(*from, incoming, receive));
   if (to != nullptr) call.engine.send(send, arguments_of(*to, data, SendMode::kStandard));
   call.wait([&] { return (to == nullptr || send.done) && (from == nullptr || receive.done); });
   const Outcome outcome = to != nullptr ? send.outcome : Outcome::kOk;
@@ -138,7 +137,6 @@ Outcome exchange(Call& call, const Point* to, const Point* from, bool replace, M
     return outcome;
   }
   call.engine.observe(receive);
-  incoming.finish(receive.received);
   fill_status(status, receive.envelope.source, receive.envelope.tag, receive.told());
   return receive.outcome != Outcome::kOk ? receive.outcome : outcome;
 }

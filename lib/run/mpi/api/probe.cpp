@@ -186,13 +186,12 @@ int mrecv(void* buf, typename Form::Count count, MPI_Datatype type, MPI_Message*
     *message = MPI_MESSAGE_NULL;
     Records records(session);
     ReceiveRecord& record = records.receive();
-    ReceiveBuffer buffer;
+    MessageBuffer buffer;
     call.engine.receive_claimed(record, std::move(claimed),
-                                buffer.set(buf, count, *session.marshal().datatypes.find(type)));
+                                buffer.set(buf, count, *session.marshal().datatypes.find(type), record));
     call.wait([&] { return record.done; });
     call.engine.observe(record);
     if (call.recorder() != nullptr) call.recorder()->wait(Form::kMrecv, recorded);
-    buffer.finish(record.received);
     offramp::fill_status(status, record.envelope.source, record.envelope.tag, record.told());
     outcome = record.outcome;
   }

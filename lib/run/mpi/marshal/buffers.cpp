@@ -1,9 +1,8 @@
 #include "lib/run/mpi/marshal/buffers.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
-
-#include "lib/run/native/native.h"
 
 namespace offramp {
 void pack_elements(const void* from, std::int64_t count, const TypeInfo& type, std::byte* to) {
@@ -17,11 +16,56 @@ void unpack_elements(const std::byte* from, std::size_t bytes, void* to, const T
   offramp_native_unpack(from, bytes, to, count, type.type);
 }
 
+Packing::Packing(const void* buffer, std::int64_t count, const TypeInfo& type)
+    : type_(type.type),
+      state_(offramp_native_packing_begin(buffer, static_cast<std::size_t>(count), type.type)) {
+  if (state_ == nullptr) throw std::bad_alloc();
+  offramp_native_type_retain(type_);
+}
+Packing::~Packing() {
+  offramp_native_packing_end(state_);
+  offramp_native_type_release(type_);
+}
+
+std::size_t Packing::make(std::span<std::byte> room) {
+  return offramp_native_packing_next(state_, room.data(), room.size());
+}
+
+Unpacking::Unpacking(void* buffer, std::int64_t count, const TypeInfo& type)
+    : buffer_(buffer), count_(count), type_(type) {
+  offramp_native_type_retain(type_.type);
+}
+Unpacking::~Unpacking() {
+  if (state_ != nullptr) offramp_native_unpacking_end(state_);
+  offramp_native_type_release(type_.type);
+}
+
+void Unpacking::use(std::span<const std::byte> piece, bool is_last) {
+  if (state_ == nullptr && is_last) return unpack_elements(piece.data(), piece.size(), buffer_, type_);
+  if (state_ == nullptr) {
+    state_ = offramp_native_unpacking_begin(buffer_, static_cast<std::size_t>(count_), type_.type);
+    if (state_ == nullptr) throw std::bad_alloc();
+  }
+  offramp_native_unpacking_next(state_, piece.data(), piece.size());
+  if (is_last) offramp_native_unpacking_end(std::exchange(state_, nullptr));
+}
+
+Bytes SendBuffer::copy_or_pack(const void* buffer, std::int64_t count, const TypeInfo& type,
+                               const Engine& engine, const SendTarget& to) {
+  if (!engine.takes_pieces(type.bytes(count), to.context.world_rank(to.destination)))
+    return copy(buffer, count, type);
+  aside_ = std::make_unique<Aside>();
+  aside_->packing = std::make_unique<Packing>(buffer, count, type);
+  to.record.pieces = aside_->packing.get();
+  return {static_cast<const std::byte*>(nullptr), type.bytes(count)};
+}
+
 Bytes SendBuffer::copy(const void* buffer, std::int64_t count, const TypeInfo& type) {
   const std::size_t bytes = type.bytes(count);
-  packed_ = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(1, bytes));
-  pack_elements(buffer, count, type, packed_.get());
-  return {packed_.get(), bytes};
+  aside_ = std::make_unique<Aside>();
+  aside_->packed = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(1, bytes));
+  pack_elements(buffer, count, type, aside_->packed.get());
+  return {aside_->packed.get(), bytes};
 }
 
 MutableBytes ReceiveBuffer::set_aside(void* buffer, std::int64_t count, const TypeInfo& type) {

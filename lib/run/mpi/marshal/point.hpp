@@ -1,6 +1,7 @@
 // Arguments of point-to-point calls: what Offramp carries, and what it leaves to the MPI library.
 #pragma once
 
+#include "lib/run/mpi/marshal/buffers.hpp"
 #include "lib/run/mpi/marshal/marshal_context.hpp"
 
 namespace offramp {
@@ -19,6 +20,16 @@ struct Point {
   std::int64_t count;
   int tag;
 };
+
+/// The data of a send; valid while the program's buffer and `buffer` are.
+inline Bytes data_of(const Point& point, SendBuffer& buffer, const Engine& engine, SendRecord& record) {
+  return buffer.set(point.buffer, point.count, *point.type, engine,
+                    {*point.communicator->context, point.peer, record});
+}
+/// Where the data of a receive goes; valid as long.
+inline MutableBytes room_of(const Point& point, MessageBuffer& buffer, ReceiveRecord& record) {
+  return buffer.set(point.buffer, point.count, *point.type, record);
+}
 
 /// The MPI library's own test for a null buffer: MPI_BOTTOM is null too, and then the type says where the
 /// data is.

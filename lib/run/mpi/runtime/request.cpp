@@ -163,11 +163,11 @@ void on_send_complete(SendRecord& record) {
 }
 
 SendArguments arguments_of(SendRequest& request, const Point& point, SendMode mode) {
-  return {*point.communicator->context,
-          point.peer,
-          point.tag,
-          request.outgoing.set(point.buffer, point.count, *point.type),
-          point.type->element,
+  // A buffered send is over before its data is wanted.
+  const Bytes data = mode == SendMode::kBuffered
+                         ? request.outgoing.set(point.buffer, point.count, *point.type)
+                         : data_of(point, request.outgoing, Session::current->engine(), request.record);
+  return {*point.communicator->context,  point.peer, point.tag, data, point.type->element,
           mode == SendMode::kSynchronous};
 }
 
@@ -183,7 +183,6 @@ void on_receive_complete(ReceiveRecord& record) {
     request.incoming.reset();
     return complete_request(request, MPI_ANY_SOURCE, MPI_ANY_TAG, record.outcome, 0);
   }
-  request.incoming.finish(record.received);
   request.incoming.reset();
   complete_request(request, e.source, e.tag, record.outcome, record.told());
 }
@@ -312,7 +311,7 @@ void start_receive(Session& session, ReceiveRequest& request, const Point& point
   request.wildcard = request.recorded != 0 ? session.recorder()->wildcard(point) : 0;
   request.record.owner = &request;
   request.record.on_complete = on_receive_complete;
-  const MutableBytes into = request.incoming.set(point.buffer, point.count, *point.type);
+  const MutableBytes into = room_of(point, request.incoming, request.record);
   session.engine().receive(request.record, *point.communicator->context, point.peer, point.tag, into);
 }
 
@@ -389,7 +388,6 @@ void on_exchange_received(ReceiveRecord& record) {
   Exchange& both = *request.exchange;
   const Envelope& e = record.envelope;
   if (both.wildcard != 0) Session::current->recorder()->matched(both.wildcard, e.source, e.tag);
-  both.incoming.finish(record.received);
   both.incoming.reset();
   end_part(request);
 }
@@ -408,14 +406,14 @@ MPI_Request start_new_exchange(Session& session, MPI_Comm comm, const Point* to,
   Bytes data;
   if (both.sends)
     data = replace ? both.outgoing.copy(to->buffer, to->count, *to->type)
-                   : both.outgoing.set(to->buffer, to->count, *to->type);
+                   : data_of(*to, both.outgoing, session.engine(), both.send);
   if (both.receives) {
     request.recorded = record_start(session, recording::EventKind::kReceive, *from);
     both.wildcard = request.recorded != 0 ? session.recorder()->wildcard(*from) : 0;
     both.receive.owner = &request;
     both.receive.on_complete = on_exchange_received;
     session.engine().receive(both.receive, *from->communicator->context, from->peer, from->tag,
-                             both.incoming.set(from->buffer, from->count, *from->type));
+                             room_of(*from, both.incoming, both.receive));
   }
   if (both.sends) {
     const std::uint32_t recorded = record_start(session, recording::EventKind::kSend, *to);
@@ -457,7 +455,7 @@ void start_claimed(Session& session, ReceiveRequest& request, std::unique_ptr<Un
   request.record.owner = &request;
   request.record.on_complete = on_receive_complete;
   session.engine().receive_claimed(request.record, std::move(message),
-                                   request.incoming.set(buffer, count, type));
+                                   request.incoming.set(buffer, count, type, request.record));
 }
 
 }  // namespace offramp

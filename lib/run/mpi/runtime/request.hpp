@@ -52,7 +52,7 @@ struct SendRequest : Request {
 };
 
 struct ReceiveRequest : Request {
-  ReceiveBuffer incoming;
+  MessageBuffer incoming;
   std::uint32_t wildcard = 0;  // in the recording; 0: none
   ReceiveRecord record;
 };
@@ -65,7 +65,7 @@ struct CollectiveRequest : Request {
 struct Exchange {
   SendBuffer outgoing;
   SendRecord send;
-  ReceiveBuffer incoming;
+  MessageBuffer incoming;
   ReceiveRecord receive;
   std::uint32_t wildcard = 0;  // as of ReceiveRequest
   int running = 0;

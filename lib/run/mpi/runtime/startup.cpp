@@ -154,8 +154,8 @@ std::unique_ptr<Session> make_session(bool threads) {
     if (settled && parts.recorder == nullptr)
       settled = Result<SettledClock>::failure("clock = settled needs a settle_limit above 0");
     agree(settled ? std::string() : settled.error());
-    const int first_runs = largest_of_all((*settled).is_first_run() ? 1 : 0);
-    agree(first_runs == ((*settled).is_first_run() ? 1 : 0)
+    const int first_runs = largest_of_all(settled->is_first_run() ? 1 : 0);
+    agree(first_runs == (settled->is_first_run() ? 1 : 0)
               ? std::string()
               : fmt::format("times: {} is there for some ranks only", configuration->times));
     parts.settled_clock = std::move(*settled);

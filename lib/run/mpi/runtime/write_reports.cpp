@@ -133,8 +133,8 @@ class Settlement {
   static std::uint64_t events_of(const Recorded& recorded) {
     std::uint64_t events = 0;
     if (!recorded.recording) return events;
-    for (int rank = 0; rank < (*recorded.recording).description().ranks; ++rank)
-      events += (*recorded.recording).read(rank)->events().value_or(0);
+    for (int rank = 0; rank < recorded.recording->description().ranks; ++rank)
+      events += recorded.recording->read(rank)->events().value_or(0);
     return events;
   }
   /// clock_reads: as in ReplayOptions.
