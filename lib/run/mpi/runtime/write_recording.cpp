@@ -144,9 +144,9 @@ void remove_earlier_recording(const Configuration& configuration) {
   if (path.empty()) return;
   const Result<recording::Recording> earlier = recording::Recording::open(path);
   if (!earlier) return;
-  const bool in_parts = (*earlier).is_in_parts(path);
+  const bool in_parts = earlier->is_in_parts(path);
   if (in_parts || configuration.record.empty()) (void)unlink(path.c_str());
-  for (int rank = world_size(); in_parts && rank < (*earlier).description().ranks; ++rank)
+  for (int rank = world_size(); in_parts && rank < earlier->description().ranks; ++rank)
     (void)unlink(recording::part_path(path, rank).c_str());
 }
 
