@@ -15,8 +15,8 @@ namespace offramp::tool {
 // 126 and 127 as in shells. Any other code of `run` is mpirun's.
 enum ExitCode : int {
   kDone = 0,
-  kBroken = 1,    // this installation of offramp is incomplete
-  kUsage = 2,     // the command line or the configuration is wrong
+  kBroken = 1,      // this installation of offramp is incomplete
+  kUsage = 2,       // the command line or the configuration is wrong
   kDeclined = 3,    // the hardware cannot do what was asked of it
   kIncomplete = 3,  // not all that was asked for was tried: the time was over
   kFoundFailures = 4,

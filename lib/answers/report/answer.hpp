@@ -25,8 +25,8 @@ struct ReportAnswer {
   std::string sure;
   std::string but;
   std::string next;
-  std::vector<ReportAnswerBar> bars;       // the fastest first
-  std::vector<std::string> details;  // texts of several lines
+  std::vector<ReportAnswerBar> bars;  // the fastest first
+  std::vector<std::string> details;   // texts of several lines
   // The same for programs that read it.
   std::string kind;       // "hardware", "algorithm", "link", "baseline", "nothing", or "unknown"
   std::string candidate;  // the best hardware, or the algorithm that is better; empty: none was compared
