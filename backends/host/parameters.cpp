@@ -155,7 +155,8 @@ const std::vector<Parameter>& parameters() {
            "(ucx) to "
            "[hpc-tests]",
            "between two ranks of a node; 0: of the transport"),
-      real("memory_overhead", "ns", 0, {0, 1e9}, "fitted to the same times: 50 (ob1), 250 (ucx)",
+      real("memory_overhead", "ns", 0, {0, 1e9},
+           "fitted to the times of memory_latency, [hpc-tests]: 50 (ob1), 250 (ucx)",
            "time of the processor per message within a node, at each end; 0: of the transport"),
       real("single_copy", "ns", 1700, {0, 1e9},
            "fitted to half a round trip of 4 KiB, measured: Open MPI 4.1.4, vader: 2.39 us",

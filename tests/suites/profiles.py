@@ -28,7 +28,7 @@ LOWER, HIGHER, UNCHANGED = "lower", "higher", "unchanged"
 ALL = CLASSES
 PROFILES = [
     ("host", "200 Gb/s", {}, {"nic": "200g"}, {("time", LOWER): ("collectives", "messages")}),
-    ("host", "ucx", {}, {"transport": "ucx"}, {("time", LOWER): ("messages", "threads")}),
+    ("host", "ucx", {}, {"transport": "ucx"}, {("time", LOWER): ("threads",), ("time", HIGHER): ("messages",)}),
     ("host", "node by node", {"bcast": "basic_linear"}, {"bcast": "han"}, {("packets", LOWER): ("collectives",)}),
     ("cclo", "UDP", {"transport": "tcp"}, {"transport": "udp"}, {("time", LOWER): ALL, ("wire bytes", LOWER): ALL}),
     ("cclo", "second generation", {}, {"profile": "gen2"}, {("declined", LOWER): ALL}),
@@ -51,6 +51,8 @@ BESIDE = {"host": [{"collectives": "mpich"}, {"collectives": "best"}], "cclo": [
           "zrlmpi": [{"preset": "mpe2"}], "tinsel": [{"placement": "apart"}]}
 # Values that change nothing by design: backend, parameter and value, and the reason.
 WITHOUT_EFFECT = {
+    ("host", "processor", "xeon"): "it has the memory of any",
+    ("host", "collectives", "openmpi-4.1"): "it is the release that openmpi means",
     ("cclo", "profile", "dump"): "it has other addresses of registers than seed, which take as long",
     ("tinsel", "placement", "spread"): "it is what auto chooses for ranks that fit on the mailboxes of 48 boards",
     ("tinsel", "barrier", "tree"): "it is what auto chooses for so few ranks",

@@ -417,8 +417,11 @@ def test_settled_clock(arguments, tally):
             continue
         line = [offramp, "run", "-n", "2", "--backend", backend, "--clock", "settled", "--", *program(arguments, "timed_pingpong")]
         runs = [launch(line, base_environment(), 120) for _ in range(2)]
-        predicted = launch([offramp, "predict", "send", "--ranks", "2", "--backend", backend, "--bytes", "1024", "--json"],
-                           base_environment(), 60)
+        for carrier in (backend, "host"):  # the host carries what a backend declines
+            predicted = launch([offramp, "predict", "send", "--ranks", "2", "--backend", carrier, "--bytes", "1024", "--json"],
+                               base_environment(), 60)
+            if predicted.ok:
+                break
         seen = [half_round_trip(run.output) for run in runs]
         time = json.loads(predicted.output)["time_ns"] / 1000 if predicted.ok else None
         ok = all(run.ok for run in runs) and None not in (*seen, time) and seen[0] == seen[1] and abs(seen[0] - time) < 0.06 * time \

@@ -451,7 +451,9 @@ void Advisor::find_influences() {
       const double value = value_in_force(backend, settings, parameter);
       const auto allowed = [&](double one) { return std::clamp(one, parameter.minimum, parameter.maximum); };
       const double half = value > 0 ? allowed(value / 2) : value;
-      const double twice = value > 0 ? allowed(value * 2) : parameter.plausible;
+      const double twice = value > 0                 ? allowed(value * 2)
+                           : parameter.plausible > 0 ? parameter.plausible
+                                                     : value;
       if (half == twice) continue;
       std::string key = fmt::format("{}.{}", backend.name, parameter.name);
       if (!may_go_on(key)) return;
@@ -642,8 +644,8 @@ void Advisor::find_fastest(const Traffic& traffic) {
                          "",
                          *usual};
   for (const std::string_view algorithm : parameter->choices) {
-    constexpr std::string_view kSelections[] = {"auto", "openmpi", "mpich", "best"};
-    if (std::find(std::begin(kSelections), std::end(kSelections), algorithm) != std::end(kSelections))
+    const auto selections = find_parameter(baseline_.parameters, "collectives")->choices;
+    if (algorithm == "auto" || std::find(selections.begin(), selections.end(), algorithm) != selections.end())
       continue;
     const auto time = time_of(std::string(algorithm));
     if (time && *time < choice.fastest) {

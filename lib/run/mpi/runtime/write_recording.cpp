@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -91,6 +92,11 @@ std::string receive_part(const WorldApart& apart, int rank, const std::string& p
   return file ? file->finish() : file.error();
 }
 
+std::string contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 /// Joins the parts of all ranks at rank 0. Parts in files stay there, and rank 0 copies those that it does
 /// not see whole: the rank is on a host with a file system of its own, or could not write all of its part.
 /// Parts in memory are sent to rank 0.
@@ -100,9 +106,16 @@ Result<recording::Recording> parts_of_all(Session& session, const WorldApart& ap
   const recording::Recorder& recorder = session.recorder()->recorder();
   const auto path_of = [&](std::size_t rank) { return recording::part_path(path, static_cast<int>(rank)); };
   const std::string own = path_of(static_cast<std::size_t>(apart.rank()));
-  const bool in_file = recorder.has_written();
-  const std::string memory = session.recorder()->recorder().finish();
-  const std::string loss = first_of(apart.gather(loss_of(recorder, apart.rank(), !memory.empty())));
+  std::string memory = session.recorder()->recorder().finish();
+  bool in_file = recorder.has_written();
+  // Beside an output, a part whose file has no room for all of it is needed until the run is settled, and no
+  // longer.
+  if (in_file && !memory.empty() && session.configuration().record.empty()) {
+    memory.insert(0, contents(own));
+    in_file = false;
+  }
+  const std::string loss =
+      first_of(apart.gather(loss_of(recorder, apart.rank(), in_file && !memory.empty())));
   if (!loss.empty()) tell_incomplete("recording", loss);
   std::vector<std::string> in_memory = apart.gather(in_file ? std::string() : memory);
   const bool is_whole = in_file && (memory.empty() || apart.rank() == 0);
