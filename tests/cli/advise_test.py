@@ -189,7 +189,7 @@ class Advise(CliTest):
             self.assertIn(detail, text)
 
     def test_that_is_out_of_time_says_so(self):
-        done = self.offramp("advise", "pattern:alltoall:64:64KiB", "--seconds", "0.01", "--json", code=3)
+        done = self.offramp("advise", "pattern:alltoall:128:64KiB:4", "--seconds", "0.9", "--json", code=3)
         answer = json.loads(done.stdout)["answer"]
         self.assertFalse(answer["complete"])
         self.assertRegex(answer["answer"], r"^best so far, \d of \d tried: ")
