@@ -105,7 +105,7 @@ MUTATIONS = [
              "if (all[i] == own) ranks.push_back", "if (!own.empty()) ranks.push_back"),
     Mutation("soak", "soak/", "memory does not grow", "lib/run/engine/engine.cpp",
              "!= Fabric::State::kPending)\n    free_notices_.push_back(&notice);",
-             "!= Fabric::State::kPending)\n    notice.header = {};"),
+             "!= Fabric::State::kPending)\n    notice.envelope = {};"),
 ]
 
 
