@@ -875,6 +875,13 @@ class Calibrate(CliTest):
             if row["operation"] in ("loaded", "rate"):
                 self.assertLess(abs(row["error"]), 0.05, row)
 
+    def test_expands_quoted_wildcards(self):
+        for name, row in (("a-1.out", "osu_latency,2,1,8,1.8"), ("a-2.out", "osu_bw,2,1,4194304,12000"), ("b.out", "no table")):
+            (self.folder / name).write_text(f"{self.COLUMNS}\n{row}\n")
+        found = json.loads(self.offramp("calibrate", "--from", "a-*.out", "--json").stdout)
+        self.assertAlmostEqual(found["host"]["bandwidth"], 98, delta=1)
+        self.assertIn("cannot read c-*.out", self.refused("calibrate", "--from", "c-*.out"))
+
     def test_refuses_outputs_that_are_broken_with_their_lines(self):
         def refused(text, *options):
             (self.folder / "x.out").write_bytes(text if isinstance(text, bytes) else text.encode())
