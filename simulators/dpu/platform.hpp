@@ -62,6 +62,11 @@ struct CardSpec {
   Time tcp_latency = Time::us(30);
 
   [[nodiscard]] Time step() const { return Time::ps(pair.count() / 5); }
+  /// Bytes that an Arm core copies while it takes a step. A READ takes a receiver's core one step more than a
+  /// notification whose payload it copies, so longer messages are better read.
+  [[nodiscard]] std::int64_t copied_in_a_step() const {
+    return static_cast<std::int64_t>(static_cast<double>(arm_copy.count()) / 8 * step().seconds());
+  }
 };
 
 CardSpec bluefield2();
