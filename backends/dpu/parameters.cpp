@@ -246,7 +246,7 @@ DriverSpec driver_of(const Settings& settings, const FaultRates& faults, int ran
   platform.failure = failure_of(settings);
   spec.emit = settings.nanoseconds("emit");
   spec.eager_limit = settings.integer("eager_limit") >= 0 ? settings.integer("eager_limit")
-                                                          : platform.card.copied_in_a_step();
+                                                          : platform.card.eager_limit;
   spec.carries_within_node = settings.choice("within_node") == "dpu";
   platform.transport.faults = faults;
   platform.transport.retry_timeout = settings.microseconds("retry_timeout");
