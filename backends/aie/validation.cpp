@@ -202,9 +202,9 @@ void add_blocks(Add add) {
     (void)world.run([&](RankHandle& rank) -> Task<void> { (void)co_await rank.collective(operation); });
     add({fmt::format("{} of 32 KiB on 64 ranks", to_string(kind)), "us", 0, world.end().seconds() * 1e6,
          kHeldOut,
-         gathers ? "not published; the bound is the root's port, `gmio_port`, which also pauses between "
+         gathers ? "inferred: the bound is the root's port, `gmio_port`, which also pauses between "
                    "2048 windows for 121 us (`gmio_turnaround`)"
-                 : "not published; the bound is the root's port, `gmio_port`",
+                 : "inferred: the bound is the root's port, `gmio_port`",
          "above 524"});
   }
 }

@@ -210,10 +210,10 @@ void add_alltoall(Table& table) {
   table.add_bound(
       "alltoall of 64 KiB on 8 ranks, second generation, device memory", "above 38.6", alltoall("device"),
       "us", kHeldOut,
-      "not published; the bound is the link. Each of seven steps waits for its receiver's address");
+      "inferred: the bound is the link. Each of seven steps waits for its receiver's address");
   table.add_bound(
       "the same from host memory", "above 125", alltoall("host"), "us", kHeldOut,
-      "not published; the bound is the link and 512 KiB over PCIe each way (`pcie`): XRT's buffers "
+      "inferred: the bound is the link and 512 KiB over PCIe each way (`pcie`): XRT's buffers "
       "are copied whole before the call and behind it");
 }
 

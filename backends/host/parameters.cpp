@@ -89,7 +89,7 @@ constexpr std::array kProcessors = {
         {Bandwidth::gigabits_per_second(290), Bandwidth::gigabits_per_second(1120), 576 << 20, 0.5, 2.5},
         0},
     Processor{"sc23",
-              {Bandwidth::gigabits_per_second(712), Bandwidth::gigabits_per_second(712), 96 << 20, 0.8, 1.1},
+              {Bandwidth::gigabits_per_second(712), Bandwidth::gigabits_per_second(712), 96 << 20, 1, 1},
               0}};
 
 template <typename Table>
@@ -282,7 +282,8 @@ Footing footing(const Settings& settings, const MachineLayout& machine, int rank
     footing.text += fmt::format(", memory of {:.0f} GB/s (processor = {}: {:.0f} to {:.0f})", rate,
                                 settings.choice("processor"), rate * memory.least, rate * memory.most);
     const auto add = [&](std::string_view name, Bandwidth value) {
-      footing.bands.push_back({name, in_gigabits(value) * memory.least, in_gigabits(value) * memory.most});
+      if (memory.least < memory.most)
+        footing.bands.push_back({name, in_gigabits(value) * memory.least, in_gigabits(value) * memory.most});
     };
     add("memory_bandwidth", memory.bandwidth);
     if (settings.real("cache_bandwidth") <= 0) add("cache_bandwidth", memory.cached);

@@ -414,6 +414,8 @@ class Forecasts(unittest.TestCase):
         page = text_of("docs/backends/aie.md")
         errors = []
         for quantity, published, ours, error, fitted, reason in rows_:
+            if not error:  # a bound
+                continue
             with self.subTest(quantity=quantity):
                 off = 100 * (float(ours) / float(published) - 1)
                 self.assertAlmostEqual(off, 0 if error == "0" else float(error.split()[0]), delta=0.02)
@@ -522,6 +524,8 @@ class Forecasts(unittest.TestCase):
         rows_ = self.table("docs/backends/zrlmpi.md", "<!-- made by: offramp explain validation --backend zrlmpi -->")
         self.assertGreater(len(rows_), 25)
         for quantity, published, ours, error, fitted, reason in rows_:
+            if not error:  # a bound
+                continue
             with self.subTest(quantity=quantity):
                 off = 100 * (float(ours) / float(published) - 1)
                 self.assertAlmostEqual(off, 0 if error == "0" else float(error.split()[0]), delta=0.02)
