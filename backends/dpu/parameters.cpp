@@ -245,8 +245,8 @@ DriverSpec driver_of(const Settings& settings, const FaultRates& faults, int ran
   platform.cache_entry = settings.integer("cache_entry");
   platform.failure = failure_of(settings);
   spec.emit = settings.nanoseconds("emit");
-  spec.eager_limit = settings.integer("eager_limit") >= 0 ? settings.integer("eager_limit")
-                                                          : platform.card.eager_limit;
+  spec.eager_limit =
+      settings.integer("eager_limit") >= 0 ? settings.integer("eager_limit") : platform.card.eager_limit;
   spec.carries_within_node = settings.choice("within_node") == "dpu";
   platform.transport.faults = faults;
   platform.transport.retry_timeout = settings.microseconds("retry_timeout");
