@@ -207,14 +207,12 @@ void add_alltoall(Table& table) {
     return collective(8, 0, OperationKind::kAlltoall, 65536,
                       {{"profile", word("gen2")}, {"driver", word("mapped")}, {"data", word(data)}});
   };
-  table.add_bound(
-      "alltoall of 64 KiB on 8 ranks, second generation, device memory", "above 38.6", alltoall("device"),
-      "us", kHeldOut,
-      "inferred: the bound is the link. Each of seven steps waits for its receiver's address");
-  table.add_bound(
-      "the same from host memory", "above 125", alltoall("host"), "us", kHeldOut,
-      "inferred: the bound is the link and 512 KiB over PCIe each way (`pcie`): XRT's buffers "
-      "are copied whole before the call and behind it");
+  table.add_bound("alltoall of 64 KiB on 8 ranks, second generation, device memory", "above 38.6",
+                  alltoall("device"), "us", kHeldOut,
+                  "inferred: the bound is the link. Each of seven steps waits for its receiver's address");
+  table.add_bound("the same from host memory", "above 125", alltoall("host"), "us", kHeldOut,
+                  "inferred: the bound is the link and 512 KiB over PCIe each way (`pcie`): XRT's buffers "
+                  "are copied whole before the call and behind it");
 }
 
 }  // namespace
