@@ -14,10 +14,15 @@ struct DriverSpec {
   PlatformSpec platform;
   Time emit;                 // a notification of a point-to-point message
   std::int64_t eager_limit;  // bytes
+  bool carries_within_node;
 };
 /// ranks: of the job.
 DriverSpec driver_of(const Settings& settings, const FaultRates& faults, int ranks,
                      const MachineLayout& machine);
+
+/// The ranks of a node copy their blocks as fast as the memory of these hosts does: the card's rates are
+/// those of the hosts that it was measured with, `processor = sc23`. One rank of a node copies as before.
+void copy_as(const Settings& host, const MachineLayout& machine, CardSpec& card);
 
 /// As in BackendDescription.
 Footing footing(const Settings& settings, const MachineLayout& machine, int ranks);

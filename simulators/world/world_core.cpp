@@ -37,8 +37,9 @@ Core::Core(const WorldOptions& options, const WorldBackend& backend)
   if (options_.check || Audit::of_all()) audit_ = std::make_unique<Audit>();
   members_.reserve(kInline + backend.further.size());  // devices point into them
   const BackendDescription* const host = backend.host;
-  if (host != nullptr && host->name != backend.backend->name)
-    add_member(*host, backend.host_settings ? *backend.host_settings : Settings::defaults(host->parameters));
+  host_settings_ = backend.host_settings;
+  if (host != nullptr && !host_settings_) host_settings_ = Settings::defaults(host->parameters);
+  if (host != nullptr && host->name != backend.backend->name) add_member(*host, *host_settings_);
   add_member(*backend.backend, backend.settings);
   primary_ = static_cast<std::uint8_t>(members_.size() - 1);
   assert(backend.further.empty() || host != nullptr);
@@ -67,8 +68,9 @@ void Core::add_member(const BackendDescription& description, const Settings& set
   member.description = &description;
   member.settings = settings;
   if (description.is_one_machine) has_wires_of_its_own(description);
-  member.backend = description.create({0, options_.ranks, member.settings, options_.faults, options_.spans,
-                                       options_.packets, options_.machine});
+  member.backend =
+      description.create({0, options_.ranks, member.settings, options_.faults, options_.spans,
+                          options_.packets, options_.machine, host_settings_ ? &*host_settings_ : nullptr});
   member.devices = std::make_unique<Devices>(*this, static_cast<std::uint8_t>(members_.size() - 1));
   member.resources = member.backend->resources();
   member.sender_hold = held(member.resources, Occupation::kBySender);

@@ -131,7 +131,7 @@ class Figures(unittest.TestCase):
         ("docs/architecture.md", "Only that file includes Open MPI's internal headers", "tests/suites/layers.py",
          'KNOWS_OPEN_MPI = "lib/run/native/openmpi.c"'),
         ("docs/architecture.md", "keeps up to 64 MiB in memory", "lib/programs/recording/recorder.hpp", "limit = std::size_t{64} << 20;"),
-        ("docs/write-a-backend.md", "the plugin was built, 11 at present", "include/offramp/model/backend.hpp", "kAbi = 11;"),
+        ("docs/write-a-backend.md", "the plugin was built, 12 at present", "include/offramp/model/backend.hpp", "kAbi = 12;"),
         ("docs/architecture.md", "Every sixteen idle turns", "lib/run/mpi/runtime/session.hpp", "kTurnsAlone = 16;"),
         ("docs/architecture.md", "up to 16 of them", "lib/run/fabric/node_fabric.hpp", "kMostRanksOfNodeFabric = 16;"),
         ("docs/architecture.md", "up to 8 KiB go through a ring", "lib/run/fabric/node_rings.hpp", "kLargestInRing = 8192;"),
@@ -239,7 +239,7 @@ class Figures(unittest.TestCase):
          '"offramp: rank {}: {} gave up receiving'),
         ("docs/reliability.md", "a folder `.offramp-` with twelve letters and digits", "lib/base/output_place.cpp", "i < 12"),
         ("docs/reliability.md", "claims more than 2^36 events of a rank", "lib/programs/recording/rank_reader.cpp", "kMostEvents = std::uint64_t{1} << 36U"),
-        ("CHANGES.md", "`offramp/model/backend.hpp`, abi 11", "include/offramp/model/backend.hpp", "kAbi = 11;"),
+        ("CHANGES.md", "`offramp/model/backend.hpp`, abi 12", "include/offramp/model/backend.hpp", "kAbi = 12;"),
         ("docs/recording.md", "reached 64 KiB", "lib/programs/recording/format.hpp", "kPayloadTarget = std::size_t{64} << 10U;"),
         ("docs/recording.md", "up to 64 MiB of blocks in memory", "lib/programs/recording/recorder.hpp", "limit = std::size_t{64} << 20;"),
         ("docs/recording.md", "length of the payload, 32 bits, at most 64 MiB", "lib/programs/recording/format.hpp",
@@ -414,6 +414,8 @@ class Forecasts(unittest.TestCase):
         page = text_of("docs/backends/aie.md")
         errors = []
         for quantity, published, ours, error, fitted, reason in rows_:
+            if not error:  # a bound
+                continue
             with self.subTest(quantity=quantity):
                 off = 100 * (float(ours) / float(published) - 1)
                 self.assertAlmostEqual(off, 0 if error == "0" else float(error.split()[0]), delta=0.02)
@@ -522,6 +524,8 @@ class Forecasts(unittest.TestCase):
         rows_ = self.table("docs/backends/zrlmpi.md", "<!-- made by: offramp explain validation --backend zrlmpi -->")
         self.assertGreater(len(rows_), 25)
         for quantity, published, ours, error, fitted, reason in rows_:
+            if not error:  # a bound
+                continue
             with self.subTest(quantity=quantity):
                 off = 100 * (float(ours) / float(published) - 1)
                 self.assertAlmostEqual(off, 0 if error == "0" else float(error.split()[0]), delta=0.02)

@@ -567,7 +567,7 @@ TEST(RegistryOfBackends, RefusesWhatCannotBeUsed) {
   other.abi = 1;
   EXPECT_EQ(
       registry.add(&other, "p.so"),
-      "p.so: built for backend abi 1, but this offramp has abi 11; rebuild the plugin against its headers");
+      "p.so: built for backend abi 1, but this offramp has abi 12; rebuild the plugin against its headers");
   for (const std::string_view name : {"", "off", "Upper", "a-b", "1st", "a.b"}) {
     other = engine();
     other.name = name;

@@ -109,6 +109,9 @@ ForecastSetting setting_of(const Setup& setup, const BackendDescription& backend
   if (const std::string problem = machine.problem(ranks); !problem.empty()) throw Misuse{problem};
   ForecastSetting setting{backend, std::move(*settings), setup.configuration->faults, machine.layout(ranks)};
   setting.check = check;
+  Result<Settings> host = setup.configuration->settings_for(setup.registry.baseline());
+  if (!host) throw Misuse{host.error()};
+  setting.host_settings = std::move(*host);  // what it declines has no other carrier all the same
   setting.network = setup.configuration->network;
   setting.network.least_nodes = std::max(setting.network.least_nodes, machine.nodes);
   setting.stragglers = setup.configuration->stragglers;

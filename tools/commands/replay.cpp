@@ -46,7 +46,8 @@ struct Results {
 /// that is not due to a library's choice.
 std::optional<Time> host_at_its_best(const Setup& setup, const Played& played, ReplayOptions how) {
   const BackendDescription& host = setup.registry.baseline();
-  Result<WorldSetting> setting = world_setting(*setup.configuration, setup.registry, host, played.ranks());
+  Result<WorldSetting> setting =
+      world_setting(played.configuration(setup), setup.registry, host, played.ranks());
   if (!setting || setting->settings.choice("collectives") == "best") return {};
   setting->settings.set("collectives", {0, "best"});
   how.details = how.sizes = false;
@@ -75,7 +76,7 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
   Places places(objects_of(played.program.description));
   for (const BackendDescription* backend : setup.backends) {
     Result<WorldSetting> setting =
-        world_setting(*setup.configuration, setup.registry, *backend, played.ranks());
+        world_setting(played.configuration(setup), setup.registry, *backend, played.ranks());
     if (!setting) throw Misuse{setting.error()};
     if (std::string problem = pattern_memory_problem(setup, *backend, name); !problem.empty()) {
       results.refused.push_back({backend->name, std::move(problem)});

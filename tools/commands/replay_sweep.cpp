@@ -176,7 +176,7 @@ PointRows rows_at(const Point& point, const ReplayToolOptions& options, const Pl
     };
     SweepRow& row = all.rows.emplace_back(SweepRow{std::string(backend->name), {}, {}, {}});
     Result<WorldSetting> setting =
-        world_setting(*setup.configuration, setup.registry, *backend, played.ranks());
+        world_setting(played.configuration(setup), setup.registry, *backend, played.ranks());
     if (!setting) {
       row.why = setting.error();
       continue;

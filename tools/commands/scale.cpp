@@ -48,11 +48,9 @@ Json json_of(const scale::Comparison& comparison) {
 }
 
 void print_json(const scale::Scaling& scaling, const ScaleOptions& options) {
-  Json json = {{"ranks", options.scaled.ranks},
-               {"recorded", scaling.model->learned_from},
-               {"layout", scaling.model->layout.text()},
-               {"held_out", json_of(scaling.held_out)},
-               {"not_foretold", scaling.not_foretold}};
+  Json json = {{"ranks", options.scaled.ranks},          {"recorded", scaling.model->learned_from},
+               {"layout", scaling.model->layout.text()}, {"held_out", json_of(scaling.held_out)},
+               {"not_foretold", scaling.not_foretold},   {"growing", scaling.growing}};
   if (!options.against.empty()) json["against"] = json_of(comparison_with(scaling, options));
   fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }

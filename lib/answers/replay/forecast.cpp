@@ -120,7 +120,10 @@ static Ruling ruling_on(const ForecastSetting& setting, const Operation& operati
                                nullptr, nullptr,         machine};
   const std::unique_ptr<Backend> backend = setting.backend.create(context);
   Operation asked = operation;
-  if (asked.kind == OperationKind::kSend) asked.ranks = 2;  // as the engine asks
+  if (asked.kind == OperationKind::kSend) {  // as the engine asks
+    asked.ranks = 2;
+    asked.on_one_node = machine.is_within_node(operation.root, (operation.root + 1) % operation.ranks);
+  }
   const Verdict verdict = backend->supports(asked);
   Ruling ruling{std::string(verdict.reason), {}};
   if (verdict.remedy != nullptr) ruling.remedy = *verdict.remedy;

@@ -6,6 +6,46 @@
 #include <string_view>
 
 namespace offramp {
+namespace {
+
+/// Who chooses as a library does, by how its name and release begin. Open MPI 4.1 is the default.
+struct LibraryChoice {
+  std::string_view library;
+  std::string_view selection;  // of the baseline's `collectives`
+};
+constexpr LibraryChoice kLibraries[] = {{"Open MPI v5", "openmpi-5"},
+                                        {"Open MPI v4.0", "openmpi-4.0"},
+                                        {"Open MPI v3", "openmpi-3.1"},
+                                        {"Open MPI v2", "openmpi-3.1"},
+                                        {"MPICH ", "mpich"},
+                                        {"CRAY MPICH", "node-wise"},
+                                        {"Intel(R) MPI", "node-wise"},
+                                        {"MVAPICH", "node-wise"}};
+
+}  // namespace
+
+std::string_view library_of(const recording::Description& description) {
+  for (const auto& [key, value] : description.facts) {
+    if (key == "mpi") return value;
+  }
+  return {};
+}
+
+Configuration configuration_for_library(const Configuration& configuration, const Registry& registry,
+                                        std::string_view library) {
+  Configuration followed = configuration;
+  const auto* const found = std::find_if(std::begin(kLibraries), std::end(kLibraries),
+                                         [&](const auto& one) { return library.starts_with(one.library); });
+  if (found == std::end(kLibraries)) return followed;
+  const Parameter* const parameter = find_parameter(registry.baseline().parameters, "collectives");
+  if (parameter == nullptr || std::find(parameter->choices.begin(), parameter->choices.end(),
+                                        found->selection) == parameter->choices.end())
+    return followed;
+  followed.sections[std::string(registry.baseline().name)].try_emplace(
+      "collectives", RawValue{std::string(found->selection), RawValue::Type::kText,
+                              "the recording, made over " + std::string(library)});
+  return followed;
+}
 
 Result<WorldSetting> world_setting(const Configuration& configuration, const Registry& registry,
                                    const BackendDescription& backend, int ranks) {
@@ -45,6 +85,24 @@ Result<WorldSetting> world_setting(const Configuration& configuration, const Reg
 Footing footing_of(const WorldSetting& setting, int ranks) {
   if (setting.backend.footing == nullptr) return {};
   return setting.backend.footing(setting.settings, setting.machine, ranks);
+}
+
+std::optional<WorldSetting> at_end_of_band(const WorldSetting& setting, const BackendDescription& baseline,
+                                           int ranks, bool most) {
+  const bool is_baseline = setting.backend.name == baseline.name;
+  const Settings* const settings = is_baseline             ? &setting.settings
+                                   : setting.host_settings ? &*setting.host_settings
+                                                           : nullptr;
+  if (settings == nullptr || baseline.footing == nullptr) return std::nullopt;
+  const Footing footing = baseline.footing(*settings, setting.machine, ranks);
+  if (footing.bands.empty()) return std::nullopt;
+  WorldSetting end = setting;
+  for (const ParameterBand& band : footing.bands) {
+    const Settings::Value value{most ? band.most : band.least, {}};
+    if (is_baseline) end.settings.set(band.parameter, value);
+    if (end.host_settings) end.host_settings->set(band.parameter, value);
+  }
+  return end;
 }
 
 static Result<std::shared_ptr<const Stragglers>> make_stragglers(const WorldSetting& setting, int ranks) {

@@ -245,6 +245,27 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Scaling& scaling
   return facts;
 }
 
+/// As Scaling::growing.
+std::vector<std::string> growing_of(const Model& model, int ranks) {
+  std::vector<std::string> growing;
+  if (ranks <= model.learned_from.back()) return growing;
+  const auto add = [&](std::string text) {
+    if (std::find(growing.begin(), growing.end(), text) == growing.end()) growing.push_back(std::move(text));
+  };
+  for (const auto& [key, program] : model.programs) {
+    for (const Step& step : program.steps) {
+      if (step.kind == Step::Kind::kLoop && step.turns.grows())
+        add(fmt::format("a loop of {} turns", step.turns.text()));
+      if (step.kind != Step::Kind::kCall) continue;
+      for (const CallRule& rule : step.rules) {
+        if (rule.bytes.rule.grows())
+          add(fmt::format("{} of {} B", model.pool->call_of(step.symbol), rule.bytes.rule.text()));
+      }
+    }
+  }
+  return growing;
+}
+
 }  // namespace
 
 std::string share_text(std::uint64_t part, std::uint64_t all) {
@@ -304,6 +325,7 @@ Result<Scaling> LearnedProgram::at(int ranks) const {
   if (std::string problem = ambiguity(tested_.model, others_, ranks); !problem.empty())
     return Failure::failure(std::move(problem));
   Scaling scaling = tested_;
+  scaling.growing = growing_of(*tested_.model, ranks);
   scaling.program = std::move(*made);
   scaling.program.description.facts = facts_;
   return scaling;

@@ -42,6 +42,7 @@ Result<std::unique_ptr<Lane>> make_lane(const LaneRequest& request) {
   }
   auto lane = std::make_unique<Lane>(std::move(members), primary, std::move(rules), request.functions);
   lane->faulty = faults.any();
+  lane->machine = std::move(machine);
   return lane;
 }
 
