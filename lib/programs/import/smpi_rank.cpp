@@ -411,8 +411,19 @@ class SmpiRank final : public MadeEvents {
         return reduce_and_scatter(nonblocking);
       case OperationKind::kAlltoallv:
         return exchange_blocks(nonblocking);
-      default:
-        return reduces(operation) ? reduction(operation, nonblocking) : blocks(operation, nonblocking);
+      case OperationKind::kReduce:
+      case OperationKind::kAllreduce:
+      case OperationKind::kScan:
+      case OperationKind::kExscan:
+        return reduction(operation, nonblocking);
+      case OperationKind::kGather:
+      case OperationKind::kScatter:
+      case OperationKind::kAllgather:
+      case OperationKind::kAlltoall:
+        return blocks(operation, nonblocking);
+      case OperationKind::kSend:
+      case OperationKind::kCount:
+        return bad("it is no collective");
     }
   }
 

@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <utility>
 #include <vector>
 
-#include "lib/base/thread_safety.hpp"
 #include "lib/run/native/mpich_inner.hpp"
 
 char* offramp_mpich_requests = nullptr;
@@ -100,13 +100,13 @@ struct Message {
   MPI_Comm comm = MPI_COMM_NULL;
   void* payload = nullptr;  // null: in no use
 };
-Mutex messages_mutex;
-std::vector<Message>& messages() REQUIRES(messages_mutex) {
+std::mutex messages_mutex;
+std::vector<Message>& messages() {
   static auto& all = *new std::vector<Message>;
   return all;
 }
 Message message_of(MPI_Message handle) {
-  const MutexLock guard(messages_mutex);
+  const std::scoped_lock guard(messages_mutex);
   return messages()[static_cast<unsigned>(handle) & kOfframpHandleMask];
 }
 
@@ -422,7 +422,7 @@ void offramp_native_raise(MPI_Comm comm, int code, const char* function) {
 // --- matched messages ---
 
 MPI_Message offramp_native_message_take(MPI_Comm comm, void* payload, int, size_t) {
-  const offramp::MutexLock guard(messages_mutex);
+  const std::scoped_lock guard(messages_mutex);
   std::vector<Message>& all = messages();
   auto free = std::find_if(all.begin(), all.end(), [](const Message& m) { return m.payload == nullptr; });
   if (free == all.end()) free = all.emplace(all.end());
@@ -436,7 +436,7 @@ MPI_Comm offramp_native_message_comm(MPI_Message message) {
   return message_of(message).comm;
 }
 void offramp_native_message_release(MPI_Message message) {
-  const offramp::MutexLock guard(messages_mutex);
+  const std::scoped_lock guard(messages_mutex);
   messages()[static_cast<unsigned>(message) & kOfframpHandleMask] = {};
 }
 

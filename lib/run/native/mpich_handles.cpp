@@ -1,12 +1,12 @@
 // Datatypes, operations, communicators and attributes beside MPICH. MPICH exports no way to hold a reference
 // to an object, so what the program frees while it is in use is freed after its last use.
 #include <algorithm>
+#include <mutex>
 #include <new>
 #include <random>
 #include <unordered_map>
 #include <vector>
 
-#include "lib/base/thread_safety.hpp"
 #include "lib/run/native/mpich_inner.hpp"
 #include "lib/run/native/type_recipe.hpp"
 #include "lib/run/native/world_comm.hpp"
@@ -18,12 +18,12 @@ namespace {
 class InUse {
  public:
   void retain(int handle) {
-    const MutexLock guard(mutex_);
+    const std::scoped_lock guard(mutex_);
     ++uses_[handle].count;
   }
   /// Returns how often it is to be freed now.
   int release(int handle) {
-    const MutexLock guard(mutex_);
+    const std::scoped_lock guard(mutex_);
     const auto found = uses_.find(handle);
     if (found == uses_.end() || --found->second.count > 0) return 0;
     const int frees = found->second.frees;
@@ -32,7 +32,7 @@ class InUse {
   }
   /// Whether a call that frees it is put off.
   bool put_off(int handle) {
-    const MutexLock guard(mutex_);
+    const std::scoped_lock guard(mutex_);
     const auto found = uses_.find(handle);
     if (found == uses_.end()) return false;
     ++found->second.frees;
@@ -44,8 +44,8 @@ class InUse {
     int count = 0;
     int frees = 0;
   };
-  Mutex mutex_;
-  std::unordered_map<int, Use> uses_ GUARDED_BY(mutex_);
+  std::mutex mutex_;
+  std::unordered_map<int, Use> uses_;
 };
 
 InUse& types() {
@@ -130,8 +130,8 @@ int disconnect(MPI_Comm* comm) {
 
 // --- attributes ---
 
-Mutex attributes_mutex;
-std::vector<int>& attributes_of_self() REQUIRES(attributes_mutex) {
+std::mutex attributes_mutex;
+std::vector<int>& attributes_of_self() {
   static auto& keys = *new std::vector<int>;  // in the order in which they were set
   return keys;
 }
@@ -139,7 +139,7 @@ std::vector<int>& attributes_of_self() REQUIRES(attributes_mutex) {
 int set_attribute(MPI_Comm comm, int key, void* value) {
   const int code = library.Comm_set_attr(comm, key, value);
   if (code != MPI_SUCCESS || comm != MPI_COMM_SELF) return code;
-  const MutexLock guard(attributes_mutex);
+  const std::scoped_lock guard(attributes_mutex);
   std::vector<int>& keys = attributes_of_self();
   keys.erase(std::remove(keys.begin(), keys.end(), key), keys.end());
   keys.push_back(key);
@@ -235,7 +235,7 @@ void offramp_native_delete_self_attributes(void) {
   for (;;) {
     int key = MPI_KEYVAL_INVALID;
     {
-      const offramp::MutexLock guard(attributes_mutex);
+      const std::scoped_lock guard(attributes_mutex);
       std::vector<int>& keys = attributes_of_self();
       if (keys.empty()) return;
       key = keys.back();
