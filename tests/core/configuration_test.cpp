@@ -589,7 +589,7 @@ TEST(RegistryOfBackends, RefusesAParameterTableThatDoesNotHoldTogether) {
   for (const Parameter& parameter : bad) {
     BackendDescription description = quiet();
     description.parameters = {&parameter, 1};
-    EXPECT_NE(Registry().add(&description, "p.so"), "") << parameter.name;
+    EXPECT_NE(Registry().add(&description, "p.so").error(), "") << parameter.name;
   }
 }
 

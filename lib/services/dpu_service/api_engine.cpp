@@ -80,7 +80,7 @@ dpu_offload_status_t load(offloading_config_t& config) {
     return refuse(config,
                   "no configuration file: neither cfg_file nor OFFLOAD_CONFIG_FILE_PATH nor "
                   "INTER_DPU_CONN_ADDR is set");
-  Result<ConfigFile> file = connection ? connection_of(settings) : load_config(path);
+  offramp::Result<ConfigFile> file = connection ? connection_of(settings) : load_config(path);
   if (!file) return refuse(config, file.error());
   auto loaded = std::make_unique<Loaded>();
   loaded->from_environment = connection;
@@ -92,11 +92,11 @@ dpu_offload_status_t load(offloading_config_t& config) {
 dpu_offload_status_t find_process(offloading_config_t& config) {
   Loaded& loaded = loaded_of(config);
   const Settings settings(config);
-  Result<ServiceIdentity> identity =
+  offramp::Result<ServiceIdentity> identity =
       service_identity([&settings](const char* name) { return settings(name); },
                        Settings::name_of(config.dpu_name, "DPU_OFFLOAD_DPU_NAME"));
   if (!identity) return refuse(config, identity.error());
-  Result<ProcessList> list = list_processes(loaded.file, identity->dpu_list);
+  offramp::Result<ProcessList> list = list_processes(loaded.file, identity->dpu_list);
   if (!list) return refuse(config, list.error());
   if (identity->per_dpu != loaded.file.processes())
     return refuse(config, "the file has " + std::to_string(loaded.file.processes()) +

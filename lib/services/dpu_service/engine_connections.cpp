@@ -33,7 +33,7 @@ Hello Engine::hello_of(const init_params_t& params) const {
 Result<void> Engine::check_client(const Context& context, const Hello& hello) const {
   Hello own = agreed_;
   own.scope = static_cast<std::uint32_t>(context.scope_id);
-  if (const Result<void> done = check_agreement(own, hello); !done) return done;
+  if (const Result<void> agreed = check_agreement(own, hello); !agreed) return agreed;
   if (context.peers.size() >= kMostPeers)
     return failure("there are " + std::to_string(kMostPeers) + " clients already");
   if (context.scope_id == SCOPE_INTER_SERVICE_PROCS) {
