@@ -69,7 +69,7 @@ void TrainNetwork::approach(Train& train, NetworkWorld& world) {
 void TrainNetwork::prefetch(const void* what) const {
   const Train& train = *static_cast<const Train*>(what);
   fetch_ahead(train.message, sizeof(Passing));
-  fetch_ahead(&carried(train.link));
+  fetch_line(&carried(train.link));
 }
 
 void TrainNetwork::step(void* what, NetworkWorld& world) {

@@ -45,7 +45,7 @@ class FramePool {
     if (list.head == nullptr) return make(list, index);
     Block* block = list.head;
     list.head = block->next;
-    fetch_ahead(list.head);  // the next call reads it, and it may not have been touched for long
+    fetch_line(list.head);  // the next call reads it, and it may not have been touched for long
     --list.kept;
     return block;
   }
