@@ -30,7 +30,7 @@ Core::Core(const WorldOptions& options, const WorldBackend& backend)
       rules_(backend.rules),
       has_host_(backend.host != nullptr || backend.backend->name == kHost),
       faulty_(options.faults.any()),
-      prefetches_(options.ranks >= kManyRanks),
+      prefetches_(kPrefetches && options.ranks >= kManyRanks),
       is_observed_(options.spans != nullptr || options.packets != nullptr || options.log != nullptr),
       shuffle_(options.shuffle_seed) {
   assert(options.ranks > 0 && options.ranks <= static_cast<int>(EventQueue<Event>::kMaximumRank));

@@ -14,6 +14,7 @@
 
 #include "offramp/kernel/event_queue.hpp"
 #include "offramp/kernel/operation_id.hpp"
+#include "offramp/kernel/prefetch.hpp"
 #include "simulators/world/audit.hpp"
 #include "simulators/world/match_queue.hpp"
 #include "simulators/world/pool.hpp"
@@ -29,14 +30,6 @@ class Collective;
 struct Message;
 struct Operation;
 struct Meeting;
-
-/// Fetches memory that is touched soon. The compiler takes a function that only prefetches for one without
-/// effect, and leaves out its calls; the statement without instructions forbids that.
-inline void fetch(const void* memory, std::size_t bytes) {
-  asm volatile("");
-  const auto* const first = static_cast<const char*>(memory);
-  for (std::size_t line = 0; line < bytes; line += 64) __builtin_prefetch(first + line);
-}
 
 /// A resource that one message holds at a time; others wait for it in the order in which they came.
 struct Hold {

@@ -414,13 +414,13 @@ const std::vector<Received>& RankHandle::learn_as_they_come(const std::vector<Ra
 
 void RankHandle::prefetch_operations(const std::vector<RankRequest>& requests) const {
   if (!thread_.core().prefetches()) return;
-  for (const RankRequest& request : requests) world::fetch(request.operation_, sizeof(world::Operation));
+  for (const RankRequest& request : requests) fetch_ahead(request.operation_, sizeof(world::Operation));
 }
 void RankHandle::prefetch_messages(const std::vector<RankRequest>& requests) const {
   if (!thread_.core().prefetches()) return;
   for (const RankRequest& request : requests) {
     if (!request.empty() && request.operation_->message != nullptr)
-      world::fetch(request.operation_->message, sizeof(world::Message));
+      fetch_ahead(request.operation_->message, sizeof(world::Message));
   }
 }
 

@@ -106,7 +106,7 @@ ForecastSetting setting_of(const Setup& setup, const BackendDescription& backend
   Result<Settings> settings = setup.configuration->settings_for(backend);
   if (!settings) throw Misuse{settings.error()};
   const MachineOptions& machine = setup.configuration->machine;
-  if (const std::string problem = machine.problem(ranks); !problem.empty()) throw Misuse{problem};
+  if (const Result<void> fits = machine.fits(ranks); !fits) throw Misuse{fits.error()};
   ForecastSetting setting{backend, std::move(*settings), setup.configuration->faults, machine.layout(ranks)};
   setting.check = check;
   Result<Settings> host = setup.configuration->settings_for(setup.registry.baseline());

@@ -82,7 +82,7 @@ int scale_command_line(const ScaleOptions& options) try {
   if (options.output.empty()) return code;
   const auto recording = trace::recording_of(scaling.program);
   if (!recording) throw Misuse{recording.error()};
-  const std::string problem = recording->write(options.output);
+  const std::string problem = recording->write(options.output).error();
   if (problem.empty()) return code;
   complain(problem);
   return kNotWritten;

@@ -49,7 +49,7 @@ std::string write_clock_reads(const std::string& path, const ClockReads& reads) 
       put(bytes, read.calls);
     }
   }
-  return write_output(path, bytes);
+  return write_output(path, bytes).error();
 }
 
 Result<std::vector<ClockRead>> read_clock_reads(const std::string& path, int rank, int ranks) {

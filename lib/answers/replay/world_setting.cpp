@@ -49,11 +49,9 @@ Configuration configuration_for_library(const Configuration& configuration, cons
 
 Result<WorldSetting> world_setting(const Configuration& configuration, const Registry& registry,
                                    const BackendDescription& backend, int ranks) {
-  using Failure = Result<WorldSetting>;
   Result<Settings> settings = configuration.settings_for(backend);
-  if (!settings) return Failure::failure(settings.error());
-  if (std::string problem = configuration.machine.problem(ranks); !problem.empty())
-    return Failure::failure(std::move(problem));
+  if (!settings) return failure(settings.error());
+  if (const Result<void> fits = configuration.machine.fits(ranks); !fits) return failure(fits.error());
   WorldSetting setting{backend, std::move(*settings), configuration.faults,
                        configuration.machine.layout(ranks)};
   setting.network = configuration.network;
@@ -61,7 +59,7 @@ Result<WorldSetting> world_setting(const Configuration& configuration, const Reg
   setting.stragglers = configuration.stragglers;
   setting.host = &registry.baseline();
   Result<Settings> host_settings = configuration.settings_for(*setting.host);
-  if (!host_settings) return Failure::failure(host_settings.error());
+  if (!host_settings) return failure(host_settings.error());
   setting.host_settings = std::move(*host_settings);
   std::vector<std::string_view> names = {setting.host->name};
   if (backend.name != names.front()) names.push_back(backend.name);
@@ -70,10 +68,10 @@ Result<WorldSetting> world_setting(const Configuration& configuration, const Reg
     if (known == names.end()) {
       const BackendDescription* const further = registry.find(route.backend);
       if (further == nullptr)
-        return Failure::failure(
+        return failure(
             fmt::format("the route at {} names {}: there is no such backend", route.origin, route.backend));
       Result<Settings> further_settings = configuration.settings_for(*further);
-      if (!further_settings) return Failure::failure(further_settings.error());
+      if (!further_settings) return failure(further_settings.error());
       setting.further.push_back({further, std::move(*further_settings)});
       known = names.insert(names.end(), further->name);
     }
@@ -106,11 +104,10 @@ std::optional<WorldSetting> at_end_of_band(const WorldSetting& setting, const Ba
 }
 
 static Result<std::shared_ptr<const Stragglers>> make_stragglers(const WorldSetting& setting, int ranks) {
-  using Made = Result<std::shared_ptr<const Stragglers>>;
   auto found = place_in_network(setting.network, ranks, setting.machine);
-  if (!found) return Made::failure(found.error());
+  if (!found) return failure(found.error());
   auto made = Stragglers::make(setting.stragglers, found->places, found->nodes, setting.machine);
-  return made ? made : Made::failure("stragglers.slow_nodes: " + made.error());
+  return made ? made : failure("stragglers.slow_nodes: " + made.error());
 }
 
 Result<std::unique_ptr<World>> make_world(const WorldSetting& setting, int ranks,
@@ -123,11 +120,11 @@ Result<std::unique_ptr<World>> make_world(const WorldSetting& setting, int ranks
   options.check = setting.check;
   options.judge = setting.judge;
   auto network = make_network(setting.network, ranks, setting.machine);
-  if (!network) return Result<std::unique_ptr<World>>::failure(network.error());
+  if (!network) return failure(network.error());
   options.network = std::move(*network);
   if (setting.stragglers.any()) {
     auto stragglers = make_stragglers(setting, ranks);
-    if (!stragglers) return Result<std::unique_ptr<World>>::failure(stragglers.error());
+    if (!stragglers) return failure(stragglers.error());
     options.stragglers = std::move(*stragglers);
   }
   WorldBackend hardware(setting.backend, setting.settings);

@@ -82,7 +82,7 @@ std::string TraceFile::finish() {
   if (is_empty_) write(kTraceBegin);
   write(kTraceEnd);
   if (deflater_ != nullptr) deflater_->write(file_, {}, Z_FINISH);
-  return file_.finish();
+  return file_.finish().error();
 }
 
 }  // namespace offramp

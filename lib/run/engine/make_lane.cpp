@@ -23,8 +23,8 @@ Result<std::unique_ptr<Lane>> make_lane(const LaneRequest& request) {
   const std::uint8_t primary = index_of(names, configuration.backend);
   std::vector<RouteRule> rules;
   for (const Route& route : configuration.routes) rules.push_back(route.rule(index_of(names, route.backend)));
-  if (std::string problem = configuration.machine.problem(request.ranks); !problem.empty())
-    return LaneResult::failure(std::move(problem));
+  if (const Result<void> fits = configuration.machine.fits(request.ranks); !fits)
+    return LaneResult::failure(fits.error());
   const FaultRates faults = configuration.faults.timeless();
   MachineLayout machine = configuration.machine.layout(request.ranks);
   machine.switches = switches_of(configuration.network, request.ranks, machine);

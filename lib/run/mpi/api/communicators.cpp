@@ -73,7 +73,7 @@ int construct_over_unused(Function function, MPI_Comm parent, MPI_Comm* made, Co
 }
 
 bool is_carried(MPI_Comm comm) {
-  const auto guard = Session::current->lock();
+  const Session::Lock guard(*Session::current);
   return Session::current->marshal().communicators.find(comm) != nullptr;
 }
 
@@ -258,7 +258,7 @@ int Comm_disconnect(MPI_Comm* comm) {
 
 int Type_free(MPI_Datatype* type) {
   if (type != nullptr) {
-    const auto guard = Session::current->lock();
+    const Session::Lock guard(*Session::current);
     Session::current->marshal().datatypes.forget(*type);
   }
   return native.Type_free(type);

@@ -89,7 +89,7 @@ std::string receive_part(const WorldApart& apart, int rank, const std::string& p
   apart.receive_pieces(rank, [&](std::string_view piece) {
     if (file) file->write(piece);
   });
-  return file ? file->finish() : file.error();
+  return file ? file->finish().error() : file.error();
 }
 
 std::string contents(const std::string& path) {
@@ -215,8 +215,8 @@ void write_recording(Session& session, const WorldApart& apart, Recorded& record
     auto& recording = recorded.recording;
     joins = joins || !recording || !recording->is_in_parts(recorded.path);
     problem = !recording ? recording.error()
-              : joins    ? recording->write(recorded.path)
-                         : recording->write_index(recorded.path);
+              : joins    ? recording->write(recorded.path).error()
+                         : recording->write_index(recorded.path).error();
     if (!problem.empty()) {
       tell_lost("recording", recorded.path, problem);
     } else {  // the parts go, or it reads them by the index

@@ -258,7 +258,7 @@ void write_reports(const Session& session, const RunFacts& facts, const std::vec
   const Stopwatch writing;
   const RunReport report = run_report(ranks, facts, configuration, settled, settlement.program());
   if (!configuration.report.empty()) {
-    const std::string problem = write_output(configuration.report, report_text(report));
+    const std::string problem = write_output(configuration.report, report_text(report)).error();
     if (!problem.empty()) tell_lost("report", configuration.report, problem);
   }
   if (!configuration.summary) return;
