@@ -420,7 +420,7 @@ class ReplayCommand final : public Command {
         ->check(is_rules, "");
     add_partial(app, options_.partial);
     add_check(app, options_.check);
-    add_json(app, options_.json);
+    add_csv(app, options_.csv, add_json(app, options_.json));
     add_records(app, options_.records);
     app.add_option("--otf2", options_.records.otf2,
                    "write the modelled timeline as an archive of OTF2, for Vampir and Scalasca; of several "
@@ -481,6 +481,7 @@ class ReplayCommand final : public Command {
         if (is_given(other)) problem = fmt::format("--rules go without {}: no hardware takes part", other);
       }
     }
+    if (options_.csv && options_.sweeps.empty()) problem = "--csv is of a sweep, see --sweep";
     if (!problem.empty()) return refuse(problem);
     if (is_given("--rules")) return replay_by_rules(options_);
     if (is_given("--compute"))
