@@ -2,7 +2,7 @@
 // zones, with routes between them, or clusters that make theirs.
 //
 // The format is that of SimGrid's documentation ("The XML reference", version 4.1), whose notation and
-// meaning are kept: which are read is in docs/network.md. What is known and not read is a note; anything else
+// meaning are kept: which are read is in docs/configuration.md. What is known and not read is a note; anything else
 // is an error that names the line.
 // Hosts are nodes in the order of the file.
 //
