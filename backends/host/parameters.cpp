@@ -133,9 +133,8 @@ const std::vector<Parameter>& parameters() {
              "(200g)",
              "g: least time between two messages of one NIC; 0: of the NIC"),
       of_nic("bandwidth", "Gb/s", 100000,
-             "assumed: 100 (100g, bf2); published: 189.2 (200g) [azure-hbv2], 382.5 (400g) [smartns], of "
-             "which 187.8 and 375 are "
-             "payload",
+             "assumed: 100 (100g, bf2); published: 189.2 (200g) [azure-hbv2], 382.5 (400g) [smartns], "
+             "187.8 and 375 of them payload",
              "1/G: of the link, with what frames its packets; 0: of the NIC"),
       of_nic("pcie", "Gb/s", 100000, "inferred: PCIe x16 less framing; 208 (100g, bf2, 200g), 416 (400g)",
              "host memory to NIC and back; 0: of the NIC"),
