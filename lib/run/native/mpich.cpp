@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -93,10 +92,6 @@ bool shares_cores() {
   return std::strtol(ranks, nullptr, 10) > CPU_COUNT(&cores);
 }
 
-// Calls that block in the library, and turns of its engine by threads that are not in one.
-std::atomic<int> blocked_calls{0};
-std::atomic<int> turns{0};
-
 void (*told_of_fatal_error)(const char* function) = nullptr;
 
 // --- messages ---
@@ -140,27 +135,11 @@ const offramp_callbacks& session_callbacks() {
   return callbacks;
 }
 
-// MPICH 4.0 counts a completion before it marks the request. A thread that begins to wait between the two
-// misses both, and sleeps until another message arrives. While a thread waits inside the library it turns the
-// engine itself, so other threads leave it alone.
-BlockedCall::BlockedCall() {
-  constexpr int kMostYields = 10'000;  // a callback of the program may have called from within a turn
-  ++blocked_calls;
-  for (int yields = 0; turns != 0 && yields < kMostYields; ++yields) sched_yield();
-}
-BlockedCall::~BlockedCall() {
-  --blocked_calls;
-}
-
 void turn_library() {
-  ++turns;
-  if (blocked_calls == 0) {
-    int flag = 0;
-    if (turned == MPI_REQUEST_NULL)
-      PMPI_Grequest_start(tell_nothing, free_nothing, cancel_nothing, nullptr, &turned);
-    library.Request_get_status(turned, &flag, MPI_STATUS_IGNORE);
-  }
-  --turns;
+  int flag = 0;
+  if (turned == MPI_REQUEST_NULL)
+    PMPI_Grequest_start(tell_nothing, free_nothing, cancel_nothing, nullptr, &turned);
+  library.Request_get_status(turned, &flag, MPI_STATUS_IGNORE);
 }
 
 void turn() {

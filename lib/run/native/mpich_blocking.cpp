@@ -17,10 +17,7 @@ struct Served<Entry, Result (*)(Arguments...)> {
   static Result call(Arguments... arguments) {
     if (!has_progress()) return (blocking.*Entry)(arguments...);
     Result result{};
-    run_by(session_callbacks().serving, [&] {
-      const BlockedCall alone;
-      result = (blocking.*Entry)(arguments...);
-    });
+    run_by(session_callbacks().serving, [&] { result = (blocking.*Entry)(arguments...); });
     return result;
   }
 };

@@ -43,15 +43,8 @@ template <typename Body>
 void run_by(void (*callback)(void (*)(void*), void*), Body body) {
   callback([](void* argument) { (*static_cast<Body*>(argument))(); }, &body);
 }
-/// One turn of the library's progress engine alone. Does nothing while a thread blocks in the library.
+/// One turn of the library's progress engine alone.
 void turn_library();
-/// The calling thread blocks in the library, and turns its progress engine itself, as long as this lives.
-struct BlockedCall {
-  BlockedCall();
-  ~BlockedCall();
-  BlockedCall(const BlockedCall&) = delete;
-  BlockedCall& operator=(const BlockedCall&) = delete;
-};
 
 /// What a call that completes a request tells of it. alone: MPI_ERROR stays as it is, but for that of an
 /// empty status.
