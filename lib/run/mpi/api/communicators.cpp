@@ -1,4 +1,5 @@
 // Chapter 6: communicators come and go in the MPI library; Offramp gives each an id and forgets it again.
+#include <memory>
 #include <optional>
 
 #include "lib/run/mpi/runtime/background_progress.hpp"
@@ -222,12 +223,11 @@ int Comm_free(MPI_Comm* comm) {
   if (comm == nullptr) return call.unlocked([&] { return native.Comm_free(comm); });
   const MPI_Comm freed = *comm;
   MpiCommunicator* communicator = call.session.marshal().communicators.find(freed);
-  const std::uint64_t context = communicator != nullptr ? communicator->context->id() : 0;
   if (communicator != nullptr) call.session.marshal().communicators.keep_name(*communicator);
   call.session.meetings().close(freed);  // of an intercommunicator
+  std::unique_ptr<MpiCommunicator> detached = call.session.marshal().communicators.detach(freed);
   const int code = call.unlocked([&] { return native.Comm_free(comm); });
-  if (code == MPI_SUCCESS && communicator != nullptr)
-    call.session.marshal().communicators.remove(freed, context);
+  call.session.marshal().communicators.freed(std::move(detached), code == MPI_SUCCESS);
   return code;
 }
 
@@ -235,7 +235,6 @@ int Comm_disconnect(MPI_Comm* comm) {
   Call call(Function::kComm_disconnect);
   const MPI_Comm freed = comm != nullptr ? *comm : MPI_COMM_NULL;
   MpiCommunicator* communicator = call.session.marshal().communicators.find(freed);
-  const std::uint64_t context = communicator != nullptr ? communicator->context->id() : 0;
   if (communicator != nullptr) {
     call.session.marshal().communicators.keep_name(*communicator);
     if (call.session.carries())
@@ -245,14 +244,14 @@ int Comm_disconnect(MPI_Comm* comm) {
   MeetingAround meeting(call, meeting_place(call.session, freed));
   meeting.meet();
   call.session.meetings().close(freed);  // of an intercommunicator
+  std::unique_ptr<MpiCommunicator> detached = call.session.marshal().communicators.detach(freed);
   const int code = call.unlocked([&] {
     std::optional<BackgroundProgress> serving;  // strangers part by way of the process manager
     if (communicator == nullptr && freed != MPI_COMM_NULL) serving.emplace();
     return native.Comm_disconnect(comm);
   });
   meeting.end();
-  if (code == MPI_SUCCESS && communicator != nullptr)
-    call.session.marshal().communicators.remove(freed, context);
+  call.session.marshal().communicators.freed(std::move(detached), code == MPI_SUCCESS);
   return code;
 }
 

@@ -80,8 +80,7 @@ MpiCommunicator* Communicators::add(MPI_Comm comm, std::uint64_t id) {
   MpiCommunicator* const added = communicator.get();
   recent_[slot_of(comm)] = {comm, added};
   const std::unique_ptr<MpiCommunicator> freed = std::exchange(known_[comm], std::move(communicator));
-  // The MPI library has freed it, and the thread that asked for that has not come back here yet.
-  if (freed != nullptr) close(*freed);
+  if (freed != nullptr) close(*freed);  // by the MPI library itself
   return added;
 }
 
@@ -155,13 +154,21 @@ std::string Communicators::name_of(std::uint64_t context) const {
   return freed == names_.end() ? std::string() : freed->second;
 }
 
-void Communicators::remove(MPI_Comm comm, std::uint64_t context) {
+std::unique_ptr<MpiCommunicator> Communicators::detach(MPI_Comm comm) {
   const auto found = known_.find(comm);
-  if (found == known_.end() || found->second->context->id() != context) return;
+  if (found == known_.end()) return nullptr;
   Slot& slot = recent_[slot_of(comm)];
   if (slot.comm == comm) slot = {};
-  close(*found->second);
+  std::unique_ptr<MpiCommunicator> detached = std::move(found->second);
   known_.erase(found);
+  return detached;
+}
+
+void Communicators::freed(std::unique_ptr<MpiCommunicator> detached, bool by_library) {
+  if (detached == nullptr) return;
+  if (by_library) return close(*detached);
+  const MPI_Comm comm = detached->handle;
+  known_[comm] = std::move(detached);
 }
 
 void Communicators::close(const MpiCommunicator& communicator) {
