@@ -1,5 +1,4 @@
 // Chapter 6: communicators come and go in the MPI library; Offramp gives each an id and forgets it again.
-#include <memory>
 #include <optional>
 
 #include "lib/run/mpi/runtime/background_progress.hpp"
@@ -17,7 +16,10 @@ namespace {
 void adopt(Call& call, MPI_Comm made, std::optional<std::uint64_t> derived) {
   Communicators& communicators = call.session.marshal().communicators;
   const int leader = Communicators::leader_of(made);
-  if (leader < 0) return open_intercommunicator(call, made);
+  if (leader < 0) {
+    communicators.forget_freed(made);
+    return open_intercommunicator(call, made);
+  }
   std::uint64_t id = 0;
   if (derived) {
     id = Communicators::id_of_part(*derived, leader);
@@ -223,11 +225,12 @@ int Comm_free(MPI_Comm* comm) {
   if (comm == nullptr) return call.unlocked([&] { return native.Comm_free(comm); });
   const MPI_Comm freed = *comm;
   MpiCommunicator* communicator = call.session.marshal().communicators.find(freed);
+  const std::uint64_t context = communicator != nullptr ? communicator->context->id() : 0;
   if (communicator != nullptr) call.session.marshal().communicators.keep_name(*communicator);
   call.session.meetings().close(freed);  // of an intercommunicator
-  std::unique_ptr<MpiCommunicator> detached = call.session.marshal().communicators.detach(freed);
   const int code = call.unlocked([&] { return native.Comm_free(comm); });
-  call.session.marshal().communicators.freed(std::move(detached), code == MPI_SUCCESS);
+  if (code == MPI_SUCCESS && communicator != nullptr)
+    call.session.marshal().communicators.remove(freed, context);
   return code;
 }
 
@@ -235,6 +238,7 @@ int Comm_disconnect(MPI_Comm* comm) {
   Call call(Function::kComm_disconnect);
   const MPI_Comm freed = comm != nullptr ? *comm : MPI_COMM_NULL;
   MpiCommunicator* communicator = call.session.marshal().communicators.find(freed);
+  const std::uint64_t context = communicator != nullptr ? communicator->context->id() : 0;
   if (communicator != nullptr) {
     call.session.marshal().communicators.keep_name(*communicator);
     if (call.session.carries())
@@ -244,14 +248,14 @@ int Comm_disconnect(MPI_Comm* comm) {
   MeetingAround meeting(call, meeting_place(call.session, freed));
   meeting.meet();
   call.session.meetings().close(freed);  // of an intercommunicator
-  std::unique_ptr<MpiCommunicator> detached = call.session.marshal().communicators.detach(freed);
   const int code = call.unlocked([&] {
     std::optional<BackgroundProgress> serving;  // strangers part by way of the process manager
     if (communicator == nullptr && freed != MPI_COMM_NULL) serving.emplace();
     return native.Comm_disconnect(comm);
   });
   meeting.end();
-  call.session.marshal().communicators.freed(std::move(detached), code == MPI_SUCCESS);
+  if (code == MPI_SUCCESS && communicator != nullptr)
+    call.session.marshal().communicators.remove(freed, context);
   return code;
 }
 

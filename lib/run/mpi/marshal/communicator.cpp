@@ -69,6 +69,7 @@ std::uint64_t Communicators::take_id() {
 
 MpiCommunicator* Communicators::add(MPI_Comm comm, std::uint64_t id) {
   std::vector<int> world;
+  forget_freed(comm);
   if (comm == MPI_COMM_NULL || !is_own(comm, world)) return nullptr;
   auto communicator = std::make_unique<MpiCommunicator>();
   communicator->handle = comm;
@@ -79,8 +80,7 @@ MpiCommunicator* Communicators::add(MPI_Comm comm, std::uint64_t id) {
   communicator->context = &engine_.open_context(id, communicator->rank, members);
   MpiCommunicator* const added = communicator.get();
   recent_[slot_of(comm)] = {comm, added};
-  const std::unique_ptr<MpiCommunicator> freed = std::exchange(known_[comm], std::move(communicator));
-  if (freed != nullptr) close(*freed);  // by the MPI library itself
+  known_[comm] = std::move(communicator);
   return added;
 }
 
@@ -154,21 +154,18 @@ std::string Communicators::name_of(std::uint64_t context) const {
   return freed == names_.end() ? std::string() : freed->second;
 }
 
-std::unique_ptr<MpiCommunicator> Communicators::detach(MPI_Comm comm) {
+void Communicators::remove(MPI_Comm comm, std::uint64_t context) {
   const auto found = known_.find(comm);
-  if (found == known_.end()) return nullptr;
-  Slot& slot = recent_[slot_of(comm)];
-  if (slot.comm == comm) slot = {};
-  std::unique_ptr<MpiCommunicator> detached = std::move(found->second);
-  known_.erase(found);
-  return detached;
+  if (found != known_.end() && found->second->context->id() == context) forget_freed(comm);
 }
 
-void Communicators::freed(std::unique_ptr<MpiCommunicator> detached, bool by_library) {
-  if (detached == nullptr) return;
-  if (by_library) return close(*detached);
-  const MPI_Comm comm = detached->handle;
-  known_[comm] = std::move(detached);
+void Communicators::forget_freed(MPI_Comm comm) {
+  const auto found = known_.find(comm);
+  if (found == known_.end()) return;
+  Slot& slot = recent_[slot_of(comm)];
+  if (slot.comm == comm) slot = {};
+  close(*found->second);
+  known_.erase(found);
 }
 
 void Communicators::close(const MpiCommunicator& communicator) {

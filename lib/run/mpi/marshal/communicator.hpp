@@ -66,11 +66,12 @@ class Communicators {
   void keep_name(const MpiCommunicator& communicator);
   /// The name that the MPI library knows of the communicator with this context; empty: not known.
   [[nodiscard]] std::string name_of(std::uint64_t context) const;
-  /// Forgets a communicator before the MPI library frees it: from then on the library may give the handle to
-  /// what another thread makes. Null if the communicator is not carried. Its contexts stay open.
-  std::unique_ptr<MpiCommunicator> detach(MPI_Comm comm);
-  /// After that: closes the contexts, or takes the communicator back if the library refused to free it.
-  void freed(std::unique_ptr<MpiCommunicator> detached, bool by_library);
+  /// Forgets the communicator with this context after the MPI library freed it. Another thread's communicator
+  /// may have the handle by now.
+  void remove(MPI_Comm comm, std::uint64_t context);
+  /// Forgets what the handle meant before the MPI library gave it to a new communicator. The thread that freed
+  /// the old one may not have come to remove() yet.
+  void forget_freed(MPI_Comm made);
 
  private:
   struct Slot {
