@@ -69,8 +69,8 @@ class Communicators {
   /// Forgets the communicator with this context after the MPI library freed it. Another thread's communicator
   /// may have the handle by now.
   void remove(MPI_Comm comm, std::uint64_t context);
-  /// Forgets what the handle meant before the MPI library gave it to a new communicator. The thread that freed
-  /// the old one may not have come to remove() yet.
+  /// Forgets what the handle meant before the MPI library gave it to a new communicator. The thread that
+  /// freed the old one may not have come to remove() yet.
   void forget_freed(MPI_Comm made);
 
  private:
