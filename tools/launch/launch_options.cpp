@@ -1,7 +1,5 @@
 #include "tools/launch/launch_options.hpp"
 
-#include <unistd.h>
-
 #include <utility>
 
 namespace offramp::tool {
@@ -10,14 +8,7 @@ LaunchOptions::LaunchOptions(CLI::App& app, RunOptions& options) : options_(opti
   add_ranks(app, options.ranks, "number of processes; by default mpirun decides");
   app.add_option("--preload", options.preload, "preload this tool in front of offramp")
       ->type_name("LIBRARY")
-      ->allow_extra_args(false)
-      ->check(
-          [](const std::string& path) {
-            // A name without a folder is the loader's to find.
-            const bool is_missing = path.find('/') != std::string::npos && access(path.c_str(), R_OK) != 0;
-            return is_missing ? in_quotes(path) + " cannot be read" : std::string();
-          },
-          "");
+      ->allow_extra_args(false);
   app.add_flag("--dry-run", options.dry_run, "print the command line without running it");
   app.add_flag("-v,--verbose", options.verbose, "print the command line, then run it");
 }

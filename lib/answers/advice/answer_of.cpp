@@ -317,13 +317,11 @@ Sentence sentence_of(const Advisor& advisor) {
     return {fmt::format("no hardware carries it; stay with {}", baseline_name()), {}};
   const std::string_view name = all.hardware->backend->name;
   const double ratio = ratio_of(*sides.hardware, sides.baseline);
-  // Its bar is that of its own link.
-  const std::string link = all.hardware->at_equal_link ? " at " + rate_text(*base) : std::string();
   std::vector<std::string> why = reasons_of(*base, *all.hardware, advisor.program());
   if (all.kind == AnswerKind::kHardware)
     return {fmt::format("{}{}, {} {}", all.holds ? "" : "perhaps ", name, what, slower_text(ratio)),
             std::move(why), "--html advice.html",
-            fmt::format(" ({}{})", ends_text(*sides.hardware, sides.baseline), link)};
+            fmt::format(" ({})", ends_text(*sides.hardware, sides.baseline))};
   if (all.kind == AnswerKind::kLink)
     return {fmt::format("stay with {}; the gain of {} is its faster link", baseline_name(), name),
             {fmt::format("{} at {}, as {} has: {}", name, rate_text(*base), baseline_name(),
@@ -334,6 +332,8 @@ Sentence sentence_of(const Advisor& advisor) {
   if (ratio < 1)
     return {fmt::format("none is worth it; {}, the best, saves {}", name, percent(1 - ratio)),
             std::move(why)};
+  // Its bar is that of its own link.
+  const std::string link = all.hardware->at_equal_link ? " at " + rate_text(*base) : std::string();
   return {
       fmt::format("stay with {}; {}{} is {}{}", baseline_name(), name, link.empty() ? ", the closest," : "",
                   ratio < 1.0005 ? std::string("as fast") : slower_text(ratio), link),
