@@ -176,6 +176,15 @@ static void user_handler(void) {
   ROW(MPI_ERR_TRUNCATE, MPI_Wait(&r, &s));
   CHECK(handled == 4 && handled_class == MPI_ERR_TRUNCATE);
   MPI_Wait(&send, MPI_STATUS_IGNORE);
+  MPI_Request both[2];
+  MPI_Status statuses[2];
+  MPI_Isend(big, 100, MPI_INT, right_of(me, np), 8, WORLD, &both[0]);
+  MPI_Irecv(&value, 1, MPI_INT, left_of(me, np), 8, WORLD, &both[1]);
+  ROW(MPI_ERR_IN_STATUS, MPI_Waitall(2, both, statuses));
+  CHECK(class_of(statuses[1].MPI_ERROR) == MPI_ERR_TRUNCATE);
+  // Open MPI gives the handler the error of the request, MPICH the value that the call returns.
+  CHECK(handled == 5 && handled_class == (over_mpich() ? MPI_ERR_IN_STATUS : MPI_ERR_TRUNCATE));
+  if (both[0] != MPI_REQUEST_NULL) MPI_Wait(&both[0], MPI_STATUS_IGNORE);
   MPI_Comm_set_errhandler(WORLD, old);
   MPI_Errhandler_free(&own);
   MPI_Errhandler_free(&old);

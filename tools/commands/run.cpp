@@ -380,13 +380,12 @@ int run(const RunOptions& given) {
     complain(sources);
   MpiUse use;
   if (const int problem = check_commands(options.command, use); problem != kDone) return problem;
-  const std::string family = use.family.empty() ? std::string(kMpiFamily) : use.family;
-  const auto launcher = find_launcher(options.mpirun, family);
+  const auto launcher = find_launcher(options.mpirun, use.family);
   if (!launcher) {
     complain(launcher.error());
     return kNotFound;
   }
-  const std::string library = library_path(family);
+  const std::string library = library_path(launcher->family);
   if (library.empty()) {
     complain("cannot find libofframp.so beside this program; build or install it");
     return kBroken;

@@ -71,10 +71,15 @@ bool is_rank_count(std::string_view option) {
 
 }  // namespace
 
-Result<Launcher> find_launcher(const std::string& wanted, std::string_view family) {
+Result<Launcher> find_launcher(const std::string& wanted, std::string_view of_program) {
+  const std::string_view family = of_program.empty() ? kMpiFamily : of_program;
   if (!wanted.empty()) {
-    const std::string path = find_program(wanted);
-    if (!path.empty()) return Launcher{kind_of(path), path, std::string(family)};
+    if (const std::string path = find_program(wanted); !path.empty()) {
+      const Kind kind = kind_of(path);
+      const std::string_view own = kind == Kind::kHydra ? "mpich" : "openmpi";
+      const bool decides = of_program.empty() && kind != Kind::kSlurm && !library_path(own).empty();
+      return Launcher{kind, path, std::string(decides ? own : family)};
+    }
     return failure(fmt::format("cannot find {}; install {} or name what starts its programs with --launcher",
                                in_quotes(wanted), name_of_mpi_family(family)));
   }

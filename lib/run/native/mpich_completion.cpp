@@ -144,7 +144,6 @@ bool all_done(int count, const MPI_Request* requests) {
 int settle_all(int count, MPI_Request* requests, MPI_Status* statuses, const Theirs& theirs, bool asked,
                int code, const char* function) {
   const int failed = first_failed(count, requests);
-  const int error = failed < count ? error_of(requests[failed]) : MPI_SUCCESS;
   const MPI_Comm comm = failed < count ? at(requests[failed]).comm : MPI_COMM_NULL;
   std::vector<MPI_Request> gone;  // after the handler of errors
   for (int i = 0; i < count; ++i) {
@@ -167,7 +166,7 @@ int settle_all(int count, MPI_Request* requests, MPI_Status* statuses, const The
       statuses[theirs.places[static_cast<std::size_t>(i)]] = theirs.statuses[static_cast<std::size_t>(i)];
   }
   if (failed == count) return code;
-  offramp_native_raise(comm, error, function);
+  offramp_native_raise(comm, MPI_ERR_IN_STATUS, function);
   for (MPI_Request& handle : gone) (void)settle(handle, MPI_STATUS_IGNORE, false);
   return MPI_ERR_IN_STATUS;
 }
@@ -398,7 +397,7 @@ int look_some(int count, MPI_Request* requests, Theirs& theirs, int* outcount, i
   }
   *outcount = waits || theirs_ended != MPI_UNDEFINED ? ended : MPI_UNDEFINED;
   if (error == MPI_SUCCESS) return code;
-  offramp_native_raise(comm, error, function);
+  offramp_native_raise(comm, MPI_ERR_IN_STATUS, function);
   for (MPI_Request& handle : gone) (void)settle(handle, MPI_STATUS_IGNORE, false);
   return MPI_ERR_IN_STATUS;
 }

@@ -27,11 +27,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What an object of the process says of itself in its dynamic section.
+/// A loaded object, with what its dynamic section contains.
 struct Object {
   const link_map* map = nullptr;
-  std::string name;  // as others ask for it
+  std::string file;    // a link may have given the library another name: libmpi.so.12 for libmpich.so.12
+  std::string soname;  // empty without DT_SONAME
   std::vector<std::string> needed;
+
+  /// Whether the loader uses this object for an entry of DT_NEEDED.
+  [[nodiscard]] bool answers_to(const std::string& name) const { return name == file || name == soname; }
 };
 
 /// A value of the dynamic section; 0: there is none.
@@ -68,11 +72,11 @@ bool relocates(const link_map& map, ElfW(Sxword) table, ElfW(Sxword) bytes, std:
 }
 
 Object object_of(const link_map& map) {
-  Object object{&map, fs::path(map.l_name).filename().string(), {}};
+  Object object{&map, fs::path(map.l_name).filename().string(), {}, {}};
   const char* const strings = map.l_ld != nullptr ? string_table(map) : nullptr;
   if (strings == nullptr) return object;
   for (const ElfW(Dyn)* entry = map.l_ld; entry->d_tag != DT_NULL; ++entry) {
-    if (entry->d_tag == DT_SONAME) object.name = strings + entry->d_un.d_val;
+    if (entry->d_tag == DT_SONAME) object.soname = strings + entry->d_un.d_val;
     if (entry->d_tag == DT_NEEDED) object.needed.push_back(fs::path(strings + entry->d_un.d_val).filename());
   }
   return object;
@@ -106,7 +110,7 @@ std::vector<Object> needed_by_program() {
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     for (const std::string& name : std::vector<std::string>(wanted[i].needed)) {
       const auto found =
-          std::find_if(all.begin(), all.end(), [&](const Object& object) { return object.name == name; });
+          std::find_if(all.begin(), all.end(), [&](const Object& object) { return object.answers_to(name); });
       if (found != all.end() && std::none_of(wanted.begin(), wanted.end(), same_map(*found)))
         wanted.push_back(*found);
     }
