@@ -4,6 +4,7 @@ communicators, messages beyond 2 GiB, many ranks on few cores."""
 import argparse
 import os
 import re
+import subprocess
 
 import pytest
 
@@ -97,6 +98,21 @@ def test_refused_copies(arguments, tally):
     for backend in arguments.backends[:2]:
         record(tally, "messages come where the kernel copies nothing", "refused_copies", backend,
                start(arguments, tally, "refused_copies", backend, 3))
+
+
+def test_user_namespaces(arguments, tally):
+    """Ranks of unprivileged containers: no rank may open what another one has below /proc."""
+    alone = ["unshare", "--user", "--map-root-user"]
+    if subprocess.run([*alone, "true"], check=False, capture_output=True, timeout=60).returncode != 0:
+        tally.skip("limits/user namespaces", "this user can make no user namespaces")
+        return
+    program = os.path.join(arguments.build, "tests/mpi/fixed_pattern")
+    for backend in arguments.backends[:2]:
+        if tally.wants(f"limits/user namespaces {backend}"):
+            # The launcher's variables reach the program through unshare.
+            result = mpirun(arguments.build, backend, 2, [*alone, program], 60)
+            tally.record(f"limits/user namespaces {backend}: ranks of their own", result.ok and "ok fixed_pattern" in result.output,
+                         result.output, result.seconds)
 
 
 def test_crowd(arguments, tally):
