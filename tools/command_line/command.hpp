@@ -57,7 +57,8 @@ struct CommandDescription {
   std::string_view name;
   int place = 0;  // in the help: lower ones come first
   std::string_view summary;
-  std::string about = {};  // text below the options, paragraphs apart
+  std::string about = {};                    // text below the options, paragraphs apart; --help has the first
+  std::vector<std::string_view> often = {};  // the options of --help; empty: all
   std::vector<ExitMeaning> exits;
   bool runs_program = false;  // a program and its arguments stand behind the options
   bool hidden = false;        // not for users

@@ -428,7 +428,8 @@ class PredictCommand final : public Command {
                    "send, bcast, reduce, allreduce or MPI_Allreduce, ...")
         ->type_name("OPERATION");
     app.add_option("--sweep", options_.sweep,
-                   "bytes=1:1MiB or ranks=2:4096, doubled each time, or :xFACTOR or :+STEP")
+                   "predict at several values, doubled each time or by :xFACTOR or :+STEP: bytes=1:1MiB, "
+                   "ranks=2:4096")
         ->type_name("RANGE");
     add_sharing(app, options_.sharing);
     app.add_option("--repeat", options_.repeat,
@@ -438,7 +439,8 @@ class PredictCommand final : public Command {
         ->type_name("N");
     add_check(app, options_.check);
     app.add_flag("--what-if", options_.what_if,
-                 "where the hardware declines for want of memory: as if it had more; such points are marked");
+                 "predict as if the hardware had enough memory where it declines for lack of it; such points "
+                 "are marked");
     add_svg(app, options_.svg);
     add_csv(app, options_.csv, add_json(app, options_.json));
     add_records(app, options_.records);
@@ -460,13 +462,15 @@ class PredictCommand final : public Command {
 const Registered<PredictCommand> predict_command(
     {.name = "predict",
      .place = 50,
-     .summary = "predict the time of one operation at any number of ranks, without a program",
+     .summary = "predict the time of one operation at any number of ranks",
      .about =
-         R"(Runs the backend's drivers and devices for all ranks in this process, without data and without mpirun. All ranks begin
-at time 0; the time is when the last one is done.)",
+         R"(Simulates the drivers and devices of all ranks in this process, without data and without a launcher. All ranks
+begin at time 0; the result is the time when the last one is done.)",
+     .often = {"-h", "--backend", "-n", "--bytes", "--sweep", "--type", "--function", "--root", "--network",
+               "--ranks-per-node", "--set", "--config", "--svg", "--json", "--csv", "--trace"},
      .exits = {{kUsage},
                {kDeclined, "the hardware declines the operation at every point"},
-               {kNotWritten, "the plot, a trace or a capture could not be written"}}});
+               {kNotWritten, "the plot, a trace, or a capture could not be written"}}});
 
 }  // namespace
 }  // namespace offramp::tool

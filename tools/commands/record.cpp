@@ -11,9 +11,7 @@ class RecordCommand final : public Command {
  public:
   explicit RecordCommand(CLI::App& app)
       : Command(app), launch_(app, options_), keys_(app, {KeyGroup::kSettings}, Paths::kAbsolute) {
-    app.add_option("-o,--output", output_, "the file that the recording goes to")
-        ->type_name("FILE")
-        ->required();
+    app.add_option("-o,--output", output_, "write the recording to this file")->type_name("FILE")->required();
   }
 
   int execute(std::vector<std::string> program) override {
@@ -35,10 +33,10 @@ class RecordCommand final : public Command {
 const Registered<RecordCommand> record_command(
     {.name = "record",
      .place = 20,
-     .summary = "run an MPI program without a backend and record what it does, for offramp replay",
+     .summary = "record the MPI calls of a program that runs natively",
      .about =
-         R"(The program runs natively, and its MPI calls are written down without their data: offramp replay FILE says how long they
-take on any hardware. offramp run --record FILE records beside a backend; the recording is the same.)",
+         R"(The program runs natively, and its MPI calls are recorded without their data. offramp advise FILE and offramp
+replay FILE then give their time on any hardware. offramp run --record FILE makes the same recording over a backend.)",
      .exits = launch_exits(),
      .runs_program = true});
 

@@ -332,22 +332,21 @@ namespace {
 /// The kinds of patterns are listed between what a replay is and where its settings come from.
 std::string about_replay() {
   std::string text =
-      R"(Replays what the program did, rank by rank, in the order of modelled time: all ranks, devices and the network between them
-in this process, without data. In place of a file, pattern:NAME:RANKS:BYTES[:ROUNDS] runs a small program that is made up:
-
-)";
+      "Simulates all ranks, their devices, and the network in one process, in order of modelled time and "
+      "without "
+      "data. A pattern is a small generated program, pattern:NAME:RANKS:BYTES[:ROUNDS]; --help-all lists "
+      "them.\n\n";
   for (const PatternKind& kind : pattern_kinds()) {
     const std::string own = kind.parameter.empty() ? "" : fmt::format(":{}", kind.parameter);
     text += fmt::format("  {:<21} {}\n", fmt::format("{}{}", kind.name, own), kind.description);
   }
   return text + R"(
-Settings come from offramp.toml, OFFRAMP_* variables and these options, as for run,
-and so do routes.
+Settings and routes come from offramp.toml, OFFRAMP_* variables, and these options, as for offramp run.
 
-What a recorded wildcard took, and which of several requests was done first, is replayed as it was; with --arrival modelled
-the modelled times decide it anew. Questions that found nothing (MPI_Test, MPI_Iprobe) take no time.
+Wildcard receives and MPI_Waitany complete as recorded; with --arrival modelled, modelled time decides. Failed polls
+(MPI_Test, MPI_Iprobe) take no time.
 
-Ctrl-C ends the replay that runs, and prints those that are done.
+Ctrl-C ends the replay that runs and prints those that are done.
 
 Hardware that cannot carry the program is left out, with the reason.)";
 }
@@ -372,50 +371,44 @@ class ReplayCommand final : public Command {
         compute_scaling_(app) {
     add_backends(app, options_.backends);
     add_compared(app, compared_);
-    app.add_option(
-           "files", options_.files,
-           "what offramp record or run --record has written, or a pattern; of several, what the others "
-           "change against the first, or with --ranks what is scaled, see offramp scale")
+    app.add_option("files", options_.files,
+                   "a recording, a trace, or a pattern; with several files, compare the others with the "
+                   "first; with --ranks, scale them (see offramp scale)")
         ->type_name("FILE|PATTERN");
     add_ranks(app, options_.scaled.ranks, "number of ranks to scale to; by default as recorded");
     add_phase(app, options_.scaled.phase);
-    app.add_option(
-           "--job", options_.jobs,
-           "another program at the same time, on nodes of its own: FILE or PATTERN, with :NODES (0-7,12) "
-           "if not on the next ones; may be repeated")
+    app.add_option("--job", options_.jobs,
+                   "another program that runs at the same time on its own nodes; :NODES (0-7,12) places it; "
+                   "may be repeated")
         ->type_name("FILE[:NODES]")
         ->allow_extra_args(false);
-    app.add_option("--background", options_.background,
-                   "messages between the other nodes of the network meanwhile: uniform, incast or shift, "
-                   "and the Gb/s "
-                   "that each sends")
-        ->type_name("KIND:RATE");
     app.add_option(
-           "--compute", compute_,
-           "how the CPU time between MPI calls moves the host clock: not at all, as it was recorded, or "
-           "that times a factor")
+           "--background", options_.background,
+           "traffic between the remaining nodes: uniform, incast, or shift, with a rate per node in Gb/s")
+        ->type_name("KIND:RATE");
+    app.add_option("--compute", compute_,
+                   "CPU time between MPI calls: none, as recorded, or as recorded times a factor")
         ->type_name("none|recorded|FACTOR")
         ->check(is_compute, "");
-    app.add_option(
-           "--sweep", options_.sweeps,
-           "replay with a key at each of several values, doubled each time, or :xFACTOR or :+STEP: "
-           "latency=500ns:4us, link=x0.5:x4, of a pattern also ranks or bytes; twice: every combination")
+    app.add_option("--sweep", options_.sweeps,
+                   "replay at several values of a key, doubled each time or by :xFACTOR or :+STEP: "
+                   "latency=500ns:4us, link=x0.5:x4; for patterns also ranks or bytes; given twice, every "
+                   "combination")
         ->type_name("KEY=FROM:TO")
         ->allow_extra_args(false);
     add_sharing(app, options_.sharing);
     app.add_option("--route", routes_,
-                   "send some operations to other hardware, as [[route]] does: bcast=tinsel, or by size, "
-                   "allreduce:0-1KiB=aie; may be repeated, the first that matches wins")
+                   "carry some operations by other hardware: bcast=tinsel, or allreduce:0-1KiB=aie by size; "
+                   "may be repeated, the first match wins")
         ->type_name("OPERATION[:MIN-MAX]=BACKEND")
         ->allow_extra_args(false);
-    app.add_option("--arrival", arrival_, "who decides what the order of arrival decided")
+    app.add_option("--arrival", arrival_, "how wildcard receives match: as recorded, or by modelled time")
         ->type_name("recorded|modelled")
         ->check(CLI::IsMember({"recorded", "modelled"}))
         ->capture_default_str();
-    app.add_option(
-           "--rules", options_.rules,
-           "of LogGOPSim in place of a backend's, for schedules (GOAL and others that are graphs): when "
-           "each rank ends, to its unit; loggopsim:L=2500,o=1500,g=1000,G=6,O=0,S=65535 is the default")
+    app.add_option("--rules", options_.rules,
+                   "replay a schedule (GOAL or another graph) by LogGOPSim's rules instead of a backend's; "
+                   "the default is loggopsim:L=2500,o=1500,g=1000,G=6,O=0,S=65535")
         ->type_name("loggopsim[:NAME=VALUE,...]")
         ->check(is_rules, "");
     add_partial(app, options_.partial);
@@ -423,14 +416,12 @@ class ReplayCommand final : public Command {
     add_csv(app, options_.csv, add_json(app, options_.json));
     add_records(app, options_.records);
     app.add_option("--otf2", options_.records.otf2,
-                   "write the modelled timeline as an archive of OTF2, for Vampir and Scalasca; of several "
-                   "backends one each, FOLDER.host for FOLDER")
+                   "write the modelled timeline as an OTF2 archive, for Vampir and Scalasca; with several "
+                   "backends, one archive each (FOLDER.host)")
         ->type_name("FOLDER");
-    app.add_option("--report", options_.report, "write a report in JSON, as a run does")->type_name("FILE");
+    app.add_option("--report", options_.report, "write a report in JSON")->type_name("FILE");
     add_html(app, options_.html);
-    app.add_option("--receipts", receipts_,
-                   "calls whose stages the report and the JSON have beside the rest; of each rank, counted "
-                   "from 1")
+    app.add_option("--receipts", receipts_, "calls whose stages the report lists, counted per rank from 1")
         ->type_name("all|CALLS")
         ->check(is_calls, "");
   }
@@ -505,18 +496,20 @@ class ReplayCommand final : public Command {
 const Registered<ReplayCommand> replay_command(
     {.name = "replay",
      .place = 60,
-     .summary = "run a recorded program again on other hardware",
+     .summary = "replay a recorded program on other hardware",
      .about = about_replay(),
-     .exits = {
-         {kUsage,
-          "the command line or the configuration is wrong, the file is no recording, makes no "
-          "sense or is not whole, or nothing could be replayed; of several files, what the others say is "
-          "printed"},
-         {kFoundFailures,
-          "with --ranks: it is replayed, but the other recordings foretell no call of the largest one, "
-          "so that nothing confirms what is scaled"},
-         {kNotWritten, "a report, a trace or a capture could not be written"},
-         {kInterrupted, "interrupted; what was replayed by then is printed"}}});
+     .often = {"-h", "--backend", "--details", "-n", "--sweep", "--network", "--ranks-per-node", "--compute",
+               "--set", "--config", "--json", "--html", "--report", "--trace"},
+     .exits = {{kUsage,
+                "the command line, the configuration, or a file is wrong, or nothing could be replayed; "
+                "results of the other "
+                "files are printed"},
+               {kFoundFailures,
+                "with --ranks: replayed, but no call of the largest recording could be predicted from the "
+                "others, so nothing "
+                "confirms the extrapolation"},
+               {kNotWritten, "a report, a trace, or a capture could not be written"},
+               {kInterrupted, "interrupted; finished replays are printed"}}});
 
 }  // namespace
 }  // namespace offramp::tool

@@ -94,15 +94,15 @@ int scale_command_line(const ScaleOptions& options) try {
 class ScaleCommand final : public Command {
  public:
   explicit ScaleCommand(CLI::App& app) : Command(app), compute_(app) {
-    app.add_option(
-           "files", options_.scaled.files,
-           "recordings of one program at different numbers of ranks; from three on, sizes may depend on it")
+    app.add_option("files", options_.scaled.files,
+                   "recordings of one program at different numbers of ranks; sizes that depend on the number "
+                   "need three or more")
         ->type_name("FILE")
         ->required();
     add_ranks(app, options_.scaled.ranks, "number of ranks to scale to")->required();
     app.add_option("-o,--output", options_.output, "the recording to write")->type_name("FILE");
     app.add_option("--against", options_.against,
-                   "compare the result call by call with a recording at as many ranks")
+                   "compare the result, call by call, with a recording at the same number of ranks")
         ->type_name("FILE");
     add_phase(app, options_.scaled.phase);
     add_json(app, options_.json);
@@ -120,16 +120,18 @@ class ScaleCommand final : public Command {
 const Registered<ScaleCommand> scale_command(
     {.name = "scale",
      .place = 46,
-     .summary = "make a recording at more ranks than were run, from recordings at fewer",
+     .summary = "extrapolate recordings to more ranks",
      .about =
-         R"(Finds out how the calls of a program follow from the rank and the number of ranks, and makes them for another number.
-The largest recording is held out: what the others foretell of it is printed by function and role, and is a fact of the result.
-What does not fit is refused, and named. Only the structure is learned; CPU times are those that were recorded, see --compute-scaling.)",
-     .exits = {{kUsage, "wrong usage, or the program's calls do not follow from the number of ranks"},
-               {kFoundFailures,
-                "it is made, but the others foretell no call of the largest recording, so that nothing "
-                "confirms it"},
-               {kNotWritten}}});
+         R"(Learns how the calls of a program depend on the rank and the number of ranks, and generates them for another
+number. The largest recording is held out: the share of its calls that the others predict is printed. Calls that fit no
+rule are refused and named. CPU times are the recorded ones (see --compute-scaling).)",
+     .exits = {
+         {kUsage, "the command line is wrong, or the program's calls do not follow from the number of ranks"},
+         {kFoundFailures,
+          "written, but no call of the largest recording could be predicted from the others, so nothing "
+          "confirms "
+          "it"},
+         {kNotWritten}}});
 
 }  // namespace
 }  // namespace offramp::tool

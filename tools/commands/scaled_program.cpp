@@ -83,10 +83,9 @@ ComputeScalingOption::ComputeScalingOption(CLI::App& app) : name_("recorded") {
   std::vector<std::string> names;
   names.reserve(std::size(kScalings));
   for (const auto& [name, scaling] : kScalings) names.emplace_back(name);
-  app.add_option(
-         "--compute-scaling", name_,
-         "how the CPU time of a call changes with the number of ranks: all ranks together have as much to "
-         "do (strong), each rank has (weak), or it is not known and the time stays as recorded")
+  app.add_option("--compute-scaling", name_,
+                 "scaling of CPU time: constant work in total (strong), constant work per rank (weak), or "
+                 "times as recorded")
       ->type_name("strong|weak|recorded")
       ->check(CLI::IsMember(names))
       ->capture_default_str();
@@ -100,10 +99,8 @@ ComputeScaling ComputeScalingOption::value() const {
 }
 
 void add_phase(CLI::App& app, std::string& phase) {
-  app.add_option(
-         "--phase", phase,
-         "of the program what it does in the phases of this name alone (MPI_Pcontrol; offramp info has "
-         "the names), with the communicators that they use")
+  app.add_option("--phase", phase,
+                 "replay only the phases of this name (MPI_Pcontrol; offramp info lists the names)")
       ->type_name("NAME");
 }
 
