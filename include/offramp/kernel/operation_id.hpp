@@ -1,5 +1,5 @@
-// Operations are numbered: the rank that began one in the upper half, and from 1 on in the lower one; 0 is
-// none. Spans say which operation they are about (Span::operation).
+// Numbers of operations: the upper half is the rank that began it, the lower half counts from 1. 0 means no
+// operation. Spans refer to them (Span::operation).
 #pragma once
 
 #include <cstdint>
