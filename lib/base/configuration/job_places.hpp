@@ -11,7 +11,7 @@
 
 namespace offramp {
 
-/// Parses a list of nodes such as "0-7,12". nullopt if it is invalid, or has 2^20 nodes or more.
+/// Parses a list of nodes such as "0-7,12". nullopt if it is invalid, or has more than 2^20 nodes.
 std::optional<std::vector<int>> parse_nodes(std::string_view text);
 
 struct JobNodes {
