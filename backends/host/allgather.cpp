@@ -7,11 +7,10 @@
 //   linear              basic_linear: gather to rank 0 and bcast of the result, both linear. No memory.
 //   default             basic_default, of allgatherv: gatherv to rank 0 and bcast, by the algorithms of the
 //                       settings or rules. Memory: all blocks.
-//   bruck               bruck: log2(p) steps, each of which doubles a rank's blocks. J. Bruck and others,
-//                       "Efficient Algorithms for All-to-All Communications in Multiport Message-Passing
-//                       Systems", IEEE TPDS 8 (1997), doi:10.1109/71.642949. Any number of ranks. Memory: all
-//                       blocks, in the order of the circle from the own block on; none at rank 0 for equal
-//                       blocks.
+//   bruck               bruck: log2(p) steps; each doubles a rank's blocks. J. Bruck and others, "Efficient
+//                       Algorithms for All-to-All Communications in Multiport Message-Passing Systems", IEEE
+//                       TPDS 8 (1997), doi:10.1109/71.642949. Any number of ranks. Memory: all blocks, in the
+//                       order of the circle from the own block on; none at rank 0 for equal blocks.
 //   recursive_doubling  recursivedoubling: groups of 1, 2, 4 ... ranks exchange their blocks. Ranks: a power
 //                       of two, else bruck. No memory.
 //   ring                ring: p - 1 steps; each forwards the latest block. Any number of ranks. No memory.

@@ -7,9 +7,9 @@
 //   basic_linear, non-overlapping  reduce_scatter_block_basic_linear, reduce_scatter_intra_nonoverlapping:
 //                                  reduce to rank 0, then scatter(v), by the algorithms of the settings or
 //                                  rules. Operands in order. Memory: v at rank 0, and theirs.
-//   recursive_doubling             ..._block_intra_recursivedoubling: an allreduce of the whole vector, of
-//                                  which a rank keeps its block (Open MPI exchanges fewer blocks from step to
-//                                  step). Operands in order. Memory: up to 2 v.
+//   recursive_doubling             ..._block_intra_recursivedoubling: an allreduce of the whole vector; a
+//                                  rank keeps its block (Open MPI exchanges fewer blocks from step to step).
+//                                  Operands in order. Memory: up to 2 v.
 //   recursive_halving              ..._block_intra_recursivehalving, ..._intra_basic_recursivehalving:
 //                                  log2(p) steps; each sends half of the rest and combines the other half,
 //                                  far partners first. Ranks beyond a power of two fold into a neighbour
