@@ -3,7 +3,7 @@
 // rank (reduce), or the blocks of its subtree (blocks.cpp).
 //
 //   reduce          up a tree that is filled level by level ([aie-thesis] 4.4.3), with windows of partial
-//                   results in preorder, which is rank order from the root on.
+//                   results in preorder, which is rank order starting at the root.
 //   bcast           one multicast stream from the root to all others.
 //   allreduce       a reduce to rank 0 and a multicast in one graph; or a butterfly: log2(p) rounds of
 //                   exchanges, if the number of ranks is a power of two and the data fits a tile. Memory

@@ -99,7 +99,7 @@ class CcloBackend final : public Backend {
   /// advances the host's `clock`.
   std::uint32_t communicator_with(Engine& engine, int rank, int peer, Time& clock);
 
-  /// The call as the IO space sees it; its time comes from the plans.
+  /// Makes the call in the IO space only; the plans provide its duration.
   void call(Engine& engine, Scenario scenario, const Transfer& transfer, int peer, std::uint32_t address);
 
   [[nodiscard]] Fate fate_of(const Transfer& transfer, Time epoch) const;

@@ -54,7 +54,7 @@ class DpuBackend final : public Backend {
   }
 
  private:
-  /// When the service is ready for a world rank.
+  /// The times at which the service is ready for a world rank.
   struct Ready {
     Time connected;
     Time populated;

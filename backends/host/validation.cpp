@@ -218,7 +218,7 @@ void add_collectives(ValidationRows& rows, const Job& job, std::string_view wher
 
 /// OSU 5.3, 2 and 4 nodes with one BlueField-2 each as a NIC, July 2025 [bf2-osu], ranks distributed
 /// round-robin. The version of Open MPI and the link's rate are unpublished. Its messages are UCX's, the only
-/// transport with the tag matching of the measurements beside these. With one rank per node "han" delegates
+/// transport with the tag matching of the related measurements. With one rank per node "han" delegates
 /// everything to "tuned".
 void add_nodes(ValidationRows& rows) {
   using enum OperationKind;

@@ -93,8 +93,8 @@ class SharedUnits {
   /// The delay by the receiver's threads, its mailbox's port, and its board's memory.
   [[nodiscard]] Delay receive(const Resources& receiver, const Place& at, const Load& load, Time first,
                               Time last) const;
-  /// When the receiver's program may continue with a message whose fragments would reach its threads from
-  /// first to last.
+  /// The time at which the receiver's program may continue with a message whose fragments would reach its
+  /// threads from first to last.
   [[nodiscard]] Time taken_up(const Resources& receiver, const Place& at, const Load& load, Time first,
                               Time last) const;
 

@@ -137,7 +137,7 @@ class ZrlmpiBackend final : public Backend {
   Time begin_of(const Transfer& transfer, Time first);
 
   /// True if no timer fires at the sender although the receiver is late. The timer starts after the request
-  /// has been sent, so it suffices that the packet after the answer arrives before.
+  /// has been sent; the answer is in time if the stage after it is reached before the timeout.
   [[nodiscard]] bool is_in_time(const Transfer& transfer, const Relative& call, Time late) const;
 
   /// A call whose receiver is ready at a given time. A late receiver delays everything from the grant on,

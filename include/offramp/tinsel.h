@@ -55,7 +55,8 @@ typedef struct {
   uint64_t maxCycles;        /* a run is ended after this many cycles; default: no limit */
 } tinselOptions;
 
-/* options NULL: defaults. Returns NULL if a value is not allowed, or when out of memory. */
+/* Creates a machine, which the caller destroys. options NULL: defaults. Returns NULL if a value is not
+ * allowed, or when out of memory. */
 OFFRAMP_TINSEL_API tinselMachine* tinselCreate(const tinselOptions* options);
 OFFRAMP_TINSEL_API void tinselDestroy(tinselMachine* machine);
 /* The reason why the last function returned -1; valid until the next call. */
@@ -129,13 +130,15 @@ typedef struct {
   uint64_t slotWaits;  /* messages that found all slots of a mailbox occupied */
   uint64_t idleRounds; /* rounds of idle detection */
 } tinselCounters;
+/* Copies the counters of the last run. */
 OFFRAMP_TINSEL_API void tinselGetCounters(const tinselMachine* machine, tinselCounters* counters);
 
 /* ---- For threads ---- */
 
+/* The id of the calling thread; the lower and upper 32 bits of its modelled clock, in cycles. */
 OFFRAMP_TINSEL_API uint32_t tinselId(void);
 OFFRAMP_TINSEL_API uint32_t tinselCycleCount(void);
-OFFRAMP_TINSEL_API uint32_t tinselCycleCountU(void); /* the upper bits */
+OFFRAMP_TINSEL_API uint32_t tinselCycleCountU(void);
 /* An addition to the machine's interface: charges this many instructions to the thread. */
 OFFRAMP_TINSEL_API void tinselWork(uint64_t instructions);
 
@@ -157,6 +160,7 @@ static inline uint32_t tinselUseRoutingKey(void) {
   return 1u << 12;
 }
 
+/* Returns 1 if a message has arrived, else 0. */
 OFFRAMP_TINSEL_API int tinselCanRecv(void);
 /* Returns the slot of the next message; requires tinselCanRecv(). The receivers of a multicast share the
  * slot. */
@@ -165,7 +169,7 @@ OFFRAMP_TINSEL_API volatile void* tinselRecv(void);
 OFFRAMP_TINSEL_API void tinselFree(volatile void* addr);
 
 typedef enum { TINSEL_CAN_SEND = 1, TINSEL_CAN_RECV = 2 } TinselWakeupCond;
-/* Sleeps until one of the conditions (joined by |) holds. */
+/* Sleeps until one of the conditions (joined by |) is true. */
 OFFRAMP_TINSEL_API void tinselWaitUntil(uint32_t condition);
 /* Sleeps until a message has arrived (returns 0), or until all threads are in this call and every message has
  * been received and freed (returns a value greater than 0, and greater than 1 if all have voted). Afterwards

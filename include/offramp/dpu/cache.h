@@ -31,13 +31,14 @@ OFFRAMP_DPU_API dpu_offload_status_t send_cache_request(execution_context_t* eco
                                                         int64_t group_id);
 OFFRAMP_DPU_API dpu_offload_status_t send_cache_entry_request(execution_context_t* econtext, offload_ep_t* ep,
                                                               int64_t group_id, int64_t rank);
-/* Drops a group from this engine's cache only. */
+/* Drops a group from this engine's cache only. DO_NOT_APPLICABLE: the group is unknown. */
 OFFRAMP_DPU_API dpu_offload_status_t revoke_group_cache(offloading_engine_t* engine, int64_t group_id);
 
 /* --- Lookups --- */
 
 /* True once all ranks of the group are in the cache. */
 OFFRAMP_DPU_API bool group_cache_populated(offloading_engine_t* engine, int64_t group_id);
+/* True if the service process of the rank is known. */
 OFFRAMP_DPU_API bool is_in_cache(offloading_engine_t* engine, int64_t group_id, int64_t rank);
 /* Returns DO_NOT_APPLICABLE while the rank is unknown: progress and retry. */
 OFFRAMP_DPU_API dpu_offload_status_t get_sp_id_by_group_rank(offloading_engine_t* engine, int64_t group_id,
@@ -53,6 +54,7 @@ OFFRAMP_DPU_API dpu_offload_status_t get_sp_ep_by_id(offloading_engine_t* engine
 OFFRAMP_DPU_API dpu_offload_status_t get_remote_sp_ep_by_id(offloading_engine_t* engine, uint64_t global_id,
                                                             offload_ep_t** ep,
                                                             execution_context_t** econtext);
+/* True if both ranks are known and have the same service process, or the same host. */
 OFFRAMP_DPU_API bool on_same_sp(offloading_engine_t* engine, int64_t group_id, int64_t a, int64_t b);
 OFFRAMP_DPU_API bool on_same_host(offloading_engine_t* engine, int64_t group_id, int64_t a, int64_t b);
 /* Returns -1 if the host is unknown. */

@@ -1,4 +1,4 @@
-/* Engines, configuration, contexts and progress of the offload service library; see types.h for threads. */
+/* Engines, configuration, contexts, and progress of the offload service library; see types.h for threads. */
 #ifndef OFFRAMP_DPU_ENGINE_H
 #define OFFRAMP_DPU_ENGINE_H
 
@@ -18,7 +18,7 @@ typedef struct {
   offload_fabric_t* fabric; /* connects engines of one process; NULL: UCX */
 } offload_engine_info_t;
 
-/* A fabric must outlive its engines. Returns NULL when out of memory. */
+/* Returns a fabric, which must outlive its engines, or NULL when out of memory. The caller destroys it. */
 OFFRAMP_DPU_API offload_fabric_t* offload_fabric_create(void);
 OFFRAMP_DPU_API void offload_fabric_destroy(offload_fabric_t* fabric);
 
@@ -84,10 +84,12 @@ OFFRAMP_DPU_API dpu_offload_status_t get_host_config(offloading_config_t* config
 OFFRAMP_DPU_API dpu_offload_status_t get_local_service_proc_connect_info(const offloading_config_t* config,
                                                                          const rank_info_t* rank,
                                                                          init_params_t* params);
-/* Returns how many ranks connect to service process local_id if its host has n_local_ranks. */
+/* Computes how many ranks connect to service process local_id if its host has n_local_ranks. DO_ERROR:
+ * local_id is not below service_procs_per_dpu. */
 OFFRAMP_DPU_API dpu_offload_status_t get_num_connecting_ranks(uint64_t service_procs_per_dpu,
                                                               uint64_t n_local_ranks, uint64_t local_id,
                                                               uint64_t* n_ranks);
+/* Frees the loaded configuration; texts in params->conn_params become invalid. */
 OFFRAMP_DPU_API void offload_config_free(offloading_config_t* config);
 
 /* --- Contexts --- */

@@ -48,9 +48,10 @@ typedef int (*notification_cb)(dpu_offload_ev_sys_t* ev_sys, execution_context_t
  * OFFLOAD_MAX_TYPES. info: pool for incoming payloads, must outlive the context; NULL: no pool. */
 OFFRAMP_DPU_API dpu_offload_status_t event_channel_register(dpu_offload_ev_sys_t* ev_sys, uint64_t type,
                                                             notification_cb cb, notification_info_t* info);
-/* Replaces the pool of a handler. */
+/* Replaces the pool of a handler. DO_ERROR: the type has no handler, or get_buf is NULL. */
 OFFRAMP_DPU_API dpu_offload_status_t event_channel_update(dpu_offload_ev_sys_t* ev_sys, uint64_t type,
                                                           notification_info_t* info);
+/* Removes a handler. DO_ERROR: the type has none, or is reserved. */
 OFFRAMP_DPU_API dpu_offload_status_t event_channel_deregister(dpu_offload_ev_sys_t* ev_sys, uint64_t type);
 /* Registers a handler for the self context and all contexts created later. DO_ERROR if the type has one
  * already. */

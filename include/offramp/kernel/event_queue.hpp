@@ -49,6 +49,7 @@ class EventQueue {
   [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] std::size_t size() const { return size_; }
 
+  /// Adds an event behind all earlier ones of its time and rank.
   void push(Time at, std::uint32_t rank, const Event& event) {
     assert(rank <= kMaximumRank && at >= Time());
     insert({at, std::uint64_t{rank} << kNumberBits | number_++, event});

@@ -69,6 +69,7 @@ class FaultScript {
                      [](const Exact& a, const Exact& b) { return a.key() < b.key(); });
   }
 
+  /// The fault of packet number `packet` of a link, for departure at `at`.
   [[nodiscard]] Fault fault(std::uint64_t link, std::uint64_t packet, Time at) const {
     const auto found = std::lower_bound(exact_.begin(), exact_.end(), std::pair(link, packet),
                                         [](const Exact& e, const auto& key) { return e.key() < key; });

@@ -5,8 +5,8 @@
 //
 //   issue()     the sender's program calls: its cost, and when its device gets the command
 //   depart()    the sender's device begins: the data leaves, or a request does
-//   grant()     the receiver's device answers the request         (rendezvous only)
-//   transmit()  the answer is at the sender: the data leaves      (rendezvous only)
+//   grant()     the receiver's device answers the request         (only after a request)
+//   transmit()  the answer is at the sender: the data leaves      (only after a request)
 //   arrive()    the data is at the receiver's device
 //   receive()   the receiver's program sees the message
 //   confirm()   the sender is notified of the receive             (only where its send waits for that)
@@ -98,7 +98,7 @@ class Backend : public DataCarrier {
   /// Called at passage.issued. Sets host_free, begin, protocol, and `complete` if the data is copied at once.
   virtual void issue(const Transfer& transfer, Passage& passage) = 0;
   /// Called at passage.begin. For a direct message, sets leaves, left, latency, and `complete` if it is
-  /// unknown. For a rendezvous, sets requested, and `complete` if that is independent of the receiver.
+  /// unknown. For others, sets requested, and `complete` if that is independent of the receiver.
   virtual void depart(const Transfer& transfer, Passage& passage, const Resources& sender) = 0;
   /// Called at passage.granted. Sets answered.
   virtual void grant(const Transfer& /*transfer*/, Passage& /*passage*/) {}
@@ -127,7 +127,7 @@ class Backend : public DataCarrier {
   /// Records spans and packets of the sender's end, once all its times are known.
   virtual void record_sender(const Transfer& /*transfer*/, const Passage& /*passage*/) {}
 
-  /// Constant for the life of the backend. kSend applies to rendezvous messages.
+  /// Constant for the life of the backend. kSend: of messages that wait for an answer.
   [[nodiscard]] virtual Progress progress(OperationKind /*kind*/) const { return Progress::kHardware; }
   /// The share of processor time that the progress thread uses while the program computes.
   [[nodiscard]] virtual double progress_share() const { return 0; }

@@ -41,7 +41,8 @@ enum class Protocol : std::uint8_t {
   kConfirmed,   // as kDirect, but the send completes once the receiver has received the message
 };
 
-/// kPosted: the receive was posted before the data came. kUnexpected: later, so the library buffered the data.
+/// kPosted: the receive was posted before the data came. kUnexpected: later, so the library buffered the
+/// data.
 enum class Matched : std::uint8_t { kPosted, kUnexpected };
 
 /// More messages than any program sends to one rank. The low bits distinguish both sequences where only those
@@ -76,7 +77,7 @@ struct Passage {
   bool notified = false;    // the receiver notifies the sender of completion; a slow network delays that
   std::uint8_t reason = 0;  // of a failure, for Backend::failure()
 
-  /// When the sender's kBySender resource is free again.
+  /// The time at which the sender's kBySender resource is free again.
   [[nodiscard]] Time free_at() const { return freed >= Time() ? freed : complete; }
   /// True if the data arrived before the receive and had to be buffered.
   [[nodiscard]] bool came_before(Time receive) const {
@@ -133,7 +134,7 @@ enum class Handling : std::uint8_t {
   kDeclined    // the host carries it instead
 };
 
-/// What a receive or a probe found.
+/// The result of a receive or a probe.
 struct Received {
   Outcome outcome = Outcome::kOk;
   int source = 0;  // rank in the communicator

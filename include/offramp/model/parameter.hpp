@@ -43,6 +43,7 @@ struct Parameter {
   double plausible = 0;
 };
 
+// Constructors of table rows.
 inline Parameter real(std::string_view name, std::string_view unit, double value, Parameter::Range range,
                       std::string_view source, std::string_view description) {
   return {name, ParameterKind::kReal, unit, value, range.minimum, range.maximum, {}, {}, source, description};
@@ -100,6 +101,7 @@ class Settings {
     std::string text;
   };
 
+  // Values of the named parameters, as numbers in their units or as texts.
   [[nodiscard]] std::int64_t integer(const std::string& name) const {
     return static_cast<std::int64_t>(values_.at(name).number);
   }

@@ -1,8 +1,8 @@
 // Resources: units that serve one request at a time or have a rate (an engine, a NIC, a link), and the ranks
 // that share them.
 //
-// A backend describes its resources once and refers to them by index. Which ranks share one is hidden from it:
-// in a world, a stage that uses "the NIC" gets the NIC of the rank's node.
+// A backend describes its resources once and refers to them by index. Which ranks share one is hidden from
+// it: in a world, a stage that uses "the NIC" gets the NIC of the rank's node.
 #pragma once
 
 #include <cassert>
@@ -111,6 +111,7 @@ class Resources {
   Arbiter::Grant carry(std::size_t index, Time at, std::size_t bytes) const {
     return occupy(index, at, time_of(index, bytes), bytes);
   }
+  /// The time to carry these bytes on an idle resource with a rate.
   [[nodiscard]] Time time_of(std::size_t index, std::size_t bytes) const {
     return Bandwidth::bits_per_second(descriptions_[index].bits_per_second)
         .bytes(static_cast<std::int64_t>(bytes));

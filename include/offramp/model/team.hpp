@@ -100,7 +100,8 @@ class Team {
   std::size_t footprint = 0;
 
   // For hardware that works while the program computes.
-  /// When a nonblocking call returns to the program. Set it before the first co_await; 0: at once.
+  /// The time at which a nonblocking call returns to the program. Set it before the first co_await; 0: at
+  /// once.
   Time host_free;
   /// Remaining work of the host. It begins when the program waits, at host_begin or later, and overlaps with
   /// the hardware's. The operation completes when both are done.
