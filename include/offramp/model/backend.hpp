@@ -5,11 +5,11 @@
 //
 //   issue()     the sender's program calls: its cost, and when its device gets the command
 //   depart()    the sender's device begins: the data leaves, or a request does
-//   grant()     the receiver's device answers the request         (only after a request)
-//   transmit()  the answer is at the sender: the data leaves      (only after a request)
+//   grant()     the receiver's device answers the request; after a request only
+//   transmit()  the answer is at the sender: the data leaves; after a request only
 //   arrive()    the data is at the receiver's device
 //   receive()   the receiver's program sees the message
-//   confirm()   the sender is notified of the receive             (only where its send waits for that)
+//   confirm()   the sender is notified of the receive; only where its send waits for that
 //
 // A world calls the stages of all messages in the order of modelled time, with the resources that ranks
 // really share. A stage that needs a resource at a later moment must not reserve it now, because others could
