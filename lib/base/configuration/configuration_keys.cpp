@@ -1,6 +1,6 @@
-// A row per key: how its value is set, what it is by default, and how it reads back.
-// text_of<&Configuration::member> and its sisters make the reading side from the member alone, set_*() the
-// writing side, which accept a value only in the form that `offramp info` lists as allowed.
+// One row per key: its setter, default, and text form. text_of<&Configuration::member> and similar templates
+// derive the text form from the member. The set_*() functions accept a value only in the form that `offramp
+// info` lists as allowed.
 #include "lib/base/configuration/configuration_keys.hpp"
 
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ string plain(const CallRange& calls) {
   return fmt::format("{}-{}", calls.first, calls.last);
 }
 
-/// The value of a member.
+/// The text form of a member.
 template <auto member>
 string text_of(const Configuration& configuration) {
   return plain(configuration.*member);
@@ -85,9 +85,9 @@ bool set_count(Integer& where, const RawValue& value, string_view unit) {
 }
 
 constexpr int kMostRanks = 1'000'000;
-constexpr int kMostParts = 64;  // of a node
+constexpr int kMostParts = 64;  // per node
 
-/// Of [machine]: how many there are of something.
+/// Sets a count of [machine].
 bool set_of_machine(int& where, const RawValue& value, int least, int most) {
   return set_count(where, value, "1") && where >= least && where <= most;
 }
@@ -173,7 +173,7 @@ bool set_sharing(Sharing& where, const RawValue& value) {
   return true;
 }
 
-/// Empty for a text that is like none of the forms: then all of them are listed.
+/// Returns "" if the text resembles no topology; the message then lists all forms.
 string why_no_topology(const string& text) {
   constexpr string_view kKinds[] = {"star", "fat-tree", "torus", "dragonfly"};
   const string_view kind = string_view(text).substr(0, text.find(':'));
@@ -187,7 +187,7 @@ bool set_topology(string& where, const RawValue& value) {
   return set_text(where, value) && (is_platform_file(where) || check_topology(where).empty());
 }
 
-/// Keeps what other keys say of the noise.
+/// Keeps `is_aligned`, which another key sets.
 bool set_noise(Noise& where, const RawValue& value) {
   const std::optional<Noise> noise = parse_noise(value.text);
   if (!noise) return false;
@@ -218,7 +218,7 @@ bool set_backend(string& where, const RawValue& value, const Registry& registry,
   return registry.find(value.text) != nullptr || (may_be_off && value.text == Configuration::kOff);
 }
 
-/// Names with commas between them, or "all".
+/// Parses names separated by commas, or "all".
 bool set_compared(std::vector<string>& where, const RawValue& value, const Registry& registry) {
   where.clear();
   if (value.type != RawValue::Type::kText) return false;
@@ -257,7 +257,7 @@ constexpr Row kRows[] = {
       "with clock = settled: file of the times that MPI_Wtime returns; the first run writes it, the next "
       "ones read it"},
      [](Target& t, const RawValue& v) { return set_text(t.all.times, v); },
-     // Every rank reads its part.
+     // Every rank reads its part of the file.
      [](const Configuration& c) { return plain(c.times.empty()); }},
     {{"compute", "OFFRAMP_COMPUTE", "none", true, "none, measured, a factor above 0",
       "CPU time between MPI calls in the model: none, as measured, or as measured times a factor"},
@@ -277,12 +277,12 @@ constexpr Row kRows[] = {
      [](Target& t, const RawValue& v) { return set_flag(t.all.summary, v); }},
     {{"report", "OFFRAMP_REPORT", "", true, kAPath, "write a report in JSON at MPI_Finalize"},
      [](Target& t, const RawValue& v) { return set_text(t.all.report, v); },
-     // All ranks write the receipts into one report; otherwise only whether there is one matters.
+     // With receipts, all ranks write into one report; otherwise only its existence must be equal.
      [](const Configuration& c) { return c.receipts.any() ? c.report : plain(c.report.empty()); }},
     {{"record", "OFFRAMP_RECORD", "", true, kAPath,
       "record the program's MPI calls, without data, for offramp replay"},
      [](Target& t, const RawValue& v) { return set_text(t.all.record, v); },
-     // The ranks bring their parts together.
+     // The ranks join their parts.
      [](const Configuration& c) { return plain(c.record.empty()); }},
     {{"record_parts", "OFFRAMP_RECORD_PARTS", "join", true, "join, keep",
       "with record: join the ranks' parts into one file, or keep them beside an index"},
