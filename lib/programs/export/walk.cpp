@@ -1,6 +1,6 @@
-// What a format without requests, communicators and wildcards needs of a program that has them: peers as
-// ranks of the world, tags of different communicators apart (kTagsOfOne), requests by their numbers, and
-// receives from any source as what they took. What gets lost on the way is noted, once for each kind.
+// Reduces a program to what formats without requests, communicators, and wildcards can express. Peers become
+// world ranks, tags of different communicators are kept apart (kTagsOfOne), requests become numbers, and
+// receives from any source name the source that was matched. Each kind of loss is reported once.
 #include "lib/programs/export/walk.hpp"
 
 #include <fmt/format.h>
@@ -18,8 +18,8 @@ using recording::Reader;
 
 namespace {
 
-/// Tags of a communicator are this much higher than those of the one before, so that messages of several do
-/// not mix where the format has no communicators.
+/// The distance between the tags of successive communicators, so that their messages cannot match in formats
+/// without communicators.
 constexpr std::int64_t kTagsOfOne = 1 << 22;
 
 }  // namespace
