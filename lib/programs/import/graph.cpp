@@ -1,7 +1,7 @@
-// A graph is played as events: whatever may begin begins, messages first, then computing; when nothing more
-// may, the rank waits for some of its open messages and learns which (learned()). A node counts the
-// dependencies that are still open, so a circle is a graph whose count never comes to 0: node_on_circle()
-// finds one before anything is played.
+// A graph is executed as events: all ready operations begin, messages before computing. When no more can
+// begin, the rank waits for some of its open messages and learns which have completed (learned()). Each node
+// counts its open dependencies. With a cycle some counts never reach 0; node_on_circle() detects that before
+// execution.
 #include "lib/programs/import/graph.hpp"
 
 #include <algorithm>
@@ -73,7 +73,7 @@ class GraphRun final : public MadeEvents {
     waits_ = true;
     return true;
   }
-  /// Who only reads says nothing of the wait.
+  /// Plain readers do not report which requests completed, so all count as complete.
   void end_all() {
     for (const auto& [request, node] : std::exchange(open_, {})) release(at_end(graph_, graph_.nodes[node]));
   }
@@ -108,12 +108,12 @@ class GraphRun final : public MadeEvents {
   }
 
   Graph graph_;
-  std::deque<std::uint32_t> sends_;  // that may begin
+  std::deque<std::uint32_t> sends_;  // ready to begin
   std::deque<std::uint32_t> receives_;
   std::deque<std::uint32_t> collectives_;
   std::deque<std::uint32_t> computing_;
-  std::map<std::uint64_t, std::uint32_t> open_;  // by request, the node
-  bool waits_ = false;                           // and nothing has been learned since
+  std::map<std::uint64_t, std::uint32_t> open_;  // node by request
+  bool waits_ = false;                           // no completion has been reported since
 };
 
 class NoGraph final : public MadeEvents {
@@ -137,11 +137,11 @@ void GraphBuilder::order_collectives() {
         last.try_emplace(graph_.collectives[graph_.nodes[number].size].communicator, number);
     if (!first) depend(number, std::exchange(found->second, number), true);
   };
-  // Depth first: what a collective waits for has its place before it. Not by what could begin first, which is
-  // not the same on all ranks.
+  // Depth first: collectives on which a collective depends come before it. The order in which they could
+  // begin differs between ranks.
   struct Visit {
     std::uint32_t node = 0;
-    std::size_t next = 0;  // of those that it waits for
+    std::size_t next = 0;  // index of the next dependency
   };
   std::vector<bool> seen(graph_.nodes.size(), false);
   std::vector<Visit> stack;
