@@ -261,8 +261,7 @@ class Rehearsal {
     posted.erase(found);
   }
 
-  /// The source and tag of a receive, as matched if that is recorded. Returns false if it never matched a
-  /// message.
+  /// The source and tag of a receive, as matched if that is recorded. Returns false if it never matched.
   bool names(int rank, int& source, int& tag) {
     Rank& one = at(rank);
     source = one.event.peer;

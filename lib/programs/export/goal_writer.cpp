@@ -1,6 +1,5 @@
-// Graph programs are written as they are. Other programs are sequences of calls (class Sequence): an
-// operation waits for the end of the previous one, or for its beginning if it did not block. Only one rank's
-// graph is in memory at a time.
+// Graph programs are written as they are. Others are sequences of calls (class Sequence): an operation waits
+// for the end of the previous one, or for its beginning if it did not block. Handles one rank at a time.
 #include "lib/programs/export/goal_writer.hpp"
 
 #include <fmt/format.h>

@@ -7,8 +7,7 @@
 
 namespace offramp::trace {
 
-/// Builds the recording rank by rank, in memory. Fails if the program cannot be read or exceeds the limits of
-/// a recording.
+/// Builds the recording in memory. Fails if the program cannot be read or exceeds a recording's limits.
 Result<recording::Recording> recording_of(const Program& program);
 /// Writes the recording to a file.
 Result<void> write_recording(const Program& program, const std::string& path);

@@ -9,9 +9,8 @@
 
 namespace offramp::trace {
 
-/// Writes the list, and one file per rank to the folder PATH_files beside it. Names in the list are relative
-/// to this process's working directory, as in SMPI. unsaid: receives a line for each kind of construct that
-/// the format cannot express.
+/// Writes the list, and a file per rank to the folder PATH_files beside it. Names in the list are relative to
+/// the working directory, as in SMPI. unsaid: receives a line per kind of construct that cannot be expressed.
 Result<void> write_smpi(const Program& program, const std::string& path, std::vector<std::string>& unsaid);
 
 }  // namespace offramp::trace

@@ -18,8 +18,7 @@ using recording::Reader;
 
 namespace {
 
-/// The distance between the tags of successive communicators, so that their messages cannot match in formats
-/// without communicators.
+/// Distance between the tags of successive communicators, whose messages must not match each other.
 constexpr std::int64_t kTagsOfOne = 1 << 22;
 
 }  // namespace

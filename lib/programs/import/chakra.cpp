@@ -366,8 +366,7 @@ class ChakraRank {
 
   static bool sends(const ChakraNode& node) { return node.type == NodeType::kSend && !node.launches_only(); }
 
-  /// ASTRA-sim's senders do not wait for their receivers: a node that waits for a send only waits until it is
-  /// under way.
+  /// ASTRA-sim's senders do not wait for receivers: nodes that depend on a send wait until it is under way.
   void connect(const ChakraNode& node, const std::vector<ChakraNode>& nodes) {
     for (const std::uint64_t before : node.waits_for) {
       const auto found = numbers_.find(before);

@@ -61,8 +61,7 @@ inline constexpr std::array<OperationKind, 10> kCollectives = {
     OperationKind::kAlltoall,  OperationKind::kReduceScatter, OperationKind::kReduceScatter,
     OperationKind::kBarrier};
 
-/// Returns true if comm_size is the sum of a rank's blocks for all ranks. For other collectives it is one
-/// block or the whole data.
+/// Returns true if comm_size is the sum of a rank's blocks. Otherwise it is one block or the whole data.
 constexpr bool size_is_of_all_blocks(OperationKind operation) {
   return operation == OperationKind::kAlltoall || operation == OperationKind::kReduceScatter ||
          operation == OperationKind::kScatter;

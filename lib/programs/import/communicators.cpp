@@ -163,8 +163,7 @@ class Settling {
     }
   }
 
-  /// Checks that all members make the same grid, with at most as many places as ranks, and keep the same
-  /// sides.
+  /// Checks that all members make the same grid, within the number of ranks, and keep the same sides.
   void check_grid(const std::vector<int>& members) {
     const Making& first = making_of(members.front());
     const bool is_grid = first.kind == Making::Kind::kGrid;

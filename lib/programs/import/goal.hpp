@@ -1,5 +1,5 @@
-// GOAL, the schedules of LogGOPSim and ATLAHS, as text and in their binary form: per rank a graph of sends,
-// receives, and computing.
+// GOAL, the schedules of LogGOPSim and ATLAHS, as text and binary: per rank a graph of messages and
+// computing.
 #pragma once
 
 #include <functional>

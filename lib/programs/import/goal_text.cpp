@@ -1,6 +1,5 @@
-// Reads the text of a GOAL schedule in two passes: find_ranks() finds the beginning of each rank's block, and
-// RankText reads one block into a graph on demand. Comments may span lines and blocks, so a scan must keep
-// the state of the comment.
+// Reads the text of a GOAL schedule in two passes: find_ranks() finds each rank's block, and RankText reads a
+// block into a graph on demand. Comments may span lines and blocks, so scans keep their state.
 #include <fmt/format.h>
 
 #include <unordered_map>

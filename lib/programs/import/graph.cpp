@@ -1,7 +1,6 @@
-// A graph is executed as events: all ready operations begin, messages before computing. When no more can
-// begin, the rank waits for some of its open messages and learns which have completed (learned()). Each node
-// counts its open dependencies. With a cycle some counts never reach 0; node_on_circle() detects that before
-// execution.
+// Executes a graph as events: all ready operations begin, messages before computing. If no more can begin,
+// the rank waits for some open messages and learns which have completed (learned()). Nodes count open
+// dependencies; with a cycle some never reach 0, which node_on_circle() detects before execution.
 #include "lib/programs/import/graph.hpp"
 
 #include <algorithm>
@@ -137,8 +136,7 @@ void GraphBuilder::order_collectives() {
         last.try_emplace(graph_.collectives[graph_.nodes[number].size].communicator, number);
     if (!first) depend(number, std::exchange(found->second, number), true);
   };
-  // Depth first: collectives on which a collective depends come before it. The order in which they could
-  // begin differs between ranks.
+  // Depth first: a collective comes after those on which it depends. The order of readiness differs by rank.
   struct Visit {
     std::uint32_t node = 0;
     std::size_t next = 0;  // index of the next dependency

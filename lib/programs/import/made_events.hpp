@@ -44,8 +44,7 @@ std::string_view name_of_call(std::uint16_t number);
 /// The number of a collective's call.
 std::uint16_t call_of(OperationKind operation, bool blocking);
 
-/// A collective for traces that only contain bytes. A reduction adds 32-bit floats if the size allows it,
-/// otherwise it combines bytes.
+/// A collective for traces with only bytes. Reductions add 32-bit floats, or combine bytes if need be.
 recording::Event collective_of_bytes(OperationKind operation, std::uint64_t bytes);
 
 /// Traces do not contain matches of wildcards, or they contain the matched source. A rank with MPI_Init but
@@ -90,8 +89,7 @@ class MadeEvents : public recording::UnrecordedReader {
                             bool at_root);
   recording::Event allgatherv(std::uint64_t sent, std::span<const std::uint64_t> blocks);
   recording::Event alltoallv(std::span<const std::uint64_t> sent, std::span<const std::uint64_t> received);
-  /// Blocks in elements. With equal sizes it becomes MPI_Reduce_scatter_block. `nullopt` if a size exceeds 64
-  /// bits.
+  /// Blocks in elements. Equal sizes: MPI_Reduce_scatter_block. `nullopt` if a size exceeds 64 bits.
   std::optional<recording::Event> reduce_scatter(std::span<const std::uint64_t> blocks, const Datatype& of);
   /// The rank's next communicator. id: see recording::Event::extra.
   void make_communicator(std::span<const std::uint64_t> members, std::uint64_t id);

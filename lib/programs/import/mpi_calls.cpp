@@ -206,8 +206,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
     return chosen;
   }
 
-  /// A successful test becomes a wait that does not block. If the trace does not contain the result of the
-  /// test, a later call shows it.
+  /// A successful test becomes a wait that does not block. If its result is missing, a later call shows it.
   void test(FunctionKind kind) {
     const bool one = kind == FunctionKind::kTest;
     const std::vector<std::uint64_t> all = keys(one ? "request" : "requests", one ? 1 : count("count"));

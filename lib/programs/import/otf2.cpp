@@ -1,5 +1,4 @@
-// Recognises archives by their anchor file, which needs no library. The rest is in otf2_*.cpp, which is only
-// compiled with OTF2's library.
+// Recognises archives by their anchor file. The rest (otf2_*.cpp) is only compiled with OTF2's library.
 #include "lib/programs/import/otf2.hpp"
 
 #include <fmt/format.h>

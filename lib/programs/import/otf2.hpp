@@ -16,8 +16,7 @@ std::string_view otf2_version();
 /// The message of a build without the library.
 std::string otf2_is_missing();
 
-/// The anchor file of the archive in a folder. `nullopt` if the folder has no archive. Fails if it has
-/// several.
+/// The anchor file of the archive in a folder. `nullopt` if there is no archive. Fails if there are several.
 Result<std::optional<std::string>> otf2_anchor(const std::string& folder);
 
 }  // namespace offramp::trace

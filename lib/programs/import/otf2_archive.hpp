@@ -7,8 +7,8 @@
 
 namespace offramp::otf2 {
 
-/// anchor: the path of the .otf2 file. Reads all events once, to find missing and damaged data. Errors name
-/// the file.
+/// anchor: path of the .otf2 file. Reads all events once to find missing or damaged data. Errors name the
+/// file.
 Result<trace::Program> open_archive(const std::string& anchor);
 
 }  // namespace offramp::otf2

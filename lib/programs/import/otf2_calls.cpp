@@ -1,7 +1,6 @@
-// The library merges the threads' records by time (otf2_records.hpp). The records between entry and exit of
-// an MPI function form a call (Call); a record outside of them is a call of its own. At the end of a call its
-// records become items. Operations that block together in one call, as in MPI_Sendrecv, all begin before the
-// first wait.
+// The library merges the threads' records by time (otf2_records.hpp). Records between entry and exit of an
+// MPI function form a call (Call); others are a call each. At the end of a call its records become items.
+// Operations that block together in one call, as in MPI_Sendrecv, all begin before the first wait.
 #include "lib/programs/import/otf2_calls.hpp"
 
 #include <fmt/format.h>

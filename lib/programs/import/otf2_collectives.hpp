@@ -1,4 +1,4 @@
-// Reconstructs the sizes of collectives. An archive contains, for each rank, the sums of the bytes sent and
+// Reconstructs the sizes of collectives. An archive contains the sums of the bytes that each rank sent and
 // received; the arguments of the call follow from those of all members.
 //
 // Sums are computed as in Score-P, see traffic_of(): they include a rank's own part, except with
@@ -32,7 +32,7 @@ class Collectives {
   explicit Collectives(std::shared_ptr<const Definitions> definitions)
       : definitions_(std::move(definitions)) {}
 
-  /// Adds the rank's next collective on the item's communicator. Fails if it does not match the other ranks'
+  /// Adds the rank's next collective on the item's communicator. Fails if it does not match other ranks'
   /// calls.
   Result<void> add(int rank, const Item& item);
   /// Iterates over a rank's collectives after all ranks have been added, separately for each communicator.

@@ -1,5 +1,4 @@
-// The library calls back for each definition. References are resolved at the end, since definitions may come
-// in any order.
+// The library calls back for each definition, in any order. References are resolved at the end.
 #include "lib/programs/import/otf2_definitions.hpp"
 
 #include <fmt/format.h>
@@ -198,8 +197,7 @@ Result<void> find_communicators(const Read& read, Definitions& definitions) {
   return {};
 }
 
-/// The library opens the files of an archive by name and would block on a FIFO. Fails at the first that is no
-/// regular file.
+/// The library opens an archive's files by name and would block on a FIFO. Fails if one is not regular.
 Result<void> check_files(const std::string& anchor) {
   const fs::path path(anchor);
   const fs::path stem = path.parent_path() / path.stem();

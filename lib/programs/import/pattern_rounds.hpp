@@ -1,5 +1,4 @@
-// Base classes of patterns: the events of a round are made on reading (PatternRounds) or listed once
-// (PatternScript).
+// Bases of patterns: the events of a round are made on reading (PatternRounds) or listed (PatternScript).
 #pragma once
 
 #include <cstdint>

@@ -40,8 +40,7 @@ class Within {
   std::vector<std::pair<std::int64_t, bool>> open_;  // level, and whether it has the name
 };
 
-/// Identifies a communicator by what its members agree on: their ranks, Event::extra, and how many with both
-/// came before.
+/// Identifies a communicator: its members' ranks, Event::extra, and how many with both came before.
 using Identity = std::tuple<std::vector<std::uint64_t>, std::uint64_t, std::uint32_t>;
 
 /// The communicators of all ranks.

@@ -11,9 +11,9 @@ namespace offramp::trace {
 std::string phase_name(const recording::Reader& reader, const recording::Event& event);
 
 /// Returns the calls of all phases with that name, the phase events, and the communicators that they use.
-/// Each phase begins with its first call, without the time before it. Reads the whole program. Fails with a
-/// reason and the ranks if no phase has the name, or if calls in it are connected to calls outside (requests,
-/// messages, collectives).
+/// Phases begin with their first call, without the time before it. Reads the whole program. Fails, with the
+/// ranks, if no phase has the name, or if its calls are connected to others (requests, messages,
+/// collectives).
 Result<Program> part_of(const Program& program, const std::string& phase);
 
 }  // namespace offramp::trace

@@ -20,13 +20,11 @@ namespace offramp::trace {
 /// The fact of recordings without results of arrival order: the world decides instead.
 inline constexpr std::string_view kArrivalFact = "order of arrival";
 
-/// An open program. Copies share the open files, which stay open until the last copy and the last reader are
-/// gone.
+/// An open program. Copies share the open files, which the last copy or reader closes.
 struct Program {
   std::string kind;  // "recording": for messages and reports
   recording::Description description;
-  /// The events of one rank, below description.ranks, in program order and bounded memory. Readers are
-  /// independent of each other.
+  /// Independent readers of one rank's events, in program order and bounded memory. rank < description.ranks.
   std::function<std::unique_ptr<recording::Reader>(int rank)> read;
   /// What is missing, in words: "it breaks off at its byte 20000; nothing is there of ranks 2 and 3". Empty
   /// if it is complete, as far as known without reading all of it.
@@ -35,8 +33,7 @@ struct Program {
   std::vector<std::string> notes;
   /// Null for other kinds, which have neither a size per rank nor a checksum.
   std::shared_ptr<const recording::Recording> recording;
-  /// The program contains the matches of wildcards, and which of several requests completed. Otherwise a
-  /// world decides.
+  /// True if matches of wildcards and completed requests are recorded. Otherwise a world decides.
   bool has_arrival = true;
   /// The graph of one rank, if operations depend on each other as in a graph. Empty for sequences of calls.
   std::function<Result<Graph>(int rank)> graph = {};

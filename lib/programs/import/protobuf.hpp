@@ -1,5 +1,4 @@
-// The part of the wire format of protocol buffers that Chakra's traces need: reads and writes the fields of a
-// message.
+// The wire format of protocol buffers, as far as Chakra's traces need it: reads and writes fields.
 #pragma once
 
 #include <cstdint>

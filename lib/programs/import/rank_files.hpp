@@ -1,5 +1,4 @@
-// Traces with one file per rank: the last number in a file's name is the rank, and the other files are beside
-// it.
+// Traces with one file per rank: the last number in a file's name is the rank, and the others are beside it.
 #pragma once
 
 #include <memory>

@@ -22,8 +22,7 @@ using recording::Event;
 using recording::EventKind;
 
 constexpr double kExact = 9007199254740992.0;  // 2^53: SMPI reads every number as a double
-// MPI_PROC_NULL in SMPI's smpi.h. All other negative ranks count as MPI_ANY_SOURCE, for which SMPI's tracer
-// writes MPI_UNDEFINED (-333).
+// MPI_PROC_NULL in smpi.h. Other negative ranks count as MPI_ANY_SOURCE, written as MPI_UNDEFINED (-333).
 constexpr int kNoRank = -666;
 /// Room for any message: a receive with a negative count probes for the size first.
 constexpr std::uint64_t kAnyRoom = std::uint64_t{1} << 44U;
@@ -63,8 +62,7 @@ constexpr OwnAction kOwnActions[] = {
     {"ireducescatter", ActionKind::kFunction, "MPI_Ireduce_scatter"},
 };
 
-/// All other actions are named after MPI functions, without MPI_ and in any case. Requests of nonblocking
-/// collectives have no name.
+/// Others are named like MPI functions, without MPI_ and in any case. Requests of collectives have no name.
 std::optional<Action> action_of(std::string_view word) {
   constexpr std::size_t kLongest = 16;
   if (word.size() > kLongest || word.empty()) return std::nullopt;
@@ -310,8 +308,7 @@ class SmpiRank final : public MadeEvents {
     work(flops);
   }
 
-  /// The tracer omits a receive count of 0, and with it a column. With types, the number of columns shows
-  /// that.
+  /// The tracer omits a receive count of 0. With types, the number of columns shows that.
   void blocks(OperationKind operation, bool nonblocking) {
     const bool rooted = has_root(operation);
     const std::size_t complete = rooted ? 5 : 4;
@@ -359,8 +356,7 @@ class SmpiRank final : public MadeEvents {
     put(allgatherv(bytes(sent, send_type), blocks_), send_type.element, nonblocking);
   }
 
-  /// MPI_Reduce_scatter_block is written with zeros as sizes, its type in place of the work, and no type at
-  /// the end.
+  /// MPI_Reduce_scatter_block is written with zeros as sizes and its type in place of the work.
   void reduce_and_scatter(bool nonblocking) {
     counts(blocks_);
     const double next = number();

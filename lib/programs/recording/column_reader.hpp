@@ -30,8 +30,7 @@ struct RankBlocks {
 /// Reads the blocks of one column and checks their checksums and sequence.
 class ColumnReader {
  public:
-  /// blocks: must outlive this object. error: receives the first error; columns may share it, and then all
-  /// stop.
+  /// blocks: must outlive this object. error: receives the first error. Columns that share it stop then.
   ColumnReader(const RankBlocks& blocks, std::uint32_t rank, Column column, std::string& error)
       : blocks_(&blocks), rank_(rank), column_(column), error_(&error) {}
 

@@ -66,8 +66,8 @@ struct Event {
   std::uint32_t list = 0;  // 0: no list
   std::uint32_t second_list = 0;
   std::uint32_t site = 0;  // the call site, see Reader::site(); 0: unknown
-  /// The size of a message, or a receive's room. Of a collective: Operation::bytes, or what this rank sends
-  /// if blocks differ in size.
+  /// The size of a message, or a receive's room; of a collective Operation::bytes, or all that this rank
+  /// sends if blocks differ in size.
   std::uint64_t bytes = 0;
   /// Depends on the kind:
   /// - kWait, kCancel, kFree of one request: how many requests this rank has begun since, 1 for the newest.
@@ -99,8 +99,7 @@ constexpr bool begins_request(const Event& event) {
          (event.flags & (kBlocking | kBuffered)) == 0;
 }
 
-/// CPU time from a failed poll to the next poll, in nanoseconds. A recording cannot tell whether the program
-/// computes or only waits there.
+/// CPU time from a failed poll to the next, in nanoseconds. It may be computing or only waiting.
 struct Gaps {
   std::uint64_t brief = 0;   // gaps up to kBriefGap: loops that only poll
   std::uint64_t longer = 0;  // all other gaps

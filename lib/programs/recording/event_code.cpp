@@ -1,6 +1,6 @@
-// An event is encoded as its differences from the last event of its kind: first a bit mask of the differing
-// fields (kFields), then the differences. Lists are encoded as differences too, with runs of equal ones as
-// one group.
+// An event is encoded by its differences from the last event of its kind: a bit mask of the fields that
+// differ (kFields), then the differences. Lists are encoded as differences too; equal ones in a row form a
+// group.
 #include "lib/programs/recording/event_code.hpp"
 
 #include "lib/programs/recording/format.hpp"

@@ -27,8 +27,7 @@ class EventReader {
 
   /// A list of the current block.
   [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const;
-  /// A name. Event::call and Event::site number the names in the order of their first use, Event::site from
-  /// 1.
+  /// A name. Event::call and Event::site number names in the order of their first use, the latter from 1.
   [[nodiscard]] std::string_view name(std::uint32_t number) const;
 
  private:

@@ -1,6 +1,5 @@
-// Compresses the events of a rank as they come. Different events become symbols, and a sequence of symbols
-// that repeats an earlier one becomes a copy (LZ77). Within a copy the next event is predicted, so adding it
-// takes one comparison.
+// Compresses the events of a rank as they come. Different events become symbols, and a repeated sequence of
+// symbols becomes a copy (LZ77). A copy predicts the next event, so adding it takes one comparison.
 #pragma once
 
 #include <array>

@@ -1,5 +1,4 @@
-// The layout of recordings: a header, blocks, an index, an end mark. docs/replay.md describes it for readers
-// in other languages.
+// The layout of recordings: a header, blocks, an index, an end mark. Described in docs/replay.md.
 #pragma once
 
 #include <array>
@@ -49,8 +48,7 @@ enum class Column : std::uint8_t {
 };
 std::string_view to_string(Column column);
 inline constexpr std::size_t kColumns = static_cast<std::size_t>(Column::kCount);
-/// The columns of a rank, in the order of a file. Events come last: if a file is cut, all data beside its
-/// events is present.
+/// A rank's columns in the order of a file. Events come last: a cut file has all data beside its events.
 inline constexpr std::array kColumnsOfRank = {Column::kThreads, Column::kGaps,    Column::kTimes,
                                               Column::kPolls,   Column::kMatches, Column::kChoices,
                                               Column::kEvents,  Column::kEnd};
@@ -74,8 +72,7 @@ struct BlockHeader {
 inline constexpr std::size_t kBlockHeaderBytes = 40;
 using BlockHeaderImage = std::array<std::uint8_t, kBlockHeaderBytes>;
 
-/// Encodes the header with a checksum of header and payload. The payload may be in two pieces.
-/// Async-signal-safe.
+/// Encodes the header with a checksum of header and payload (in two pieces). Async-signal-safe.
 BlockHeaderImage seal(const BlockHeader& header, ByteSpan payload, ByteSpan rest = {});
 /// Decodes a header without checking the checksum. `nullopt` if it is not one.
 std::optional<BlockHeader> decode_block_header(ByteSpan bytes);

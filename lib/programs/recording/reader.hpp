@@ -45,9 +45,8 @@ class Reader {
   [[nodiscard]] virtual std::optional<Match> match() = 0;
   /// The positions in the list that completed, if the last event is a wait with kAny or kSome.
   [[nodiscard]] virtual std::span<const std::uint32_t> choice() const = 0;
-  /// For readers whose next events depend on completions: the program has seen the completion of the
-  /// number-th request that this rank began, counted from 0. A wait without such calls before the next event
-  /// completes all its requests.
+  /// For readers whose next events depend on completions: the program has seen the completion of this rank's
+  /// number-th request, from 0. Without any call before the next event, a wait completes all its requests.
   virtual void learned(std::uint64_t /*number*/) {}
   /// The number of failed polls between the last event and the one before.
   [[nodiscard]] virtual std::uint64_t polls() const = 0;
@@ -55,8 +54,7 @@ class Reader {
   [[nodiscard]] virtual Gaps gaps() const { return {}; }
   /// Returns true if events may belong to several threads.
   [[nodiscard]] virtual bool has_threads() const { return false; }
-  /// The thread of the last event. The first thread that recorded events is usually 0; the others may have
-  /// any numbers.
+  /// The thread of the last event. The first thread with events is usually 0; others may have any number.
   [[nodiscard]] virtual std::uint32_t thread() const { return 0; }
   /// The name of Event::call.
   [[nodiscard]] virtual std::string_view call(std::uint16_t number) const = 0;
@@ -116,8 +114,7 @@ class Recording {
   [[nodiscard]] std::uint64_t beyond() const;
   /// Returns true if the parts of all ranks that have one are files beside `path`.
   [[nodiscard]] bool is_in_parts(const std::string& path) const;
-  /// XXH3 (64 bits, no seed) of the whole file, which it reads. `nullopt` for several files, or if it cannot
-  /// be read.
+  /// XXH3 (64 bits, no seed) of the whole file, which is read. `nullopt` for several or unreadable files.
   [[nodiscard]] std::optional<std::uint64_t> checksum() const;
   /// rank: below description().ranks.
   [[nodiscard]] std::unique_ptr<Reader> read(int rank) const;

@@ -1,7 +1,6 @@
 // A recording is opened through its index and end mark. If these are missing or damaged, its blocks are
-// scanned from the start to where they break off (breaks_off). Parts beside a recording that was never joined
-// are scanned too. An index may refer to blocks in the file or in parts beside it. Payloads are only read
-// when events are requested.
+// scanned from the start to where they break off (breaks_off), as are parts that were never joined. An index
+// refers to blocks in the file or in parts beside it. Payloads are only read when events are requested.
 #include <fmt/format.h>
 
 #include <algorithm>

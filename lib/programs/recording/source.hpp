@@ -26,8 +26,7 @@ class Source {
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::uint64_t size() const { return size_; }
-  /// The bytes are in the source or in the buffer. Returns fewer than `count` at the end. Threads may read
-  /// concurrently.
+  /// The bytes are in the source or the buffer; fewer than `count` at the end. Threads may read concurrently.
   [[nodiscard]] Result<ByteSpan> read(std::uint64_t offset, std::size_t count,
                                       std::vector<std::uint8_t>& buffer) const;
   /// As read(), but returns no bytes on failure.

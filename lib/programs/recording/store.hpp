@@ -1,5 +1,4 @@
-// Stores the finished blocks of one rank in a file, or in memory without a file. After a write error, later
-// blocks stay in memory.
+// Stores a rank's finished blocks in a file, or in memory without a file and after a write error.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +20,7 @@ class BlockStore {
 
   /// Returns false if the block was not stored, or if the limit is reached with it.
   bool append(const BlockHeader& header, ByteSpan payload);
-  /// Writes an unfinished block after the finished ones; the next append() overwrites it. Async-signal-safe.
-  /// Requires a file.
+  /// Writes an open block after the finished ones, until the next append(). Needs a file. Async-signal-safe.
   void append_tail(const BlockHeader& header, ByteSpan payload, ByteSpan rest);
   void drop_tail();
   [[nodiscard]] bool has_tail() const { return tail_ > 0; }

@@ -1,5 +1,4 @@
-// Base of readers for events that no run recorded: patterns, traces of other tools, and programs extrapolated
-// to more ranks.
+// Base of readers without a recorded run: patterns, traces of other tools, extrapolated programs.
 #pragma once
 
 #include <cstdint>

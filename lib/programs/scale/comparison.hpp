@@ -1,5 +1,4 @@
-// Compares two programs with equal numbers of ranks call by call: which calls are exact, by function and
-// role.
+// Compares two programs with equal numbers of ranks call by call: exact calls by function and role.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +32,8 @@ struct Comparison {
   [[nodiscard]] Share total() const;
 };
 
-/// made: readers of the program to check; null for ranks that it lacks. CPU times, results of arrival order,
-/// and communicator ids are not compared. Fails if several threads of a recorded rank make calls, or if it
-/// cannot be read.
+/// made: readers of the program to check; null for ranks that it lacks. Ignores CPU times, arrival order, and
+/// communicator ids. Fails if several threads of a recorded rank make calls, or if it cannot be read.
 Result<Comparison> compare(const trace::Program& recorded,
                            const std::function<std::unique_ptr<recording::Reader>(int rank)>& made,
                            const std::function<std::string(int rank)>& role);

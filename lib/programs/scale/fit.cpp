@@ -1,5 +1,4 @@
-// Finds the expression for a set of values. Each candidate is derived from one or two samples and then
-// checked against all.
+// Finds the expression for values. Candidates come from one or two samples and are checked against all.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -153,8 +152,7 @@ Found fit_step(Samples samples) {
   return std::nullopt;
 }
 
-/// The number of ranks after this one. Samples of a single rank cannot distinguish it from the number of
-/// ranks.
+/// The number of ranks after this one. A single rank's samples do not tell it from the number of ranks.
 Found fit_mirror(Samples samples) {
   const Sample& first = samples.front();
   const bool has_others = std::any_of(samples.begin(), samples.end(), [&](const Sample& sample) {

@@ -1,5 +1,4 @@
-// How a program may arrange its ranks: on a line, or on a grid of two or three dimensions whose sides depend
-// only on the number of ranks.
+// How a program may arrange ranks: on a line, or on a 2D or 3D grid whose sides only depend on their number.
 #pragma once
 
 #include <array>

@@ -349,8 +349,7 @@ class Attempt {
     step.known = known_sides(loop.turns, is_fixed(*found));
     if (!is_at_one_count(loop.turns)) known.push_back({*found, step.known});
     if (step.known == KnownSides()) return;
-    // Uses the rule of another role that was seen at more numbers of ranks and has the same number of turns
-    // here.
+    // Uses the rule of a role seen at more numbers of ranks, if it gives the same number of turns here.
     for (const KnownLoop& one : known) {
       const bool is_same = std::all_of(loop.turns.begin(), loop.turns.end(), [&](const Sample& sample) {
         return one.rule.value(sample.place) == sample.value;

@@ -1,5 +1,4 @@
-// Maps the folded programs of several ranks to one shape: the same calls in the same loops, with possibly
-// different numbers of turns.
+// Maps the folded programs of ranks to one shape: the same calls and loops, with any numbers of turns.
 #pragma once
 
 #include <cstdint>

@@ -38,8 +38,7 @@ bool is_natural_step(const Expression& step) {
          (step.c == 0 && !step.inverse && (step.measure == Measure::kRanks || (step.a == 1 && step.b == 1)));
 }
 
-/// Fits the largest step or block at each number of ranks: the last block may be shorter, and communicators
-/// of one rank have no step.
+/// Fits the largest step or block at each number of ranks: the last block may be shorter.
 FoundMembers fit_steps(Members::Kind kind, MembersSamples samples) {
   std::map<std::int64_t, Sample> steps;
   for (const MembersSample& sample : samples) {

@@ -1,6 +1,5 @@
-// A program as a function of the number of ranks: per role, a sequence of calls and loops with expressions as
-// numbers. It is learned from recordings at several numbers of ranks. It matches all their calls, or lists
-// those that it does not match.
+// A program as a function of the number of ranks: per role, calls and loops with expressions as numbers. It
+// is learned from several recordings and matches all their calls, or lists those that it does not match.
 #pragma once
 
 #include <cstdint>
@@ -88,8 +87,7 @@ struct Misfit {
 };
 
 struct Learned {
-  /// Models that match all calls, the simplest first, one per matching layout. Those after the first use
-  /// their grid.
+  /// Models that match all calls, simplest first, one per layout. Those after the first use their grid.
   std::vector<Model> models;
   std::vector<Misfit> misfits;  // without models: of the rules that match most calls
 };

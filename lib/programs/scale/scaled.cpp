@@ -36,8 +36,7 @@ std::shared_ptr<const Shared> shared_of(std::shared_ptr<const Model> model, std:
 
 class ScaledRank final : public recording::UnrecordedReader {
  public:
-  /// alike_turns: for validation; indexed by the step that ends a loop, true if one of its turns is enough.
-  /// Null: makes all turns.
+  /// alike_turns: by the step that ends a loop, true if one turn suffices for validation. Null: makes all.
   ScaledRank(std::shared_ptr<const Shared> shared, int rank, const std::vector<bool>* alike_turns = nullptr)
       : shared_(std::move(shared)),
         program_(*shared_->model->role_of(shared_->sides, rank)),
@@ -115,8 +114,7 @@ class ScaledRank final : public recording::UnrecordedReader {
     return value.value_or(0);
   }
 
-  /// A dimension in which the grid differs from all grids where the rule was learned. `nullopt` if there is
-  /// none.
+  /// A dimension in which the grid differs from all grids where the rule was learned, if any.
   [[nodiscard]] std::optional<std::size_t> unknown_side(const KnownSides& known) const {
     for (std::size_t i = 0; i < known.size(); ++i) {
       if (known[i] != 0 && known[i] != world_.sides[i]) return i;

@@ -180,9 +180,7 @@ Result<Lesson> learn_all(const std::vector<const NamedProgram*>& order, Tags tag
 }
 
 /// Programs may behave differently on few ranks: a side of the grid is one or two, or an algorithm needs a
-/// minimum of ranks. Advises which of the smallest recordings to leave out, if the others can then be scaled.
-/// Otherwise empty.
-/// scaled.
+/// minimum of ranks. Advises to leave out the smallest recordings if that helps. Otherwise empty.
 std::string advice_to_leave_out(std::span<const NamedProgram* const> order) {
   for (std::size_t first = 1; first + kEnough <= order.size(); ++first) {
     const Result<Lesson> lesson =

@@ -10,8 +10,7 @@
 
 namespace offramp {
 
-/// Publishes this rank's text: one line without blanks. Call it once, before MPI_Init. Does nothing if the
-/// launcher offers no known way.
+/// Publishes one line without blanks for this rank. Call it once, before MPI_Init. Unknown launchers ignore it.
 void announce(const std::string& text);
 
 /// The texts of all ranks of MPI_COMM_WORLD; empty for a rank that published none. `nullopt` if this rank

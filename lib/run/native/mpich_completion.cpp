@@ -1,6 +1,5 @@
-// Completes and starts lists of requests that contain Offramp's, with the semantics that Open MPI gives such
-// lists. Other lists go to the library. Waiting for them uses the library's testing functions, with turns of
-// Offramp's fabric in between.
+// Completes and starts lists with Offramp's requests, with Open MPI's semantics for such lists. Other lists
+// go to the library; waiting for them uses its testing functions, with turns of Offramp's fabric in between.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -140,8 +139,7 @@ bool all_done(int count, const MPI_Request* requests) {
                      [](MPI_Request handle) { return !is_ours(handle) || is_done(handle); });
 }
 
-/// Ends MPI_Waitall and MPI_Testall when all requests have ended or one has failed. theirs: has the library's
-/// results if `asked`.
+/// Ends MPI_Waitall or MPI_Testall: all have ended, or one has failed. theirs: with the results, if `asked`.
 int settle_all(int count, MPI_Request* requests, MPI_Status* statuses, const Theirs& theirs, bool asked,
                int code, const char* function) {
   const int failed = first_failed(count, requests);
@@ -474,8 +472,7 @@ bool is_own_message(const MPI_Message* message) {
   return message != nullptr && kind_of(*message) == kMessageKind;
 }
 
-/// Offramp's messages only reach these functions with invalid arguments, which the library reports for any
-/// message.
+/// Offramp's messages only come here with invalid arguments, which the library reports for any message.
 template <typename Form>
 int receive_matched(void* buffer, typename Form::Count count, MPI_Datatype type, MPI_Message* message,
                     MPI_Status* status) {

@@ -76,8 +76,7 @@ int free_operation(MPI_Op* op) {
 
 // --- communicators ---
 
-/// A communicator of this process alone. Unlike a duplicate it has no attributes, whose functions belong to
-/// the program.
+/// A communicator of this process alone, without attributes: a duplicate would call the program's functions.
 MPI_Comm make_communicator() {
   MPI_Group all = MPI_GROUP_NULL;
   MPI_Group only = MPI_GROUP_NULL;
@@ -91,8 +90,7 @@ MPI_Comm make_communicator() {
   return made;
 }
 
-/// A communicator with MPI_ERRORS_RETURN, for checks of arguments. A program with only MPI sessions has no
-/// MPI_COMM_SELF.
+/// A communicator with MPI_ERRORS_RETURN, for checks. Programs with only sessions have no MPI_COMM_SELF.
 MPI_Comm quiet_communicator() {
   static const MPI_Comm quiet = [] {
     const MPI_Comm made = make_communicator();
@@ -102,8 +100,7 @@ MPI_Comm quiet_communicator() {
   return quiet;
 }
 
-/// A communicator with the error handler of one that is freed while requests are active. Their errors are
-/// raised on it.
+/// A communicator with the error handler of one that is freed before its requests complete.
 MPI_Comm make_heir(MPI_Comm old) {
   const MPI_Comm heir = make_communicator();
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
@@ -172,8 +169,7 @@ bool is_like_its_part(const TypeRecipe& recipe) {
                                         combiner == MPI_COMBINER_CONTIGUOUS ? 2 : 1) != 0;
 }
 
-/// MPICH rejects MPI_BOTTOM for packing. This type moves the elements by -4096 bytes, for use with address
-/// 4096.
+/// MPICH rejects MPI_BOTTOM for packing. This type moves elements by -4096 bytes, for use at address 4096.
 constexpr MPI_Aint kOtherBottom = 4096;
 class FromBottom {
  public:

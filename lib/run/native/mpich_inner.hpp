@@ -47,15 +47,13 @@ void turn_library();
 
 /// Fills the status of a completed request. alone: does not change MPI_ERROR, except for an empty status.
 void tell(MPI_Request ours_or_null, MPI_Status* status, bool alone);
-/// Fills the status and releases the request. A persistent one becomes inactive instead, and the result is
-/// true.
+/// Fills the status and releases the request; or makes a persistent one inactive and returns true.
 bool settle(MPI_Request& ours_or_null, MPI_Status* status, bool alone);
 /// Releases one of Offramp's requests.
 void let_go(MPI_Request& own);
 void cancel(MPI_Request own);
 int start(MPI_Request own);
-/// Call it before a communicator is freed: its active requests, if any, get the communicator that make()
-/// returns.
+/// Call it before a communicator is freed: its active requests, if any, get the one that make() returns.
 void replace_communicator(MPI_Comm old, MPI_Comm (*make)(MPI_Comm old));
 
 // Replace functions of the library.

@@ -1,6 +1,5 @@
-// The MPI library's functions that Offramp calls but does not export. Calling PMPI_X by name is only safe if
-// this library does not define it, so such calls go through this namespace. Exported functions are called
-// through the table `native`.
+// The MPI library's functions that Offramp calls but does not export: calling PMPI_X by name is only safe if
+// this library does not define it. Exported functions are called through the table `native`.
 #pragma once
 
 #include <mpi.h>

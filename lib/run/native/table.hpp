@@ -1,6 +1,5 @@
-// The exported MPI functions jump through one table. Before MPI_Init, after MPI_Finalize, and with the
-// backend "off" it contains the MPI library's own functions. Offramp then costs one jump, and errors are the
-// library's.
+// The exported MPI functions jump through one table. Before MPI_Init, after MPI_Finalize, and with backend
+// "off" it has the MPI library's own functions: Offramp costs one jump, and errors are the library's.
 #pragma once
 
 #include "lib/run/native/native.h"
@@ -17,8 +16,7 @@ extern MpiTable dispatch __attribute__((visibility("hidden")));
 
 /// find(name) returns the next definition of a symbol after this library's.
 void resolve_natives(MpiTable& table, void* (*find)(const char* name));
-/// Replaces library functions that lack what Offramp needs. Implemented per family of MPI libraries
-/// (lib/run/native).
+/// Replaces library functions that lack what Offramp needs, per family of MPI libraries (lib/run/native).
 void stand_in_for_natives(MpiTable& table);
 /// The table for a call with this return address.
 inline const MpiTable& table_for(const void* caller) {

@@ -6,8 +6,7 @@
 namespace offramp {
 namespace {
 
-/// The numbers of the constructor's arguments of each kind. The functions with int cannot describe types made
-/// with large counts.
+/// The numbers of the constructor's arguments. The functions with int fail for types made with large counts.
 struct Envelope {
 #ifdef OFFRAMP_HAS_LARGE_COUNTS
   using Number = MPI_Count;

@@ -1,5 +1,4 @@
-// How a datatype was made, from MPI_Type_get_envelope and MPI_Type_get_contents, for constructors with int
-// and with large counts alike.
+// How a datatype was made (MPI_Type_get_envelope, MPI_Type_get_contents), with int or with large counts.
 #pragma once
 
 #include <mpi.h>

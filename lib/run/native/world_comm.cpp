@@ -1,6 +1,5 @@
-// mpi_world() is MPI_COMM_WORLD, or a communicator of Offramp's own MPI session (open_own_world()) if the
-// program only uses MPI 4 sessions. With agree() all ranks fail together: the first rank with an error prints
-// it.
+// mpi_world() is MPI_COMM_WORLD, or a communicator of Offramp's own session (open_own_world()) if the program
+// only uses MPI sessions. With agree() all ranks fail together: the first rank with an error prints it.
 #include "lib/run/native/world_comm.hpp"
 
 #include <cstdio>

@@ -25,8 +25,8 @@ std::vector<std::string> exchange_strings(const std::string& own);
 /// The largest of the ranks' values. Collective.
 int largest_of_all(int own);
 
-/// Collective. Each rank passes its own error, or an empty text. Ends the job if any rank has one; the lowest
-/// such rank prints it.
+/// Collective. Each rank passes its error or an empty text. Ends the job on errors; the lowest rank prints
+/// its.
 void agree(const std::string& error);
 
 }  // namespace offramp

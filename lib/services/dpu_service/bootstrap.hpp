@@ -1,5 +1,4 @@
-// The TCP connection with which a link begins: signed messages, then silence while both peers live. Its end
-// shows that the peer has died.
+// The TCP connection that begins a link: signed messages, then heartbeats. Its end shows the peer's death.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +37,7 @@ Socket accept_from(const Socket& listener);
 /// Returns an invalid socket if the connection is refused at once or the address is invalid.
 Socket dial(const Address& address);
 
-/// Single bytes after the frames: a probe, and its answer. Functions return false if the connection has
-/// ended.
+/// Single bytes after the frames: a probe, and its answer. False: the connection has ended.
 struct Signs {
   bool question = false;
   bool answer = false;
@@ -60,8 +58,7 @@ class Framing {
 
   Framing(std::shared_ptr<const Secret> secret, Side side);
 
-  /// Sets the message to send; call flush() until it is sent. A client's message waits for the server's
-  /// nonce.
+  /// Sets the message for flush(). A client's message waits for the server's nonce.
   void queue(std::span<const std::byte> message);
   /// Returns false if the connection is broken.
   bool flush(const Socket& socket);

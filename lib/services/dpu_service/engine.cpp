@@ -1,8 +1,7 @@
-// Contexts and their peers from creation to end, and the mesh of service processes. Connection events
-// (greetings, notifications, ends) are handled in engine_connections.cpp, the endpoint cache in
-// cache_service.cpp and cache_requests.cpp. Objects derive from the structures of the C interface, so the
-// program's pointers are the objects. Progress has a fixed order (connections, mesh, operations, events) and
-// is not reentrant.
+// Contexts and their peers from creation to end, and the mesh of service processes. Connection events are
+// handled in engine_connections.cpp, the endpoint cache in cache_service.cpp and cache_requests.cpp. Objects
+// derive from the structures of the C interface, so the program's pointers are the objects. Progress has a
+// fixed order (connections, mesh, operations, events) and is not reentrant.
 #include "lib/services/dpu_service/engine.hpp"
 
 #include <arpa/inet.h>

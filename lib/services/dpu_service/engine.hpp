@@ -1,5 +1,4 @@
-// The objects behind the C interface: engines, contexts, endpoints, and events. They derive from the C
-// structures.
+// The objects behind the C interface, derived from its structures: engines, contexts, endpoints, events.
 #pragma once
 
 #include <deque>

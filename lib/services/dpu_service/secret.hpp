@@ -21,10 +21,9 @@ class Secret {
   static constexpr std::size_t kMostBytes = 4096;
 
   explicit Secret(Bytes bytes) : bytes_(std::move(bytes)) {}
-  /// OFFRAMP_DPU_SECRET, or the contents of the file in OFFRAMP_DPU_SECRET_FILE, or of
-  /// ~/.config/offramp/dpu-secret, which is created with random bytes if it is missing. Fails if the secret
-  /// is shorter than 16 bytes, or if the file belongs to another user or others may access it; the error
-  /// names the file.
+  /// OFFRAMP_DPU_SECRET, or the contents of the file OFFRAMP_DPU_SECRET_FILE or ~/.config/offramp/dpu-secret,
+  /// which is created with random bytes if it is missing. Fails if the secret is shorter than 16 bytes, or if
+  /// the file belongs to or is accessible to other users; the error names the file.
   static Result<Secret> find();
 
   /// HMAC-SHA-256 of the concatenated parts.

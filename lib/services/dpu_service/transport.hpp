@@ -1,6 +1,5 @@
-// Connections between engines of the offload service, which carry notifications in order. One implementation
-// works within a process, one between processes over UCX. No function blocks, except drain(); all work is
-// done in progress().
+// Connections between engines of the offload service, which carry notifications in order: within a process,
+// or between processes over UCX. No function but drain() blocks; all work is done in progress().
 #pragma once
 
 #include <chrono>

@@ -1,8 +1,7 @@
 // Connects engines of several processes. A link begins over TCP: both ends prove that they know the service's
-// secret, and exchange their UCX worker addresses and the keys that distinguish their active messages.
-// Notifications then use UCX only. UCX checks addresses with assertions, so it only gets those of peers with
-// valid signature and greeting. The TCP connection stays open; if it ends without a goodbye, the peer has
-// died.
+// secret, and exchange their UCX worker addresses and the keys of their active messages. Notifications then
+// use UCX only. UCX checks addresses with assertions, so it only gets those of peers with valid signatures
+// and greetings. The TCP connection stays open; if it ends without a goodbye, the peer has died.
 #include <ucp/api/ucp.h>
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// A thread of control with its own stack, within one thread of the process. It runs when resumed, until it
-// pauses or returns.
+// A flow of control with its own stack, within one thread of the process. Runs until it pauses or returns.
 #pragma once
 
 #include <ucontext.h>

@@ -337,9 +337,8 @@ IdleThreads::State Program::token(Time at, int index, IdlePhase phase, bool vote
   return state;
 }
 
-/// The master begins one round after another. A round in which no thread runs may still find that a board
-/// received a message earlier. If the next round also finds the machine busy and no events are left, the
-/// program is deadlocked.
+/// The master begins one round after another. A round without a running thread may still find that a board
+/// received a message earlier. If the next one also finds no rest and no events are left, it is a deadlock.
 void Program::round_over(Time end, IdlePhase phase) {
   ++idle_rounds_;
   if (left_ == 0 || !error_.empty()) return;

@@ -102,8 +102,7 @@ template <typename Build, typename Library, typename... Arguments>
   return MPI_SUCCESS;
 }
 
-/// Persistent collectives. build() makes the operation of a start, or null if Offramp does not carry the
-/// call.
+/// Persistent collectives. build() makes the operation of a start, or null if the call is not carried.
 int make_persistent(Call& call, MPI_Comm comm, MPI_Request* handle, MPI_Op op,
                     std::function<BuiltCall()> build, const std::function<int()>& library)
     REQUIRES(session_lock);

@@ -44,16 +44,14 @@ void count_choice(Call& call, int count, const MPI_Request* requests) {
   if (carried > 1) call.engine.count_arrival_order_dependence(Dependence::kChoice);
 }
 
-/// The index of the first request that is not complete, or count. Negative if the MPI library has to complete
-/// the requests.
+/// The index of the first incomplete request, or count. Negative if the library has to complete the requests.
 int first_pending(int count, const MPI_Request* requests) {
   return requests != nullptr ? offramp_native_requests_look(count, requests) : -1;
 }
 
-/// Waits for all requests like a blocking call. Returns false if the MPI library has to finish the wait. It
-/// also does so if several threads may wait, because it lets only one of them drive the fabric, and if a
-/// request fails, which ends the wait for the others. Complete requests before the first pending one are
-/// observed during the wait.
+/// Waits for all requests like a blocking call. Returns false if the MPI library has to finish the wait: if
+/// several threads may wait, because it lets only one of them drive the fabric, and if a request fails, which
+/// ends the wait for the others. Complete requests before the first pending one are observed meanwhile.
 [[gnu::always_inline]] inline bool wait_for(Call& call, int count, const MPI_Request* requests)
     REQUIRES(session_lock) {
   Session& session = call.session;

@@ -131,8 +131,7 @@ bool has_threads(MPI_Session session) {
   return found == 0 || std::strcmp(level, "MPI_THREAD_MULTIPLE") == 0;
 }
 
-/// Returns true if some rank has MPI sessions that outlive MPI_Finalize. Offramp then writes its outputs on
-/// an own communicator.
+/// Returns true if a rank's MPI sessions outlive MPI_Finalize. Offramp then uses an own communicator.
 bool sessions_remain() {
   if (largest_of_all(ways.sessions) == 0) return false;
   return mpi_world() != MPI_COMM_WORLD || open_own_world(MPI_THREAD_SINGLE);
@@ -172,8 +171,7 @@ void begin_world(int level) {
   }
 }
 
-/// Libraries that the program opens at run time are only known now. Some of its calls would reach the wrong
-/// MPI library.
+/// Libraries opened at run time are only known now. Some calls would reach the wrong MPI library.
 void refuse_opened_mpi() {
   const std::string library = other_mpi_loaded();
   if (library.empty()) return;
@@ -286,9 +284,8 @@ void* find_native(const char* name) {
   return dlsym(RTLD_NEXT, name);
 }
 
-/// The MPI library that this library needs must not be loaded into a program of another one: both define the
-/// same names. Such a program is restarted without either, and with the Offramp library for its own MPI
-/// library if there is one.
+/// The MPI library that this library needs must not be in a program of another one: both define the same
+/// names. Such a program is restarted with the Offramp library for its own MPI library, or with neither.
 void leave(const std::string& library) {
   const std::string needs = fmt::format("this Offramp is for {}", offramp_native_name());
   const std::string instead = interposer_for(library);

@@ -1,5 +1,5 @@
-// The arguments of point-to-point calls at the entry points: which calls Offramp carries, and what a blocking
-// call needs.
+// Arguments of point-to-point calls at the entry points: which calls are carried, and what blocking ones
+// need.
 #pragma once
 
 #include "lib/run/mpi/marshal/point.hpp"

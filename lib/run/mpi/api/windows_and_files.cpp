@@ -38,8 +38,7 @@ int close(Function function, Handle* handle, Destructor destructor) {
 
 // --- general active target synchronisation ---
 // A target sends its clock to its origins in MPI_Win_post. They receive it in MPI_Win_complete, their first
-// call that always waits for the post. Theirs are sent there and received in MPI_Win_wait. Sending a clock
-// never blocks.
+// call that always waits for the post, and send theirs to MPI_Win_wait. Sending a clock never blocks.
 
 std::vector<int> ranks_in(MPI_Win window, MPI_Group group) {
   MPI_Group all = MPI_GROUP_NULL;

@@ -1,5 +1,4 @@
-// Access to the program's buffers as packed bytes: in place if the datatype is contiguous, otherwise as a
-// packed copy or in pieces.
+// The program's buffers as packed bytes: in place if the datatype is contiguous, else as a copy or in pieces.
 #pragma once
 
 #include <mpi.h>

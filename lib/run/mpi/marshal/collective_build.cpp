@@ -25,8 +25,7 @@ Pointer element(Pointer buffer, std::int64_t index, const TypeInfo& type) {
   return static_cast<Byte*>(buffer) + static_cast<MPI_Aint>(index) * type.extent;
 }
 
-/// Collects one call. valid() becomes false, and stays so, at the first argument that is left to the MPI
-/// library.
+/// Collects one call. valid() becomes false for good at the first argument that is left to the MPI library.
 class Builder {
  public:
   Builder(MarshalContext& context, MPI_Comm comm, OperationKind kind, int root = 0)
@@ -111,8 +110,8 @@ class Builder {
     made_->buffers.receive = {const_cast<std::byte*>(block.data()), block.size()};
   }
 
-  /// Truncates a contribution that is longer than the receivers expect. It cannot be refused: other ranks may
-  /// be in the call already.
+  /// Truncates a contribution longer than the receivers expect. Too late to refuse: others may be in the
+  /// call.
   void cut_to_block() {
     if (made_->buffers.send.size() <= made_->buffers.block) return;
     made_->buffers.send = made_->buffers.send.first(made_->buffers.block);
@@ -137,8 +136,7 @@ class Builder {
   Bytes bytes_of(SendBuffer& place, const void* buffer, std::int64_t count, const TypeInfo& type) const {
     return type.contiguous(count) ? place.set(buffer, count, type) : copy_of(place, buffer, count, type);
   }
-  /// If payload is not moved, the bytes are never read. Only the size is recorded, and that the buffer
-  /// differs.
+  /// If payload is not moved, its bytes are never read: only its size and another address are recorded.
   Bytes copy_of(SendBuffer& place, const void* buffer, std::int64_t count, const TypeInfo& type) const {
     if (context_.moves_payload) return place.copy(buffer, count, type);
     return {reinterpret_cast<const std::byte*>(&place), type.bytes(count)};

@@ -38,8 +38,7 @@ class Counts {
   bool wide_;
 };
 
-/// During its lifetime, the builders note the types that they check, which are those that matter on this
-/// rank.
+/// During its lifetime, the builders note the types that they check, those that matter on this rank.
 class CheckedTypes {
  public:
   CheckedTypes(MarshalContext& context, std::vector<MPI_Datatype>& types) : context_(context) {

@@ -55,8 +55,8 @@ class CollectiveCall : public detail::Pooled {
   /// The MPI library's own function computes the result.
   bool native_result = false;
 
-  /// The size of this rank's block to itself. The algorithm delivers all of it, and the program receives what
-  /// fits into its buffer.
+  /// `sent`: size of this rank's block to itself. The algorithm delivers all of it, the program gets what
+  /// fits.
   void limit_receive(std::size_t sent) {
     if (sent <= buffers.receive.size()) {
       buffers.receive = buffers.receive.first(sent);

@@ -30,8 +30,7 @@ class Communicators {
  public:
   explicit Communicators(Engine& engine) : engine_(engine) {}
 
-  /// Returns null if Offramp does not carry it: an intercommunicator, members outside of MPI_COMM_WORLD, or
-  /// not a communicator.
+  /// Null if it is not carried: an intercommunicator, members outside of MPI_COMM_WORLD, no communicator.
   MpiCommunicator* find(MPI_Comm comm) {
     Slot& slot = recent_[slot_of(comm)];
     if (slot.comm == comm) [[likely]]
@@ -41,8 +40,7 @@ class Communicators {
 
   /// Adds MPI_COMM_WORLD and MPI_COMM_SELF.
   void add_predefined();
-  /// The world rank of the first member of a new communicator. Negative if it is not carried, which all
-  /// members find alike.
+  /// The world rank of a new communicator's first member. Negative, on all members, if it is not carried.
   [[nodiscard]] static int leader_of(MPI_Comm comm);
   /// A new id, unique across the threads of this rank and across ranks.
   [[nodiscard]] std::uint64_t take_id();

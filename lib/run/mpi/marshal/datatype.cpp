@@ -1,6 +1,5 @@
-// The composition of a datatype, from its predefined types up (common_parts() walks its recipe). A handle may
-// be freed and reused, so MPI_Type_free calls forget(). reducible() is MPI's table of the types that a
-// reduction accepts.
+// The composition of a datatype, from its predefined types up (common_parts() walks its recipe). Handles may
+// be freed and reused, so MPI_Type_free calls forget(). reducible(): MPI's table of types for reductions.
 #include "lib/run/mpi/marshal/datatype.hpp"
 
 #include <optional>

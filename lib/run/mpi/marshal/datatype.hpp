@@ -59,8 +59,8 @@ class Datatypes {
 
 /// The reduction function of an MPI_Op; kUser if it is user-defined.
 ReduceFunction function_of(MPI_Op op);
-/// Returns true if MPI allows the reduction on this type (table in 5.9.2). The MPI library handles other
-/// combinations.
+/// Returns true if MPI allows the reduction on this type (table in 5.9.2). Others are left to the MPI
+/// library.
 bool reducible(ReduceFunction function, const TypeInfo& type);
 
 }  // namespace offramp

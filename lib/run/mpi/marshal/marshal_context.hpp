@@ -12,8 +12,7 @@
 
 namespace offramp {
 
-/// Represents the session's lock for clang's thread-safety analysis. Below MPI_THREAD_MULTIPLE there is one
-/// thread and no lock.
+/// The session's lock for clang's thread-safety analysis. Below MPI_THREAD_MULTIPLE there is no lock.
 class CAPABILITY("session lock") SessionLock {
  public:
   /// For code that is only called with the lock but cannot declare it: during a Call, or from the engine.

@@ -13,9 +13,8 @@ struct Point {
   void* buffer;  // const for sends
   const TypeInfo* type;
   MpiCommunicator* communicator;
-  // Peer and tag are not adjacent, as they are in SendArguments. Copying both with one load soon after two
-  // stores would stall until all earlier stores have left the processor, including those of the previous
-  // message.
+  // Peer and tag are not adjacent, as they are in SendArguments: one load of both, soon after two stores,
+  // would stall until all earlier stores have left the processor, those of the previous message too.
   int peer;
   std::int64_t count;
   int tag;

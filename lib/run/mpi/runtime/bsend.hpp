@@ -1,6 +1,5 @@
-// The buffer of MPI_Bsend. Messages are copied to memory that Offramp allocates. The program's buffer only
-// limits their total size, by MPI's accounting: a message occupies its packed size plus MPI_BSEND_OVERHEAD
-// until it has been sent.
+// The buffer of MPI_Bsend. Messages are copied to memory of Offramp; the program's buffer only limits their
+// size. By MPI's accounting, each occupies its packed size plus MPI_BSEND_OVERHEAD until it is sent.
 #pragma once
 
 #include <mpi.h>

@@ -18,12 +18,10 @@ class CompletionEvents {
     if (recorder_ != nullptr && requests != nullptr && count > 0) collect(count, requests);
   }
 
-  /// Returns the array for the library's statuses: the program's, or an own one if the recording needs
-  /// statuses.
+  /// The array for the library's statuses: the program's, or an own one if the recording needs it.
   MPI_Status* statuses(MPI_Status* wanted) { return library_ ? own_statuses(wanted) : wanted; }
 
-  /// Use this if the library has already returned the statuses. The requests are then a copy from before the
-  /// call.
+  /// For statuses that the library has returned already; the requests are a copy from before the call.
   void has_told(const MPI_Status* statuses) {
     if (library_) library_->told = statuses;
   }

@@ -75,8 +75,7 @@ bool took_part(int code);
 
 /// What a clock exchange refers to in recordings.
 enum Subject : std::uint32_t { kPosted, kCompleted, kUnnamedSubject };
-/// Records that this rank sends its clock to `to` and receives those of `from`. Returns the request unless it
-/// blocks.
+/// Records that this rank sends its clock to `to` and receives those of `from`. Returns the request, if any.
 std::uint32_t record_exchange(Call& call, const Context& place, std::uint32_t subject,
                               std::span<const int> to, std::span<const int> from, bool blocking);
 
@@ -91,8 +90,7 @@ struct Neighbours {
 class MeetingAround {
  public:
   MeetingAround(Call& call, Context* place) : MeetingAround(call, place, std::nullopt) {}
-  /// Only some members synchronize: the neighbours in the topology, or the other group of an
-  /// intercommunicator.
+  /// Only the neighbours in the topology synchronize, or the other group of an intercommunicator.
   static MeetingAround neighbours(Call& call, MPI_Comm comm);
   static MeetingAround other_group(Call& call, MPI_Comm comm);
   /// Records the synchronization before the call, which may remove the group.
@@ -111,9 +109,8 @@ class MeetingAround {
   bool over_ = false;
 };
 
-/// Makes a nonblocking call on a communicator through start(). Its request is replaced by one of Offramp's
-/// that completes after the neighbours in the topology have synchronized too. Only calls start() if they do
-/// not synchronize.
+/// Makes a nonblocking call on a communicator through start(). Replaces its request by one that completes
+/// after the neighbours in the topology have synchronized too. Only calls start() if they do not synchronize.
 int start_beside_neighbours(Call& call, MPI_Comm comm, MPI_Request& request,
                             const std::function<int()>& start) REQUIRES(session_lock);
 

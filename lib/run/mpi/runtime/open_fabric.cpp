@@ -53,8 +53,7 @@ std::vector<int> ranks_of_node() {
   return ranks;
 }
 
-/// Returns true if the ranks of a node are in one user namespace. Containers started separately each have
-/// their own.
+/// Returns true if a node's ranks share one user namespace. Containers started separately have their own.
 bool is_one_user_namespace(const std::vector<int>& node) {
   std::error_code ignored;
   const std::vector<std::string> all =
@@ -92,8 +91,7 @@ double free_shared_memory() {
   return static_cast<double>(status.f_bavail) * static_cast<double>(status.f_frsize);
 }
 
-/// The variant that fits into /dev/shm beside the MPI library's own segments, which grow at run time. `most`:
-/// the largest useful variant.
+/// The variant that fits into /dev/shm beside the MPI library's growing segments, at most `most`.
 SharedMemory what_fits(std::size_t ranks, SharedMemory most) {
   constexpr double kLibrary = 4 * 0x1p20;  // bytes per rank: Open MPI's btl vader
   const auto node = static_cast<double>(ranks);
@@ -175,8 +173,7 @@ Result<UcxFabricCreate> load_module() {
   return create;
 }
 
-/// The node fabric, which works without UCX. Returns null on all ranks if it does not suit, or if the user
-/// configured UCX's transports.
+/// The node fabric, which needs no UCX. Null on all ranks if it does not suit or the user has set UCX_TLS.
 std::unique_ptr<ProcessFabric> fabric_of_node(const UcxOptions& options) {
   const bool suits = options.one_node && options.cross_memory && std::getenv("UCX_TLS") == nullptr &&
                      static_cast<std::size_t>(options.ranks) <= kMostRanksOfNodeFabric;

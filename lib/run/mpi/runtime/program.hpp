@@ -9,8 +9,7 @@ namespace offramp {
 /// The path from which this library was loaded.
 std::string own_path();
 
-/// The library for LD_AUDIT, which redirects calls that LD_PRELOAD does not reach (lib/run/audit). Empty if
-/// it is not installed.
+/// The library for LD_AUDIT (lib/run/audit), for calls that LD_PRELOAD misses. Empty if not installed.
 std::string audit_path();
 
 /// The path of the MPI library to which the program is linked. Empty if it is the one that this library was
@@ -26,16 +25,14 @@ std::string initialized_mpi();
 /// Returns true if the program itself, without its libraries, calls a function or uses its address.
 bool program_calls(std::string_view function);
 
-/// The library beside this one that must be preloaded for programs of that other MPI library. Empty if none
-/// was built.
+/// The library beside this one for programs of that other MPI library. Empty if none was built.
 std::string interposer_for(const std::string& other_mpi);
 
-/// Removes this library from LD_PRELOAD and its helper from LD_AUDIT, or replaces it in LD_PRELOAD. Returns
-/// false if it was not there.
+/// Removes this library from LD_PRELOAD and its helper from LD_AUDIT, or replaces it. False: it was not
+/// there.
 bool clear_preload(const std::string& instead = {});
 
-/// Restarts the program with its original command line and the present LD_PRELOAD. Returns only on failure,
-/// with the reason.
+/// Restarts the program with its command line and the present LD_PRELOAD. Returns the reason on failure.
 std::string restart_program();
 
 }  // namespace offramp

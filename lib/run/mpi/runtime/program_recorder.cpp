@@ -120,8 +120,7 @@ void ProgramRecorder::begin_time(bool asks_again) {
   if (watch_.outside > kShortTicks) recorder_.computed(cpu_time_of(std::exchange(watch_.outside, 0), now));
 }
 
-/// The counter has been read again. The time since the last reading consists of `gaps` gaps and the calls
-/// between them.
+/// The counter has been read again. The time since then consists of `gaps` gaps and the calls between them.
 void ProgramRecorder::end_run(std::uint64_t now, std::uint64_t gaps, bool asks_again) {
   const std::uint64_t calls = std::exchange(watch_.unread_calls, 0);
   std::uint64_t passed = now - watch_.left;
@@ -147,8 +146,7 @@ void ProgramRecorder::end_run(std::uint64_t now, std::uint64_t gaps, bool asks_a
   if (passed <= gaps * brief_gap_ || time <= gaps * recording::kBriefGap)
     return recorder_.asked_between({time, 0});
   watch_.step = 0;
-  // One of the calls may have been slower than the others. If it was a gap instead, the next polls are read
-  // one by one.
+  // One call may have been slower than the others. If it was a gap, the next polls are read one by one.
   constexpr std::uint64_t kDoubtful = 8;
   if (asks_again && calls > 0 && time <= kDoubtful * gaps * recording::kBriefGap)
     return recorder_.asked_between({time, 0});
@@ -238,8 +236,7 @@ const void* caller_of(const void* site) {
   return found == end || found + 1 == end ? nullptr : *(found + 1);
 }
 
-/// The distance in words from the slot up to the address. 0 if it is out of reach. Reads other functions'
-/// stack memory.
+/// The distance in words from the slot up to the address, or 0. Reads other functions' stack memory.
 __attribute__((no_sanitize("address"))) std::uint32_t words_up_to(const void* address,
                                                                   const void* const* slot) {
   constexpr std::uint32_t kReach = 1024;  // the layers' frames have some hundred bytes

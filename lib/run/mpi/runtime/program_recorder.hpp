@@ -60,8 +60,7 @@ struct CallWatch {
   bool silent = false;  // this call has no event yet
   int depth = 0;        // nesting: the library calls MPI functions within others
   int hidden = 0;       // above 0: calls are internal to the library
-  // Failed polls in a row are measured as a run: the counter is read at the 1st, 2nd, 4th, 8th, and then
-  // every 8th of them.
+  // In a run of failed polls, the counter is read at the 1st, 2nd, 4th, 8th, and every 8th of them.
   bool asks = false;               // the last call was a failed poll
   bool unread = false;             // the counter was not read when this call began
   std::uint32_t unread_calls = 0;  // calls since it was read
@@ -89,8 +88,7 @@ class ProgramRecorder {
     recorder_.switch_to(thread_ - 1);
   }
 
-  /// Pauses recording on this thread during its lifetime. Used around a call that is already recorded and
-  /// that the library carries.
+  /// Pauses recording on this thread, around a call that is recorded already and that the library carries.
   class Hidden {
    public:
     Hidden() { ++watch_.hidden; }
@@ -205,8 +203,7 @@ class ProgramRecorder {
   std::uint32_t communicator(Function function, const Context& made) {
     return communicator(function, made, made.id());
   }
-  /// A persistent collective. Its starts are collectives on the returned number. parent: the number of its
-  /// communicator.
+  /// A persistent collective, whose starts are collectives on the returned number. parent: its communicator.
   std::uint32_t persistent(Function function, const Context& place, std::uint32_t parent);
   /// All members synchronize their clocks. Returns a request unless it blocks.
   std::uint32_t meet(Function function, std::uint32_t communicator, bool blocking);
@@ -251,8 +248,8 @@ class ProgramRecorder {
   struct KnownSite {
     const void* site = nullptr;
     std::uint32_t number = 0;
-    /// Above 0: the site is in a layer of the MPI library, whose own return address lies this many words
-    /// further up the stack.
+    /// Above 0: the site is in a layer of the MPI library, whose return address is this many words further
+    /// up.
     std::uint32_t up = 0;
   };
   static constexpr std::size_t kKnownSites = 64;  // size of the direct-mapped cache; a power of two

@@ -130,8 +130,7 @@ void run_serving(void (*call)(void*), void* argument) {
   call(argument);
 }
 
-// Called by the MPI library without the session's lock when the program learns of a completion or frees the
-// request.
+// Called by the MPI library, without the session's lock, on a completion that the program sees or on a free.
 void on_released(void* memory, int active) {
   if (Session::current == nullptr) return;
   const Session::Lock guard(*Session::current);

@@ -76,8 +76,7 @@ struct ExchangeRequest : Request {
   std::unique_ptr<Exchange> exchange;
 };
 
-/// Records the start of an operation for the current function. Returns its number in the recording. 0 if
-/// nothing is recorded.
+/// Records the start of an operation for the current function. Returns its number, or 0 if not recorded.
 std::uint32_t record_start(Session& session, recording::EventKind kind, const Point& point,
                            std::uint8_t flags = 0);
 std::uint32_t record_start(Session& session, const CollectiveCall& collective);
@@ -93,9 +92,8 @@ SendRequest& take_send_request(MPI_Comm comm, bool persistent = false) REQUIRES(
 ReceiveRequest& take_receive_request(MPI_Comm comm, bool persistent = false) REQUIRES(session_lock);
 CollectiveRequest& take_collective_request(MPI_Comm comm, Request::Kind kind, bool persistent = false)
     REQUIRES(session_lock);
-/// Starts a send and returns its request in `handle`. A send that is already complete gets the MPI library's
-/// shared complete request, which costs nothing. Returns an MPI error code; `handle` is then no active
-/// request.
+/// Starts a send and returns its request in `handle`: for a send that is already complete, the MPI library's
+/// shared complete request, which costs nothing. Returns an MPI error code, without an active request.
 int start_new_send(Session& session, MPI_Comm comm, const Point& point, SendMode mode, MPI_Request& handle)
     REQUIRES(session_lock);
 /// Starts a receive, which always has a request of its own.
@@ -122,8 +120,7 @@ TrackedRequest& track(Session& session, MPI_Comm comm, MPI_Request& handle, std:
 /// The request's number in the recording. 0 if it has none or is inactive.
 std::uint32_t recorded_of(Session& session, MPI_Request handle);
 
-/// MPI_Start of an inactive persistent request. Returns an MPI error code; the request is then still
-/// inactive.
+/// MPI_Start of an inactive persistent request. Returns an MPI error code and then leaves it inactive.
 int start_again(Session& session, Request& request) REQUIRES(session_lock);
 /// The request completes when the operation does.
 void start_collective(CollectiveRequest& request, std::unique_ptr<CollectiveCall> collective);

@@ -1,5 +1,4 @@
-// Progress on behalf of the MPI library, the hang report (watch() reads the clock every 1024 idle turns), and
-// MPI error codes.
+// Progress for the MPI library, the hang report (reads the clock every 1024 idle turns), and MPI error codes.
 #include "lib/run/mpi/runtime/session.hpp"
 
 #include <fmt/core.h>
@@ -73,8 +72,7 @@ int Session::fault_code() {
   if (fault_code_ == MPI_SUCCESS && pmpi::Add_error_code(MPI_ERR_OTHER, &fault_code_) != MPI_SUCCESS)
     return MPI_ERR_OTHER;
   const std::string text = engine_.last_fault().substr(0, MPI_MAX_ERROR_STRING - 1);
-  // The first error is also printed: when several ranks end at once, Open MPI's own messages sometimes get
-  // lost.
+  // Also prints the first error: when several ranks end at once, Open MPI may lose its own messages.
   if (!std::exchange(fault_told_, true)) {
     (void)std::fprintf(stderr, "%s\n", text.c_str());
     (void)std::fflush(stderr);

@@ -87,8 +87,7 @@ class Session {
   [[nodiscard]] BsendBuffer& bsend() { return bsend_; }
   [[nodiscard]] BackgroundThread& background() { return background_; }
 
-  /// Registers the handle of a matched probe that is carried or recorded. request: its number in the
-  /// recording.
+  /// Registers a matched probe's handle that is carried or recorded. request: its number in the recording.
   void claim(MPI_Message handle, std::uint32_t request) { claimed_[handle] = request; }
   /// Ends the claim and returns its request. `nullopt` for a handle without a claim.
   std::optional<std::uint32_t> take_claim(MPI_Message handle);
@@ -111,8 +110,7 @@ class Session {
     const Session& session_;
     std::recursive_mutex mutex_;
   };
-  /// Locks during its lifetime in threaded sessions. In the others, as in most programs, it costs one load
-  /// and one test.
+  /// Locks during its lifetime, in threaded sessions. In the others it costs one load and one test.
   class SCOPED_CAPABILITY Lock {
    public:
     [[gnu::always_inline]] explicit Lock(Session& session) ACQUIRE(session_lock)
@@ -162,8 +160,7 @@ class Session {
   /// How many turns a waiting or polling call gives its own fabric before it gives the MPI library one.
   /// Measured: a lower number costs latency, a higher one starves the library.
   static constexpr unsigned kTurnsAlone = 16;
-  /// True if a turn without events yields the core. With more ranks than cores, the awaited message may come
-  /// from a rank that has no core.
+  /// True if idle turns yield the core: with more ranks than cores, the sender may be waiting for one.
   [[nodiscard]] bool yields() const { return yields_; }
   /// Returns true if the MPI library gets its turn after this many idle turns of a wait. When ranks yield, a
   /// turn may last as long as other processes keep the core, so pending work of the library gets each turn.
@@ -185,13 +182,11 @@ class Session {
   }
   /// An error code of class MPI_ERR_OTHER with the text of the engine's last fault.
   int fault_code();
-  /// A step that progress() calls until it returns true. For operations that wait for a request of the MPI
-  /// library.
+  /// progress() calls the step until it returns true. For operations that wait for the library's requests.
   void poll(std::function<bool()> step) REQUIRES(session_lock) { polled_.push_back(std::move(step)); }
 
   [[nodiscard]] bool has_threads() const { return threads_; }
-  /// Turns locking on or off and returns the earlier state. Call it only while the session has a single
-  /// thread.
+  /// Turns locking on or off, and returns the earlier state. Only call it with a single thread.
   bool share(bool threads) {
     if (threads == threads_) return threads_;
     if (recorder_ != nullptr) recorder_->share(threads);
@@ -207,8 +202,7 @@ class Session {
   // For the hang report: the function in which this process is, and since when.
   void entered(Function function) {
     function_.store(static_cast<std::uint16_t>(function), std::memory_order_relaxed);
-    // A plain increment would be atomic and cost more than the rest of this function. The value only has to
-    // change.
+    // An atomic increment would cost more than the rest of this function. The value only has to change.
     generation_.store(generation_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
   void left() { function_.store(static_cast<std::uint16_t>(Function::kCount), std::memory_order_relaxed); }
@@ -219,8 +213,7 @@ class Session {
   CallCounter& counter(Function function) {
     return engine_.lane().counters.calls[static_cast<std::uint16_t>(function)];
   }
-  /// Returns true if another failed poll is only counted, without a Call: there are no other threads, and the
-  /// counter need not be read.
+  /// Returns true if another failed poll is only counted: no other threads, and no counter to read.
   [[nodiscard]] bool asks_again() { return !threads_ && (recorder_ == nullptr || recorder_->asks_again()); }
   void found_nothing_again(Function function) {
     entered(function);
@@ -273,8 +266,7 @@ class Session {
   bool aborted_ = false;
 };
 
-/// The scope of a call that the MPI library carries while a backend is active: counts it and shows it in the
-/// hang report.
+/// The scope of a call that the MPI library carries: counts it and shows it in the hang report.
 class NativeCall {
  public:
   /// place: as for Call.

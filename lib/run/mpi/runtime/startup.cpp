@@ -1,6 +1,5 @@
 // Everything that may end the process or the run is checked before the session is built, so that nothing has
-// to be undone. All ranks agree (agree()), since a rank that continued alone would wait for the others
-// forever.
+// to be undone. All ranks agree (agree()): a rank that continued alone would wait forever.
 #include "lib/run/mpi/runtime/startup.hpp"
 
 #include <fmt/core.h>

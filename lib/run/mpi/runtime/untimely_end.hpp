@@ -10,8 +10,8 @@ namespace offramp {
 
 class Session;
 
-/// Handles signals if the run writes a recording to files, and only those that the program leaves to the
-/// system or to the MPI library.
+/// For runs that record to files. Handles the signals that the program leaves to the system or the MPI
+/// library.
 void watch_for_untimely_end(const Session& session);
 /// Call it in MPI_Finalize, after the outputs are written.
 void stop_watching();

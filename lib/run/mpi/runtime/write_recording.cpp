@@ -53,8 +53,7 @@ std::string encode(const std::optional<recording::PartMark>& mark) {
   return mark ? fmt::format("{} {}", mark->bytes, mark->checksum) : std::string();
 }
 
-/// Describes the loss if this rank's file could not be written and its part did not fit into memory. Each
-/// host may have its own disk.
+/// The loss if this rank's file could not be written and its part did not fit into memory. Names the host.
 std::string loss_of(const recording::Recorder& recorder, int rank, bool rest_in_memory) {
   const bool lost = !recorder.complete() || (rank == 0 && rest_in_memory && recorder.has_written());
   if (!lost) return {};
@@ -97,9 +96,8 @@ std::string contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Joins the parts of all ranks at rank 0. Parts in files stay in place. Rank 0 copies those that it cannot
-/// see completely: the rank has a file system of its own, or could not write its whole part. Parts in memory
-/// are sent to rank 0.
+/// Joins the parts of all ranks at rank 0. Parts in files stay in place. Rank 0 gets copies of those that it
+/// cannot see completely (own file system of the rank, or an incomplete file), and of parts in memory.
 Result<recording::Recording> parts_of_all(Session& session, const WorldApart& apart, const std::string& path,
                                           bool& was_copied) {
   const recording::Recorder& recorder = session.recorder()->recorder();
