@@ -1,8 +1,7 @@
 // A queue contains the ranks that can continue. A rank that waits leaves the queue and returns when its
-// condition may hold. The order of ranks does not affect whether all reach their end, except for receives
-// from any source, which match the first message unless the program records the match. The remaining waits
-// are the findings: waiting ranks and what they wait for, a cycle among them (find_cycle()), messages never
-// received, and receives never matched.
+// condition may hold. The order of ranks does not affect the result, except for receives from any source:
+// they match the first message unless the program records the match. The remaining waits are the findings:
+// waiting ranks, a cycle among them (find_cycle()), messages never received, and receives never matched.
 #include "lib/programs/check/rehearsal.hpp"
 
 #include <fmt/format.h>

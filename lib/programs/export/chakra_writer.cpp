@@ -81,9 +81,9 @@ class ChakraWriter {
     if (std::find(unsaid_.begin(), unsaid_.end(), kind) == unsaid_.end()) unsaid_.emplace_back(kind);
   }
 
-  /// Dependences in Chakra's terms. A node that waits for a send waits in Chakra until the send is under way.
-  /// All other dependences wait for the end of a node, so a node that waits for the beginning of another
-  /// inherits what that one waits for.
+  /// Dependences in Chakra's terms. A node that waits for a send waits in Chakra until the send is under way,
+  /// and for other nodes until they end. If it waits for the beginning of another node, it inherits that
+  /// node's waits.
   std::vector<std::vector<std::uint32_t>> waits_of(const Graph& graph) {
     std::vector<std::set<std::uint32_t>> waits(graph.nodes.size());
     std::vector<std::uint32_t> left;

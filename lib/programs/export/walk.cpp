@@ -1,6 +1,6 @@
 // Reduces a program to what formats without requests, communicators, and wildcards can express. Peers become
-// world ranks, tags of different communicators are kept apart (kTagsOfOne), requests become numbers, and
-// receives from any source name the source that was matched. Each kind of loss is reported once.
+// world ranks, and requests become numbers. Tags of different communicators are kept apart (kTagsOfOne).
+// Receives from any source name the matched source. Each kind of loss is reported once.
 #include "lib/programs/export/walk.hpp"
 
 #include <fmt/format.h>

@@ -1,8 +1,7 @@
-// Finds the lines of each rank (in one file for all ranks, or in a list with a file per rank), which SmpiRank
-// reads as events. In a shared file each rank has its own reader from its first line to its last, which skips
-// other ranks' lines, so no events are kept in memory. Data that the format omits (requests of collectives,
-// tags of sendrecv, sizes of some collectives) is completed as in SMPI's own replay. The notes of
-// program_of() list what cannot be.
+// Finds the lines of each rank, in one file for all ranks or in a list with a file per rank. SmpiRank reads
+// them as events. In a shared file each rank has its own reader, which skips other ranks' lines, so no events
+// are kept in memory. Data that the format omits (requests of collectives, tags of sendrecv, sizes of some
+// collectives) is completed as in SMPI's own replay. The notes of program_of() list what cannot be.
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -69,8 +68,8 @@ bool is_regular_file(const std::string& path) {
   return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/// Finds a name in a list: relative to this process's working directory, as in SMPI, to the folder of the
-/// list, or to its parent, from which SimGrid replays its own examples.
+/// Finds a name in a list. It is relative to the working directory, as in SMPI, to the folder of the list, or
+/// to its parent, as in SimGrid's own examples.
 std::string found_file(const std::string& list, const std::string& name) {
   if (is_regular_file(name) || name.starts_with('/')) return name;
   const std::size_t slash = list.rfind('/');

@@ -2,9 +2,9 @@
 // each event belongs to one thread, and they are in the order in which the rank recorded them.
 //
 // Events do not depend on the hardware that carried the program. Sizes, ranks, and tags are those of the
-// program, and requests are numbered by how many were begun since. Results of arrival order (matches of
-// wildcards, which of several requests completed first, numbers of failed polls) and the CPU time between
-// calls are stored beside the events.
+// program, and requests are numbered by how many were begun since. Results of arrival order are stored beside
+// the events: matches of wildcards, which of several requests completed first, and numbers of failed polls.
+// So is the CPU time between calls.
 #pragma once
 
 #include <compare>

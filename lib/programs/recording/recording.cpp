@@ -1,6 +1,7 @@
 // A recording is opened through its index and end mark. If these are missing or damaged, its blocks are
-// scanned from the start to where they break off (breaks_off), as are parts that were never joined. An index
-// refers to blocks in the file or in parts beside it. Payloads are only read when events are requested.
+// scanned from the start to where they break off (breaks_off). Parts that were never joined are scanned too.
+// An index refers to blocks in the file or in parts beside it. Payloads are only read when events are
+// requested.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -86,9 +87,9 @@ Result<Source> indexed_part(const std::string& path, std::uint32_t rank, std::ui
   return source;
 }
 
-/// Reads an index of parts: per rank the blocks of each column as (bytes since the end of the previous one,
-/// length of the payload), and the checksum of the block that ends last. missing: the first missing part,
-/// with the reason. Returns false if the index is damaged.
+/// Reads an index of parts: per rank the blocks of each column as (bytes since the previous block, payload
+/// length), and the checksum of the block that ends last. missing: the first missing part, with the reason.
+/// Returns false if the index is damaged.
 bool read_parts_index(const std::string& path, const Description& description, Cursor cursor, Ranks& ranks,
                       std::string& missing) {
   const auto count = static_cast<std::uint32_t>(description.ranks);

@@ -74,10 +74,10 @@ int wait_for_theirs(int count, MPI_Request* requests, MPI_Status* statuses) {
 
 std::atomic<bool> has_partitioned = false;
 
-/// MPI_Testall of the library's requests. MPICH's function reports an error that does not exist when a
-/// partitioned request is complete, so programs with such requests are tested one by one. Others are not,
-/// because only MPI_Testall progresses file requests. ended: the number of complete requests at the start of
-/// the list, from an earlier test.
+/// MPI_Testall of the library's requests. For complete partitioned requests MPICH's function reports an error
+/// that does not exist, so programs with such requests are tested one by one. Others are not, because only
+/// MPI_Testall progresses file requests. ended: the number of complete requests at the start of the list,
+/// from an earlier test.
 int test_all_theirs(int count, MPI_Request* requests, MPI_Status* statuses, int* flag, int& ended) {
   if (!has_partitioned) return library.Testall(count, requests, flag, statuses);
   *flag = 0;

@@ -1,5 +1,5 @@
 // Datatypes, operations, communicators, and attributes in addition to MPICH's. MPICH exports no way to retain
-// an object, so an object that the program frees while it is in use is freed after its last use.
+// objects. If the program frees an object in use, it is freed after its last use.
 #include <algorithm>
 #include <mutex>
 #include <new>

@@ -10,8 +10,8 @@
 #include <mpi.h>
 #include <stddef.h>
 
-/* Per family: the size of the library's part of a request and the place of the body after it, fields of a
- * status without MPI names, and whether a call comes from within the library. */
+/* Per family: the size of the library's part of a request, which the body follows; fields of a status without
+ * MPI names; and whether a call comes from within the library. */
 #include OFFRAMP_NATIVE_FAMILY
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 // Open MPI and its launchers (mpirun, prte, Slurm with PMIx) use PMIx. A second copy of the PMIx library
-// would be a second client of the same rank, so the library is found as Open MPI finds it: 4.1 loads it in a
-// component, 5 is linked to it. PMIx counts initialisations.
+// would be a second client of the same rank. So it is found as in Open MPI: 4.1 loads it in a component, 5 is
+// linked to it. PMIx counts initialisations.
 #include <dlfcn.h>
 #include <fmt/format.h>
 

@@ -49,9 +49,9 @@ int first_pending(int count, const MPI_Request* requests) {
   return requests != nullptr ? offramp_native_requests_look(count, requests) : -1;
 }
 
-/// Waits for all requests like a blocking call. Returns false if the MPI library has to finish the wait: if
-/// several threads may wait, because it lets only one of them drive the fabric, and if a request fails, which
-/// ends the wait for the others. Complete requests before the first pending one are observed meanwhile.
+/// Waits for all requests like a blocking call. Returns false if the MPI library has to finish the wait. That
+/// is the case if several threads may wait, since it lets only one of them drive the fabric, and if a request
+/// fails. Complete requests before the first pending one are observed meanwhile.
 [[gnu::always_inline]] inline bool wait_for(Call& call, int count, const MPI_Request* requests)
     REQUIRES(session_lock) {
   Session& session = call.session;

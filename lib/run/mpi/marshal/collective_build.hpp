@@ -52,8 +52,8 @@ class CheckedTypes {
   MarshalContext& context_;
 };
 
-/// During its lifetime, the builders use the context of a persistent collective instead of the communicator
-/// in the arguments, which the program may have freed.
+/// During its lifetime, the builders use the context of a persistent collective and ignore the communicator
+/// argument, which the program may have freed.
 class BuildOn {
  public:
   BuildOn(MarshalContext& context, MpiCommunicator& place) : context_(context) {

@@ -1,6 +1,6 @@
 // One thread serves all blocking calls of the MPI library. While it runs, the session locks as in a threaded
-// program (share()). The thread naps for 100 us when a turn finds no event, sleeps when no such call has come
-// for a while, and blocks all signals.
+// program (share()). The thread naps for 100 us after a turn without events, and sleeps when no such call has
+// come for a while. It blocks all signals.
 #include "lib/run/mpi/runtime/background_progress.hpp"
 
 #include <pthread.h>

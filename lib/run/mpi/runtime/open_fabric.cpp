@@ -1,6 +1,6 @@
-// All ranks make the same choice. They exchange what each of them sees (nodes, shared memory, whether
-// processes can read each other's memory), because both ends of a fabric need the same settings. If a segment
-// cannot be created after all, all ranks try the next smaller variant.
+// All ranks make the same choice, because both ends of a fabric need the same settings. They exchange what
+// each sees: nodes, shared memory, and access to each other's memory. If a segment cannot be created after
+// all, all ranks try the next smaller variant.
 #include "lib/run/mpi/runtime/open_fabric.hpp"
 
 #include <dlfcn.h>

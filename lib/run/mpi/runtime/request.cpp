@@ -1,8 +1,8 @@
-// The life of a request object: taken from the pool of its kind, begun under a handle of the MPI library,
-// completed by the engine, observed when the program learns of it, and recycled. Completion and release come
-// in either order: a request freed while active is recycled when it completes (`released`). The library calls
-// on_released(), on_cancel(), and on_start() without the session's lock, so each acquires it. They may come
-// after MPI_Finalize has ended the session.
+// The life of a request object: taken from a pool, begun under a handle of the MPI library, completed by the
+// engine, observed by the program, and recycled. Completion and release come in either order: a request freed
+// while active is recycled when it completes (`released`). The library calls on_released(), on_cancel(), and
+// on_start() without the session's lock, so each acquires it. They may come after MPI_Finalize has ended the
+// session.
 #include "lib/run/mpi/runtime/request.hpp"
 
 #include <array>

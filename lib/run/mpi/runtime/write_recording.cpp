@@ -96,8 +96,9 @@ std::string contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Joins the parts of all ranks at rank 0. Parts in files stay in place. Rank 0 gets copies of those that it
-/// cannot see completely (own file system of the rank, or an incomplete file), and of parts in memory.
+/// Joins the parts of all ranks at rank 0. Parts in files stay in place. Rank 0 gets copies of parts in
+/// memory, and of files that it cannot see completely: the rank has its own file system, or its file is
+/// incomplete.
 Result<recording::Recording> parts_of_all(Session& session, const WorldApart& apart, const std::string& path,
                                           bool& was_copied) {
   const recording::Recorder& recorder = session.recorder()->recorder();
@@ -105,8 +106,8 @@ Result<recording::Recording> parts_of_all(Session& session, const WorldApart& ap
   const std::string own = path_of(static_cast<std::size_t>(apart.rank()));
   std::string memory = session.recorder()->recorder().finish();
   bool in_file = recorder.has_written();
-  // A part beside another output is only needed until the run is settled, so it is moved to memory if its
-  // file could not store all of it.
+  // A part beside another output is only needed until the run is settled. It is moved to memory if its file
+  // is incomplete.
   if (in_file && !memory.empty() && session.configuration().record.empty()) {
     memory.insert(0, contents(own));
     in_file = false;
