@@ -73,8 +73,8 @@ class Walk {
   /// made before.
   std::map<std::tuple<std::vector<int>, std::uint64_t, std::uint32_t>, std::uint32_t> numbers_;
   int rank_ = 0;
-  std::uint64_t number_ = 0;  // of events
-  std::uint64_t begun_ = 0;   // of requests
+  std::uint64_t number_ = 0;  // of the current event
+  std::uint64_t begun_ = 0;   // requests so far
   std::map<std::uint64_t, bool> pending_;
   std::vector<Communicator> communicators_;
   std::map<std::pair<std::vector<int>, std::uint64_t>, std::uint32_t> made_;

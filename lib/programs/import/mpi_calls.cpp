@@ -433,8 +433,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
   std::map<std::uint64_t, std::uint64_t> open_;   // request number by the trace's name
   std::map<std::uint64_t, std::uint64_t> names_;  // the trace's name by request number
   std::map<std::uint64_t, Persistent> persistent_;
-  // requests of the last wait for some of several, if the trace does not contain its result
-  std::vector<std::uint64_t> asked_;
+  std::vector<std::uint64_t> asked_;  // of the last wait for some, if its outcome is missing
 };
 
 /// What a call makes, as far as the trace contains it.

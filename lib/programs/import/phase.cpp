@@ -93,8 +93,7 @@ class Survey {
     const std::unique_ptr<Reader> reader = program_.read(rank);
     Within within(phase_);
     std::vector<Own> own = {{kWorld, rank}, {kSelf, 0}};
-    // requests begun at each beginning and end of a phase, alternating
-    std::vector<std::uint64_t> borders = {0};
+    std::vector<std::uint64_t> borders = {0};  // requests begun at each border of a phase
     std::map<std::pair<std::vector<std::uint64_t>, std::uint64_t>, std::uint32_t> alike;
     std::vector<std::uint32_t>& made = communicators_.of_ranks.emplace_back();
     std::uint64_t begun = 0;

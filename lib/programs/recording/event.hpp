@@ -16,21 +16,20 @@
 namespace offramp::recording {
 
 enum class EventKind : std::uint8_t {
-  kSend,        // a message: peer, tag, bytes, element
-  kReceive,     // peer, tag (either may be a wildcard), bytes of room
-  kCollective,  // operation, element, function, peer (root), bytes, extra, lists: see Event
-  kWait,        // the program learns that requests are complete: extra or list
-  kProbe,       // finds a message and leaves it there: peer, tag
-  kClaim,       // finds and takes a message (MPI_Mprobe): begins a request, as a receive
-  kCancel,      // cancels a receive, which is still waited for or freed: extra
-  kFree,        // the program releases a request without waiting: extra
-  // the rank's next communicator, persistent collective, or synchronization group: list (members), extra
-  kCommunicator,
-  kMeet,      // advances the clocks of a communicator's members to the latest
-  kExchange,  // sends this rank's clock and receives others': tag (subject), lists
-  kPhase,     // MPI_Pcontrol: tag (level), list (one character each; empty: no name)
-  kNative,    // a call without modelled time
-  kClock,     // MPI_Wtime in modelled time: extra (calls since the previous one)
+  kSend,          // a message: peer, tag, bytes, element
+  kReceive,       // peer, tag (either may be a wildcard), bytes of room
+  kCollective,    // operation, element, function, peer (root), bytes, extra, lists: see Event
+  kWait,          // the program learns that requests are complete: extra or list
+  kProbe,         // finds a message and leaves it there: peer, tag
+  kClaim,         // finds and takes a message (MPI_Mprobe): begins a request, as a receive
+  kCancel,        // cancels a receive, which is still waited for or freed: extra
+  kFree,          // the program releases a request without waiting: extra
+  kCommunicator,  // next communicator, persistent collective, or group: list (members), extra
+  kMeet,          // advances the clocks of a communicator's members to the latest
+  kExchange,      // sends this rank's clock and receives others': tag (subject), lists
+  kPhase,         // MPI_Pcontrol: tag (level), list (one character each; empty: no name)
+  kNative,        // a call without modelled time
+  kClock,         // MPI_Wtime in modelled time: extra (calls since the previous one)
   kCount
 };
 

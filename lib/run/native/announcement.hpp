@@ -10,7 +10,7 @@
 
 namespace offramp {
 
-/// Publishes one line without blanks for this rank. Call it once, before MPI_Init. Unknown launchers ignore it.
+/// Publishes this rank's text, one word. Call it once, before MPI_Init. No effect with unknown launchers.
 void announce(const std::string& text);
 
 /// The texts of all ranks of MPI_COMM_WORLD; empty for a rank that published none. `nullopt` if this rank

@@ -20,8 +20,7 @@ std::uintptr_t bits_of(Handle handle) {
 /// An index into a small table. Objects created one after the other get different ones.
 template <std::size_t slots, typename Handle>
 std::size_t slot_of_handle(Handle handle) {
-  // low bits that are equal for all objects
-  constexpr unsigned kSameObject = std::is_pointer_v<Handle> ? 6 : 0;
+  constexpr unsigned kSameObject = std::is_pointer_v<Handle> ? 6 : 0;  // low bits, equal for all
   return (bits_of(handle) >> kSameObject) % slots;
 }
 

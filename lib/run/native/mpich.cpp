@@ -68,8 +68,7 @@ bool grow(std::size_t lines) {
 // --- progress ---
 
 int (*progress_callback)() = nullptr;
-// a request that never completes: testing it drives the library's progress engine
-MPI_Request turned = MPI_REQUEST_NULL;
+MPI_Request turned = MPI_REQUEST_NULL;  // never completes: testing it drives progress
 
 int tell_nothing(void*, MPI_Status* status) {
   PMPI_Status_set_elements(status, MPI_BYTE, 0);

@@ -10,9 +10,8 @@
 namespace offramp {
 
 // Hidden, which saves each call a load of their addresses.
-extern MpiTable native __attribute__((visibility("hidden")));  // the MPI library's functions
-// the present targets of the exported functions
-extern MpiTable dispatch __attribute__((visibility("hidden")));
+extern MpiTable native __attribute__((visibility("hidden")));    // the MPI library's functions
+extern MpiTable dispatch __attribute__((visibility("hidden")));  // the present targets
 
 /// find(name) returns the next definition of a symbol after this library's.
 void resolve_natives(MpiTable& table, void* (*find)(const char* name));

@@ -8,12 +8,12 @@
 
 namespace offramp {
 
-/// MPI_COMM_WORLD, or an own communicator with the same ranks if the program only has MPI sessions.
+/// MPI_COMM_WORLD, or Offramp's own communicator of all ranks if the program only has MPI sessions.
 MPI_Comm mpi_world();
-/// Collective: creates the own communicator in a separate MPI session. level: thread support, as for
+/// Collective: creates Offramp's own communicator in a separate MPI session. level: thread support, as for
 /// MPI_Init_thread. Returns false if it is impossible.
 bool open_own_world(int level);
-/// Collective; the last call. Does nothing without an own communicator.
+/// Collective; the last call. Frees that communicator, if any.
 void close_own_world();
 
 int world_rank();

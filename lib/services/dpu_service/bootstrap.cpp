@@ -186,8 +186,7 @@ std::optional<Bytes> Framing::frame() {
   // No data follows a message before it is answered.
   if (body.size() != length) return std::nullopt;
   const auto sender = static_cast<std::byte>(side_ == Side::kServer ? Side::kClient : Side::kServer);
-  // the server has not received this side's nonce yet
-  const bool first = side_ == Side::kClient && peer_.empty();
+  const bool first = side_ == Side::kClient && peer_.empty();  // the server lacks our nonce
   const auto known = std::span<const std::byte>(own_).first(first ? 0 : own_.size());
   if (!same(secret_->sign({{&sender, 1}, known, body}), signature)) {
     foreign_ = true;

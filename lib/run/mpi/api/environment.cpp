@@ -108,8 +108,8 @@ struct Ways {
 } ways;
 
 #ifdef OFFRAMP_HAS_Session_init
-/// The first MPI session has initialised the library, here or on other ranks. All ranks meet on an own
-/// communicator of Offramp's, whose session requests this level of thread support.
+/// The first MPI session has initialised the library, here or on other ranks. All ranks meet on a
+/// communicator of Offramp's own. Its session requests this level of thread support.
 void begin_apart(bool threads, int level) {
   ways.begun = true;
   if (!open_own_world(level)) {
@@ -131,7 +131,7 @@ bool has_threads(MPI_Session session) {
   return found == 0 || std::strcmp(level, "MPI_THREAD_MULTIPLE") == 0;
 }
 
-/// Returns true if a rank's MPI sessions outlive MPI_Finalize. Offramp then uses an own communicator.
+/// Returns true if a rank's MPI sessions outlive MPI_Finalize. Offramp then uses its own communicator.
 bool sessions_remain() {
   if (largest_of_all(ways.sessions) == 0) return false;
   return mpi_world() != MPI_COMM_WORLD || open_own_world(MPI_THREAD_SINGLE);

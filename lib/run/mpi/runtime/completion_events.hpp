@@ -18,7 +18,7 @@ class CompletionEvents {
     if (recorder_ != nullptr && requests != nullptr && count > 0) collect(count, requests);
   }
 
-  /// The array for the library's statuses: the program's, or an own one if the recording needs it.
+  /// The array for the library's statuses: the program's, or one of our own if the recording needs it.
   MPI_Status* statuses(MPI_Status* wanted) { return library_ ? own_statuses(wanted) : wanted; }
 
   /// For statuses that the library has returned already; the requests are a copy from before the call.

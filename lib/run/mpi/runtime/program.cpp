@@ -124,10 +124,9 @@ void* own_symbol(void* handle, const Object& object, const char* name) {
 }
 
 /// Returns true for an MPI library other than the one that this library was built for. A wrapper of that one
-/// identifies itself through its version, which MPI allows to query before MPI_Init.
+/// identifies itself through its version, which MPI allows before MPI_Init.
 bool is_other_mpi(const Object& object) {
-  // the program itself: nothing can be preloaded before its own MPI
-  if (*object.map->l_name == '\0') return false;
+  if (*object.map->l_name == '\0') return false;  // the program: nothing can precede its own MPI
   void* const handle = dlopen(object.map->l_name, RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) return false;
   bool other = false;

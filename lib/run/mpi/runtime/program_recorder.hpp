@@ -65,7 +65,7 @@ struct CallWatch {
   bool unread = false;             // the counter was not read when this call began
   std::uint32_t unread_calls = 0;  // calls since it was read
   std::uint32_t to_skip = 0;       // polls for which it need not be read
-  std::uint32_t step = 0;          // to_skip + 1 after the next reading
+  std::uint32_t step = 0;          // to_skip + 1, as set at the last reading
   std::uint64_t shortest = 0;      // shortest such call
 };
 
