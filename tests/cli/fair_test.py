@@ -1,4 +1,5 @@
-"""What hardware carries in time, and what communication is of the whole run. Needs OFFRAMP_BUILD, as cli_test.py does."""
+"""Comparisons of hardware: the share of the time that each carries, the share of communication in the whole run, and sweeps. Needs
+OFFRAMP_BUILD, as cli_test.py does."""
 
 import csv
 import json
@@ -25,7 +26,7 @@ class Fair(CliTest):
         return json.loads(self.offramp("replay", str(what), "--compare", backends, "--json", *more).stdout)
 
     def text(self, what, backends, *more):
-        """The comparison at the end."""
+        """The comparison at the end of the output."""
         text = self.offramp("replay", str(what), "--compare", backends, *more).stdout
         return text[text.index("# backend"):]
 
@@ -41,7 +42,7 @@ class Carried(Fair):
         self.assertEqual((host["declined_ns"], dpu["declined_ns"]), (0, 0))
         self.assertGreater(zrlmpi["declined_ns"], 20 * zrlmpi["carried_ns"])
         self.assertEqual([r["carries_program"] for r in (host, zrlmpi, dpu)], [True, False, True])
-        for result in (host, zrlmpi, dpu):  # of what calls take, all but their bookkeeping
+        for result in (host, zrlmpi, dpu):  # all but the bookkeeping of the calls
             calls = sum(call["modelled_ns"] for call in result["calls"].values())
             self.assertAlmostEqual(result["carried_ns"] + result["declined_ns"], calls, delta=0.01 * calls)
 
@@ -115,7 +116,7 @@ class WholeRun(Fair):
 
 
 class LiveRun(Fair):
-    """A run answers as a replay of its recording does."""
+    """A run gives the same answer as a replay of its recording."""
 
     def run_program(self, *options):
         words = ("run", "-n", "2", "--backend", "cclo", "--compare", "host,zrlmpi", "--record", "a.rec", "--report", "r.json", *options, "--",
@@ -154,7 +155,7 @@ class Jobs(Fair):
         job, other = json.loads(self.offramp(*words, "--json").stdout)["results"][0]["jobs"]
         self.assertNotIn("whole_run", other)
         alone = self.replay(recording, "host", "--network", "star")
-        # They share nothing but a switch without a limit of its own.
+        # They share only a switch without a limit of its own.
         self.assertEqual(job["whole_run"]["modelled_time_ps"], alone["results"][0]["whole_run"]["modelled_time_ps"])
         self.assertEqual(job["computing"]["free_run"]["in_calls_ns"], alone["computing"]["free_run"]["in_calls_ns"])
         text = self.offramp(*words, "--html", "r.html").stdout
@@ -175,7 +176,7 @@ class OneMachine(Fair):
             self.assertIn(f"2 nodes of 16 ranks, each with 1 {card} of ", ground["text"])
             seconds = found[name]["modelled_time_ps"] / 1e12
             self.assertGreaterEqual(seconds, 16 * 2**20 * 8 / ground["node_bits_per_second"], name)
-        # Alone on its node, a rank has the link to itself.
+        # A rank alone on its node has the link to itself.
         alone = self.by_backend(self.SHIFT, "host,dpu,cclo")
         for name, result in alone.items():
             self.assertLess(4 * result["modelled_time_ps"], found[name]["modelled_time_ps"], name)
@@ -200,7 +201,7 @@ class OneMachine(Fair):
             self.assertLess(two[name]["modelled_time_ps"], 0.75 * one[name]["modelled_time_ps"], name)
 
     def test_is_within_the_bound_of_its_links(self):
-        """All with all: what leaves a node has to pass its links."""
+        """All to all: all traffic that leaves a node passes its links."""
         ranks, block = 64, 65536
         for per_node in (1, 4, 16):
             out = per_node * (ranks - per_node) * block * 8
@@ -417,7 +418,7 @@ class BadFiles(Fair):
 
 
 class SharedSweep(CliTest):
-    """Parts of a sweep by several processes; merged, they print what one alone does."""
+    """Several processes compute parts of a sweep; merged, they print the output of a single process."""
     QUICK = (("replay", str(PROGRAMS / "halo-4.rec"), "--compare", "host,aie,dpu", "--sweep", "latency=x0.5:x4", "--sweep", "ranks_per_node=1:4"),
              ("replay", str(PROGRAMS / "halo-4.rec"), "--compare", "host,aie", "--sweep", "latency=x0.5:x4", "--json"),
              ("replay", "pattern:ring:8:4KiB", "--backend", "host,aie", "--network", "fat-tree:4,4", "--sweep", "bytes=1KiB:4KiB"),

@@ -1,4 +1,4 @@
-"""Recordings that are not whole, what a report of a replay says, and hardware that refuses. Needs OFFRAMP_BUILD, as cli_test.py does."""
+"""Recordings that are incomplete, the report of a replay, and hardware that declines. Needs OFFRAMP_BUILD, as cli_test.py does."""
 
 import datetime
 import json
@@ -22,7 +22,7 @@ class NotWhole(CliTest):
         self.bytes = RECORDING.read_bytes()
 
     def several_blocks(self):
-        """Of each of two ranks, so that part of one can be there."""
+        """One file for each of two ranks, so that one can be absent."""
         subprocess.run([BUILD / "tests/recording", self.folder / "long.rec", "2", "20000", "irregular"], timeout=180, check=True)
         self.bytes = (self.folder / "long.rec").read_bytes()
 
@@ -30,7 +30,7 @@ class NotWhole(CliTest):
         (self.folder / "cut.rec").write_bytes(self.bytes[:int(len(self.bytes) * share)])
 
     def both_refuse(self, name, *words):
-        """info and replay end alike, and name the file once in a line."""
+        """info and replay end alike, and name the file once per line."""
         refused = self.refused("replay", name, "--backend", "host")
         info = self.offramp("info", name, code=2)
         for text in (refused, info.stderr):
@@ -206,7 +206,7 @@ class Refusals(CliTest):
 
 
 class Settings(CliTest):
-    """Every command that reads settings says where they come from."""
+    """Every command that reads settings names their sources."""
 
     def test_of_a_file_and_of_variables_are_named(self):
         commands = (("replay", "pattern:ring:4:8", "--backend", "host"), ("predict", "bcast"), ("explain", "header", "--backend", "zrlmpi"),
@@ -269,9 +269,9 @@ class Record(CliTest):
         self.offramp("run", "-n", "1", "--backend", "host", "--", "/bin/true")
 
 
-@pytest.mark.alone  # each interruption of a loop that asks looks like work
+@pytest.mark.alone  # each interruption of a polling loop looks like work
 class Polling(CliTest):
-    """CPU time between questions that found nothing: see tests/fixtures/polling.c."""
+    """CPU time between failed polls: see tests/fixtures/polling.c."""
 
     MS = 1e6  # ns
 
@@ -289,7 +289,7 @@ class Polling(CliTest):
             with self.subTest(backend=backend):
                 rank = self.record("wait", backend)
                 self.assertGreater(rank["polls"], 1000)
-                # Where more processes want the processor than it has, interruptions of the loop cannot all be told from work.
+                # On an overloaded processor, some interruptions of the loop look like work.
                 self.assertLess(rank["cpu_ns"] + rank["longer_gaps_ns"], 16 * self.MS, rank)
                 computing = self.modelled()["computing"]
                 self.assertGreater(computing["largest_ns"], 31 * self.MS)  # of the peer

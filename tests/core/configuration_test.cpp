@@ -1,5 +1,4 @@
-// The configuration: what each source may say, which source wins, and what a user reads when something is
-// wrong.
+// The configuration: what each source may set, which source has precedence, and the messages for mistakes.
 #include "lib/base/configuration/configuration.hpp"
 
 #include <fmt/format.h>
@@ -62,7 +61,7 @@ class ConfigurationFrom : public testing::Test {
     write(text);
     return load();
   }
-  /// The error without the folder's name.
+  /// The error without the name of the folder.
   std::string error(const std::string& text) {
     auto result = load(text);
     EXPECT_FALSE(result) << text;
@@ -472,7 +471,7 @@ TEST_F(ConfigurationFrom, AFactorThatGivesNothingIsRefused) {
 }
 
 TEST_F(ConfigurationFrom, AFactorOfWhatAnotherSettingSaysHoldsOrIsRefused) {
-  // As the NIC of a host: below a tenth the value is the card's.
+  // Like the NIC of a host: below a tenth, the card's value applies.
   static const Parameter table[] = {real("latency", "ns", 0, {0, 1e9}, "seed", "0: of the card")};
   static const BackendDescription card{
       .name = "cclo",

@@ -1,4 +1,4 @@
-// Communication that takes no time, and what a replay tells of the program's computing.
+// Communication that takes no time, and a replay's figures of the program's computing.
 #include "lib/answers/replay/free_communication.hpp"
 
 #include <gtest/gtest.h>
