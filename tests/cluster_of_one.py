@@ -24,12 +24,14 @@ StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool
 SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd.pid
+
 SlurmctldPort={controller_port}
 SlurmdPort={node_port}
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
+
 SwitchType=switch/none
 ReturnToService=2
 SlurmdParameters=config_overrides

@@ -34,4 +34,4 @@ def place_tshark(folder):
     with open(path, "w", encoding="utf-8") as file:
         file.write(AS_NOBODY.format(found))
     os.chmod(path, 0o755)
-    return "" if runs_scripts(path, script) else f"tshark runs no Lua script as this user, nor as nobody one in {folder}"
+    return "" if runs_scripts(path, script) else f"tshark runs no Lua script as this user, and none in {folder} as user 65534"

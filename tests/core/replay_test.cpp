@@ -969,7 +969,7 @@ INSTANTIATE_TEST_SUITE_P(
                  },
                  "each member once"},
         Nonsense{"Without itself", [](auto& tapes) { tapes[0].communicator({1}); }, "this rank among them"},
-        Nonsense{"Nobody", [](auto& tapes) { tapes[0].communicator({}); }, "this rank among them"},
+        Nonsense{"NoMembers", [](auto& tapes) { tapes[0].communicator({}); }, "this rank among them"},
         Nonsense{"Root",
                  [](auto& tapes) {
                    tapes[0].add(tapes[0].collective(operation_of(OperationKind::kBcast, 8, 2, 2)));
