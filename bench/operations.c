@@ -21,7 +21,7 @@ typedef struct {
   char *from, *to; /* a block for each rank of the group */
 } Work;
 
-/* A simulator catches the functions of the C library that tell the time. */
+/* Simulators intercept the C library's functions of time. */
 static double processor_time(void) {
   struct timespec now;
   syscall(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, &now);
