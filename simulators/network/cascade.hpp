@@ -17,8 +17,7 @@ class Cascade final : public Topology {
     std::int64_t blue = 1;  // cables per link between groups
     std::int64_t chassis = 1;
     std::int64_t black = 1;
-    std::int64_t routers =
-        1;  // per chassis; at least the number of groups, since each router has at most one blue link
+    std::int64_t routers = 1;  // per chassis; at least `groups`, since a router has one blue link at most
     std::int64_t green = 1;
     std::int64_t nodes = 1;  // per router
   };

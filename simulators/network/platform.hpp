@@ -78,9 +78,8 @@ class Platform final : public Topology {
     std::int32_t depth = 0;
     int line = 0;
     Kind kind = Kind::kFull;
-    std::unordered_map<std::uint64_t, Hop> hops;  // by source and destination
-    std::unordered_map<std::uint64_t, std::int32_t>
-        at;  // kShortest: predecessor of the destination, by source and destination
+    std::unordered_map<std::uint64_t, Hop> hops;         // by source and destination
+    std::unordered_map<std::uint64_t, std::int32_t> at;  // kShortest: the last point before the destination
     std::unique_ptr<Cluster> cluster;
   };
 

@@ -27,8 +27,7 @@ struct Matchable {
   std::uint64_t order = 0;  // position in order of entry
   Matchable* next = nullptr;
   Matchable* previous = nullptr;
-  Matchable* next_alike =
-      nullptr;  // next with the same context and source; only maintained while the queue has an index
+  Matchable* next_alike = nullptr;  // with the same context and source, if there is an index
   Matchable* previous_alike = nullptr;
   bool queued = false;
 };

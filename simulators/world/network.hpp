@@ -23,12 +23,11 @@ struct Parcel {
   int destination = 0;
   std::uint32_t number = 0;  // counts the messages between these two ranks
   std::size_t bytes = 0;
-  Time leaves;              // first byte at the source's port
-  Time left;                // last byte at the source's port
-  Time latency;             // of the backend's own wire
-  void* message = nullptr;  // owned by the world
-  std::size_t link =
-      kNoLink;  // set: the parcel crosses only this link, and source and destination have no meaning
+  Time leaves;                 // first byte at the source's port
+  Time left;                   // last byte at the source's port
+  Time latency;                // of the backend's own wire
+  void* message = nullptr;     // owned by the world
+  std::size_t link = kNoLink;  // crosses this link only, without source and destination
 };
 
 /// Names of the span, at the receiver, by which shared links delayed a message.

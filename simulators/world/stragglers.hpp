@@ -25,10 +25,9 @@ struct Noise {
   static constexpr double kMostDuty = 0.99;  // length / period
 
   Time period = Time::ms(1);
-  Time length;        // zero: no noise
-  double jitter = 0;  // 0 .. 1
-  bool is_aligned =
-      false;  // all ranks have their detours at the same time; otherwise each rank has its own phase
+  Time length;              // zero: no noise
+  double jitter = 0;        // 0 .. 1
+  bool is_aligned = false;  // all ranks have their detours at the same time
 
   [[nodiscard]] bool any() const { return length > Time(); }
 };

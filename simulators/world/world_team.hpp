@@ -71,10 +71,9 @@ class Collective final : public Operation, public Team {
   Progress progress_ = Progress::kHardware;
   Time turn_began_;
   Thread* interrupts_ = nullptr;
-  bool by_processor_;  // the algorithm runs on the rank's processor
-  Time left_;          // the clock at the last charge
-  bool failed_ =
-      false;  // a message has failed; the algorithm continues, and its later messages carry the failure
+  bool by_processor_;    // the algorithm runs on the rank's processor
+  Time left_;            // the clock at the last charge
+  bool failed_ = false;  // a message has failed; later messages carry the failure on
   NoMemory no_memory_;
   std::vector<Bytes> send_blocks_;
   std::vector<MutableBytes> receive_blocks_;
