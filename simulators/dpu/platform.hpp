@@ -39,7 +39,7 @@ struct CardSpec {
   Time post = Time::ns(1500);
   Time post_per_rank = Time::ns(66);
   Time poll = Time::ns(300);
-  Bandwidth own_copy = megabytes_per_second(37'000);         // own blocks of all ranks of a node together
+  Bandwidth own_copy = megabytes_per_second(37'000);  // a rank's own block, all ranks of a node together
   Bandwidth shared_own_copy = megabytes_per_second(14'500);  // own blocks, into shared buffers
   Bandwidth core_copy = megabytes_per_second(10'000);        // own blocks, by one core
   // Blocks within a node, delivered by hosts: small ones through shared buffers, larger ones by single copy.
