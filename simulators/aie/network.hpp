@@ -14,7 +14,7 @@
 
 namespace offramp::aie {
 
-/// Not thread-safe. Add kernels in a fixed order, then run() executes all of them.
+/// One thread at a time. Add the kernels in a fixed order; run() then executes them.
 class Network {
  public:
   explicit Network(const Timing& timing);

@@ -23,7 +23,7 @@ class Tree {
   [[nodiscard]] const std::vector<int>& preorder() const { return preorder_; }
   [[nodiscard]] int place_in_preorder(int node) const { return places_[at(node)]; }
   [[nodiscard]] int arity() const;
-  /// Whether this is a filled binary tree with 2^L - 1 nodes.
+  /// Returns whether this is a filled binary tree with 2^L - 1 nodes.
   [[nodiscard]] bool perfect_binary() const;
 
  private:

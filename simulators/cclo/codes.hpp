@@ -102,7 +102,7 @@ enum class Error : std::uint8_t {
   kNotReady,
   kNumber
 };
-/// Whether a call can end with this code and when, or why it cannot.
+/// The condition under which a call ends with a code, or the reason why this cannot happen.
 struct Occurrence {
   bool arises = false;
   std::string_view reason;

@@ -62,7 +62,7 @@ class DataPlane {
     return pass(units_[lane], through_switch(in), std::max(Spec::words(bytes_in), Spec::words(bytes_out)),
                 cycle_, spec_.cycles(spec_.arithmetic_cycles));
   }
-  /// Writes memory with the DMA write channel. Returns when its status word is available.
+  /// Writes memory with the DMA write channel. Returns the time when its status word is available.
   Time write(const Flow& in, Time command, std::uint64_t bytes, Place place = Place::kDevice) {
     Flow words = through_switch(in);
     words.first = later(words.first, command);
@@ -89,7 +89,7 @@ class DataPlane {
   [[nodiscard]] Time latency(Place place) const {
     return place == Place::kHost ? spec_.pcie_latency : spec_.cycles(spec_.memory_cycles);
   }
-  /// When the memory or bus has completed this transfer alongside its other users.
+  /// Returns the time when the memory or bus has completed this transfer alongside its other users.
   Time others(Place place, Unit bus, Time at, std::uint64_t bytes) {
     return place == Place::kHost ? units_.share_until(bus, at, spec_.pcie_time(bytes))
                                  : units_.share_until(Unit::kMemory, at, spec_.memory_time(bytes));

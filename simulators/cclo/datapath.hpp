@@ -33,7 +33,7 @@ struct ArithmeticRecord {
 };
 ArithmeticRecord read_record(const IoSpace& space, std::uint32_t address);
 
-/// How a call processes its data (second generation).
+/// The data path of a call: its arithmetic configuration, flags, and function (second generation).
 struct Datapath {
   ArithmeticRecord record;
   std::uint32_t compression = 0;  // flags k...Compressed
@@ -42,7 +42,7 @@ struct Datapath {
 
   [[nodiscard]] bool compressed(std::uint32_t which) const { return (compression & which) != 0; }
   [[nodiscard]] bool streamed(std::uint32_t which) const { return (streams & which) != 0; }
-  /// Whether the call neither casts data nor exchanges data with a kernel.
+  /// Returns whether the call neither casts data nor exchanges data with a kernel.
   [[nodiscard]] bool plain() const { return compression == 0 && streams == 0; }
   [[nodiscard]] std::uint32_t lane() const {
     return function < ArithmeticRecord::kMostFunctions ? record.lanes[function] : 0;

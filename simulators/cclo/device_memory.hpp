@@ -12,14 +12,14 @@
 
 namespace offramp::cclo {
 
-/// Which memory contains a buffer.
+/// The memory that contains a buffer.
 enum class Place : std::uint8_t { kDevice, kHost };
 
-/// How a memory responds to a DMA: success, no memory at the address (decode error), a slave error (such as
-/// an uncorrectable bit), or no response.
+/// The response of a memory to a DMA: success, no memory at the address (decode error), a slave error (such
+/// as an uncorrectable bit), or no response.
 enum class Answer : std::uint8_t { kOkay, kNoMemory, kError, kSilence };
 
-/// Whether the spans share a byte.
+/// Returns whether the spans share a byte.
 bool overlap(Bytes a, Bytes b);
 
 class DeviceMemory {

@@ -30,13 +30,13 @@ class Kernel {
   virtual Supply supply(MutableBytes into, Time from) = 0;
   /// Receives the words of a result, or of a message to one of the kernel's streams.
   virtual void take(std::uint32_t stream, Bytes data, const Flow& when) = 0;
-  /// First generation: acts as an external arithmetic unit. Returns when the result arrives.
+  /// First generation: acts as an external arithmetic unit. Returns the time when the result arrives.
   virtual Flow combine(Bytes a, Bytes b, MutableBytes out, const Flow& in) = 0;
 };
 
 class EnginePorts {
  public:
-  /// Null if no kernel is connected.
+  /// Returns null if no kernel is connected.
   [[nodiscard]] virtual Kernel* kernel() = 0;
   [[nodiscard]] virtual DeviceMemory& memory() = 0;
   /// Header and payload size of the message that the team delivered last.

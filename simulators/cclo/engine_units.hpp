@@ -66,8 +66,8 @@ inline constexpr std::array<ResourceDescription, kResources> kEngineResources{
      {"cclo.rx buffers"},
      {"cclo.send calls"}}};
 
-/// Uses `duration` of a unit that serves several users at once (a memory or bus), from `at` on. Returns when
-/// that is done, given the other users.
+/// Uses `duration` of a unit that serves several users at once (a memory or bus), from `at` on. Returns the
+/// time when that is done, given the other users.
 inline Time share(Arbiter& unit, Time at, Time duration) {
   Arbiter alone;
   alone.acquire(at, duration);

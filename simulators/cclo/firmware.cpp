@@ -115,9 +115,9 @@ bool has_root(Scenario scenario) {
          scenario == Scenario::kReduce;
 }
 
-/// Why the second generation refuses a call's flags. Kernel streams are allowed for messages, reductions, and
-/// copies. Compressed operands are allowed for messages, copies, combinations, and reductions. Other
-/// collectives may only compress their messages.
+/// Returns the error with which the second generation refuses a call's flags. Kernel streams are allowed for
+/// messages, reductions, and copies. Compressed operands are allowed for messages, copies, combinations, and
+/// reductions. Other collectives may only compress their messages.
 Error objection(const Datapath& path, Scenario scenario, std::uint32_t count) {
   if (scenario == Scenario::kConfig || scenario == Scenario::kNop) return Error::kNone;
   const bool one_to_one = scenario == Scenario::kSend || scenario == Scenario::kReceive ||

@@ -98,7 +98,7 @@ Task<void> reduce(Processor& p, int root, CallMemory m) {
   }
 }
 
-/// How reduce_scatter and allreduce divide their data.
+/// The chunks into which reduce_scatter and allreduce divide their data.
 struct Chunks {
   std::uint64_t bytes;  // total
   std::uint64_t element_bytes;

@@ -312,7 +312,7 @@ void Engine::reset_retries() {
   }
 }
 
-/// Whether a call spins for an eager message that does not come.
+/// Returns whether a call spins for an eager message that does not come.
 bool Engine::may_time_out() const {
   return spinning_ != nullptr && stuck_.empty() && spinning_->processor->wanted().type == MessageType::kEager;
 }

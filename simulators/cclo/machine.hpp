@@ -60,7 +60,7 @@ class Engine final : public EnginePorts {
   };
   [[nodiscard]] const Result& result(std::size_t call) const;
   [[nodiscard]] std::size_t retrying() const { return retry_.size(); }
-  /// Why the control processor is blocked by a full FIFO. Empty if it is not.
+  /// Returns the reason why a full FIFO blocks the control processor, or an empty text.
   [[nodiscard]] const std::string& stuck() const { return stuck_; }
 
   [[nodiscard]] const Incoming& incoming() const override { return incoming_; }

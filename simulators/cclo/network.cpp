@@ -27,8 +27,8 @@ struct Acknowledgement {
 
 constexpr int kDuplicatesBeforeRepeat = 3;  // TCP's fast retransmission
 
-/// When a message's first `words` words have left the packetizer. A packet is complete with its last word.
-/// Words slower than one per cycle are evenly spaced.
+/// Returns the time when a message's first `words` words have left the packetizer. A packet is complete with
+/// its last word. Words slower than one per cycle are evenly spaced.
 Time complete_at(const Spec& spec, const PacketCut& cut, const Flow& in, std::int64_t words) {
   const std::int64_t all = Spec::words(cut.bytes());
   const Time cycle = spec.cycles(1);

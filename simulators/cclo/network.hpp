@@ -46,7 +46,7 @@ class Transmitter {
   /// times of all packets, including repeated ones.
   Crossing send(const Flow& in, std::uint64_t payload, const Fate* fate = nullptr,
                 std::vector<SentPacket>* packets = nullptr);
-  /// As send(), but always packet by packet. For tests.
+  /// Works like send(), but always packet by packet. For tests.
   Crossing send_packets(const Flow& in, std::uint64_t payload, const Fate& fate,
                         std::vector<SentPacket>* packets = nullptr);
 
@@ -65,9 +65,9 @@ class Transmitter {
 class Receiver {
  public:
   Receiver(const Spec& spec, EngineUnits& units) : spec_(spec), units_(units) {}
-  /// Receives a message of `payload` bytes between its first and last packet. Returns when its last word is
-  /// in device memory. The link's rate limits it, so messages of several senders queue. rendezvous: the data
-  /// goes directly to its destination, without an RX buffer.
+  /// Receives a message of `payload` bytes between its first and last packet. Returns the time when its last
+  /// word is in device memory. The link's rate limits it, so messages of several senders queue. rendezvous:
+  /// the data goes directly to its destination, without an RX buffer.
   Time land(Time first, Time last, std::uint64_t payload, bool rendezvous = false);
 
  private:

@@ -126,7 +126,7 @@ Flow Processor::source(const Primitive& primitive, const Commands& commands, std
   return result;
 }
 
-/// Stores the message of one segment in an RX buffer. Returns when the buffer is RESERVED.
+/// Stores the message of one segment in an RX buffer. Returns the time when the buffer is RESERVED.
 Time Processor::land(const Team::Arrival& arrival, std::uint64_t bytes, int from, Flight& flight) {
   const Stamp& stamp = arrival.stamp;
   const bool charged = arrival.stored >= Time();

@@ -157,10 +157,10 @@ class Processor {
   // --- second generation: rendezvous ---
   /// Advertises this rank's memory to a peer: a message without payload.
   void announce(int peer);
-  /// What a call does until its notification arrives: the firmware polls for it, or puts the call into its
-  /// retry queue and serves others (read in [accl-2025]).
+  /// The behaviour of a call until its notification arrives: the firmware polls for it, or puts the call into
+  /// its retry queue and serves others (read in [accl-2025]).
   enum class Missing : std::uint8_t { kSpin, kRetry };
-  /// Returns when a peer's advertisement arrives. The clock does not advance.
+  /// Returns the time when a peer's advertisement arrives. The clock does not advance.
   Task<Time> address_of(int peer, Missing missing = Missing::kSpin);
   /// Writes into a peer's memory: data, then write-done. At most three moves may be in flight.
   void write(int peer, Bytes data);
@@ -170,12 +170,12 @@ class Processor {
   /// The two steps of written_by(), for data of several peers, which must land in order of arrival.
   Task<Team::Arrival> write_of(int peer, MutableBytes into, Missing missing = Missing::kSpin);
   Time land_write(const Team::Arrival& arrival, std::uint64_t bytes);
-  /// Returns when a peer's data and write-done have arrived. The clock does not advance.
+  /// Returns the time when a peer's data and write-done have arrived. The clock does not advance.
   Task<Time> written_by(int peer, MutableBytes into, Missing missing = Missing::kSpin);
   /// Waits until the notification's arrival `at`, and reads it.
   void take_notification(Time at);
   void finish_moves();
-  /// As finish_moves(), but waits for the world before retiring each move.
+  /// Works like finish_moves(), but waits for the world before retiring each move.
   Task<void> finish();
 
   /// Waits until every token of this call has left. The clock does not advance.
@@ -195,7 +195,7 @@ class Processor {
     if (error_ == Error::kNone) error_ = error;
     errors_ |= second() || errors_ == 0 ? encode(spec_.generation, error) : 0;
   }
-  /// The value for RETVAL.
+  /// Returns the value for RETVAL.
   [[nodiscard]] std::uint32_t return_value() const { return errors_; }
   /// The message that the call currently waits for.
   struct Wanted {
@@ -206,7 +206,7 @@ class Processor {
   [[nodiscard]] const CallContext& context() const { return context_; }
   /// First generation: whether the call was abandoned at an error.
   [[nodiscard]] bool unwound() const { return unwound_; }
-  /// Null means the state after a driver's set-up.
+  /// Returns null for the state after a driver's set-up.
   [[nodiscard]] EngineState* state() const { return context_.state; }
   [[nodiscard]] const WireCounters& wire() const { return wire_; }
   void span(std::string_view unit, std::string_view what, Time begin, Time end) const {
@@ -267,7 +267,7 @@ class Processor {
   }
   [[nodiscard]] std::uint32_t window() const;
   [[nodiscard]] std::size_t in_flight() const { return flights_.size() - flight_head_; }
-  /// When the firmware checks the acknowledgements of the oldest segment in flight.
+  /// Returns the time when the firmware checks the acknowledgements of the oldest segment in flight.
   [[nodiscard]] Time retires_at() const {
     const Flight& oldest = flights_[flight_head_];
     return later(now_, second() ? later(oldest.data, oldest.packet) : oldest.data);

@@ -95,8 +95,8 @@ struct Spec {
   [[nodiscard]] Time engine_time(std::uint64_t bytes) const {
     return engine.bytes(static_cast<std::int64_t>(bytes));
   }
-  /// When the protocol engine has accepted all of a message that it finishes sending at `done`. The rest is
-  /// in its transmit buffer, or is the last packet of `last_packet` bytes.
+  /// Returns the time when the protocol engine has accepted all of a message that it finishes sending at
+  /// `done`. The rest is in its transmit buffer, or is the last packet of `last_packet` bytes.
   [[nodiscard]] Time taken_over(Time done, std::uint32_t last_packet) const {
     return done - engine_time(std::max(transmit_buffer, last_packet));
   }
@@ -110,9 +110,9 @@ struct Spec {
   [[nodiscard]] Time link_time(const PacketCut& cut) const {
     return link_time(cut.full_bytes) * std::int64_t{cut.full} + link_time(cut.last_bytes);
   }
-  /// How long a message occupies the receiver's port: the maximum of its protocol engine, its link, and
-  /// memory. The bytes cross memory on their way into an RX buffer, out of it, and to their destination. A
-  /// rendezvous needs no RX buffer.
+  /// Returns how long a message occupies the receiver's port: the maximum of its protocol engine, its link,
+  /// and memory. The bytes cross memory on their way into an RX buffer, out of it, and to their destination.
+  /// A rendezvous needs no RX buffer.
   [[nodiscard]] Time port_time(const PacketCut& cut, std::uint64_t payload, bool rendezvous) const {
     const std::int64_t crossings = (rendezvous ? 0 : 2) + (host_memory ? 0 : 1);
     return later(later(engine_time(cut), link_time(cut)), memory_time(payload) * crossings);
@@ -127,7 +127,7 @@ struct Spec {
     const PacketCut cut = cut_message(generation, transport, max_packet, payload);
     return link_time(cut.full == 0 ? cut.last_bytes : cut.full_bytes);
   }
-  /// When the processor sees a message without payload.
+  /// Returns the time when the processor sees a message without payload.
   [[nodiscard]] Time notified_at(Time last) const { return last + stream_time(kHeaderBytes); }
   [[nodiscard]] std::uint64_t segments(std::uint64_t bytes) const {
     return bytes == 0 || rx_buffer_bytes == 0 ? 1 : (bytes + rx_buffer_bytes - 1) / rx_buffer_bytes;

@@ -120,8 +120,8 @@ std::unique_ptr<Offload> run_to_end(const PlatformSpec& spec, const CollectiveRe
   return work;
 }
 
-/// Whether a rank posts counts and displacements: each rank its own (read in [ucc-offload]); for gather and
-/// scatter only the root (inferred).
+/// Returns whether a rank posts counts and displacements: each rank its own (read in [ucc-offload]); for
+/// gather and scatter only the root (inferred).
 bool has_vectors(OperationKind kind, bool at_root) {
   switch (kind) {
     case OperationKind::kAllgather:

@@ -63,8 +63,8 @@ inline std::uint64_t first_packet(const CollectiveRequest& request) {
 /// Runs one collective on an otherwise idle platform.
 CollectiveResult run_collective(const PlatformSpec& spec, const CollectiveRequest& request);
 
-/// Whether each rank posts only the sizes of its own blocks, which others learn through RTS. A plan can then
-/// be made without the sizes. For other operations, every rank knows all sizes.
+/// Returns whether each rank posts only the sizes of its own blocks, which others learn through RTS. A plan
+/// can then be made without the sizes. For other operations, every rank knows all sizes.
 bool sources_tell_sizes(OperationKind kind);
 
 /// A collective in progress.

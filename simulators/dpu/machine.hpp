@@ -73,7 +73,7 @@ class Machine final : private Notifications::Way {
   Events::Entry next() { return events_.pop(); }
 
   /// Occupies a service process for `duration` at the speed of its card (less if its host replaces it).
-  /// Returns when it is done.
+  /// Returns the time when it is done.
   Time work(int process, Time at, Time duration);
   Time step(int process, Time at) { return work(process, at, spec_.card.step()); }
   /// Imports the memory handles of an arrival.
@@ -86,7 +86,7 @@ class Machine final : private Notifications::Way {
   /// the sender is free once it knows. Notifications are too short (11 ns on the link) to queue on links.
   /// meta: a meta-event that includes this notification, or null.
   void notify(int from, int to, std::int64_t payload, Time at, Event then, dpu::Event* meta = nullptr);
-  /// As notify(), to the host of a member.
+  /// Works like notify(), to the host of a member.
   void notify_host(int from, int member, std::int64_t payload, Time at, Event then);
   /// Begins a meta-event of a service process, which groups notifications.
   [[nodiscard]] dpu::Event* begin_meta(int process) {
@@ -95,12 +95,12 @@ class Machine final : private Notifications::Way {
   void end_meta(int process, dpu::Event* meta) {
     notifications_->end_meta({process_at(process).global_id}, meta);
   }
-  /// As notify(), from the host of a member to its service process.
+  /// Works like notify(), from the host of a member to its service process.
   void notify_process(int member, std::int64_t payload, Time at, Event then);
-  /// When a completion notification reaches the host of a member.
+  /// Returns the time when a completion notification reaches the host of a member.
   Time to_host(int member, Time at);
 
-  /// When a READ request posted at `at` reaches the NIC at the source.
+  /// Returns the time when a READ request posted at `at` reaches the NIC at the source.
   [[nodiscard]] Time read_request(bool remote, Time at) const;
   /// The endpoints of a transfer: each is the host memory or the own memory of a DPU.
   struct Way {
@@ -112,18 +112,18 @@ class Machine final : private Notifications::Way {
   };
   /// Starts a transfer at the present moment. `then` occurs when its last byte has landed.
   void move(const Way& way, std::int64_t bytes, Time now, Event then);
-  /// As move(), from a DPU's memory to its host by the DMA engine.
+  /// Works like move(), from a DPU's memory to its host by the DMA engine.
   void write_to_host(int dpu, std::int64_t bytes, Time now, Event then);
 
-  /// When a service process is free.
+  /// Returns the time when a service process is free.
   [[nodiscard]] Time process_free(int process) const;
   /// Total time that a process was busy with this collective.
   [[nodiscard]] Time process_busy(int process) const { return process_at(process).busy; }
   /// Traffic of notifications and data over PCIe, the DPU's loopback, and the network.
   [[nodiscard]] const WireCounters& wire() const { return wire_; }
-  /// Whether a notification was lost more often than the transport retries.
+  /// Returns whether a notification was lost more often than the transport retries.
   [[nodiscard]] bool gave_up() const { return gave_up_; }
-  /// Whether a failed service process was needed after its failure.
+  /// Returns whether a failed service process was needed after its failure.
   [[nodiscard]] bool failure_met() const { return failure_met_; }
 
  private:
@@ -161,7 +161,7 @@ class Machine final : private Notifications::Way {
   };
 
   bool depart(const Note& note, std::uint64_t send, Time at) override;
-  /// When a header, with any payload that travels with it, reaches the receiver.
+  /// Returns the time when a header, with any payload that travels with it, reaches the receiver.
   Time header_arrives(const Note& note, std::int64_t payload, Time at);
   [[nodiscard]] Sender sender_of(const Note& note) const;
   [[nodiscard]] Time latency(const Note& note) const;

@@ -62,7 +62,7 @@ Time MessagePath::dma_time(std::int64_t bytes) const {
   return later(card_.dma_request, card_.dma_write.bytes(bytes));
 }
 
-// Decides by when the service processes would handle the message without load.
+// Compares the failure with the time at which the service processes would handle the message without load.
 MessagePath::Reroute MessagePath::reroute(const Transfer& transfer, Time issued) const {
   const FailureSpec& failure = spec_.failure;
   if (!ends_for_good(failure)) return {};
@@ -83,7 +83,7 @@ bool MessagePath::is_by_host(const Transfer& transfer, Time at) const {
          placement_.global_id(transfer.destination) == failure.process;
 }
 
-// PCIe, service process, network: each begins when the one before is done.
+// Occupies PCIe, service process, and network, each after the one before.
 bool MessagePath::depart(const Transfer& transfer, Passage& passage, const Resources& sender) const {
   const std::int64_t whole = first_bytes(transfer, passage);
   const Reroute rerouted = reroute(transfer, passage.begin - emit_);

@@ -44,20 +44,20 @@ class MessagePath {
   [[nodiscard]] Distance distance(const Transfer& transfer) const {
     return distance_between(placement_, transfer.source, transfer.destination);
   }
-  /// Whether its notification crosses the network, where it can be lost.
+  /// Returns whether its notification crosses the network, where it can be lost.
   [[nodiscard]] bool notifies_remotely(const Transfer& transfer) const {
     return distance(transfer) >= Distance::kOtherDpu;
   }
 
  private:
-  /// Whether the message must bypass a service process, and when its sender knows.
+  /// The decision to bypass a failed service process, and the time when the sender knows of the failure.
   struct Reroute {
     bool needed = false;
     Time from;
   };
   [[nodiscard]] Time latency(Distance distance) const;
   [[nodiscard]] Reroute reroute(const Transfer& transfer, Time issued) const;
-  /// Whether hosts handle the stage without service processes at this time.
+  /// Returns whether hosts handle the stage without service processes at this time.
   [[nodiscard]] bool is_by_host(const Transfer& transfer, Time at) const;
   /// Occupies a rank's service process, which may pause.
   Arbiter::Grant work(const Resources& node, int world_rank, Time at, Time duration) const;

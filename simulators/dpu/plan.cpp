@@ -108,7 +108,7 @@ class Planner {
       add_source(request_, from, sizes.subspan(static_cast<std::size_t>(from) * each, each), plan_);
   }
 
-  /// From the root to all (read in [ucc-dpu]), or along a binomial tree.
+  /// Plans a broadcast from the root to all (read in [ucc-dpu]), or along a binomial tree.
   void bcast() {
     for (int step = 1; step < size_; ++step) {
       rank(relative(step)).has_data = false;

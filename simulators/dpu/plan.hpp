@@ -43,7 +43,8 @@ struct Plan {
   bool imports = true;         // import memory handles
 };
 
-/// Not for barriers. If sources post the sizes and the request has none, the plan has no pulls yet.
+/// Makes the plan of any collective except a barrier. If sources post the sizes and the request does not
+/// contain them, the plan has no pulls yet.
 Plan make_plan(const PlatformSpec& spec, const CollectiveRequest& request);
 /// Adds the pulls of a source that has posted its block sizes: by destination, or a single one.
 void add_source(const CollectiveRequest& request, int rank, std::span<const std::int64_t> sizes, Plan& plan);

@@ -301,7 +301,7 @@ class Run final : public Offload {
     return static_cast<std::int64_t>(planned_pull.from) * machine_.hosts() +
            machine_.host_of(planned_pull.to);
   }
-  /// Whether this pull moves the bytes itself.
+  /// Returns whether this pull moves the bytes itself.
   [[nodiscard]] bool is_fetch(int pull) const {
     return !plan_.once_per_node || fetches_.find(fetch_key(pull))->second.pull == pull;
   }

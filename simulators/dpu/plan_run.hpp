@@ -8,7 +8,8 @@
 
 namespace offramp::dpu {
 
-/// Not for barriers. agenda and observer as in make_offload(); null for a stand-alone run.
+/// Runs any collective except a barrier. agenda and observer as in make_offload(); null for a stand-alone
+/// run.
 std::unique_ptr<Offload> run_plan(const PlatformSpec& spec, const CollectiveRequest& request,
                                   const std::vector<bool>& host_run, Agenda* agenda,
                                   Offload::Observer* observer);

@@ -9,12 +9,12 @@
 
 namespace offramp::dpu {
 
-/// How data travels to another host. kGvmi: the NIC reads remote host memory into local host memory with keys
-/// that the hosts have given to their DPUs. kStaging: through DPU memory.
+/// The route of data to another host. kGvmi: the NIC reads remote host memory into local host memory with
+/// keys that the DPUs have from their hosts. kStaging: through DPU memory.
 enum class DataPath : std::uint8_t { kGvmi, kStaging };
 
-/// How a service process fails. kNever: it never starts. kDies: it stops responding. kStalls: it pauses and
-/// resumes.
+/// The failure of a service process. kNever: it never starts. kDies: it stops responding. kStalls: it pauses
+/// and resumes.
 enum class Failure : std::uint8_t { kNone, kNever, kDies, kStalls };
 
 constexpr Bandwidth megabytes_per_second(std::int64_t value) {
@@ -85,8 +85,8 @@ struct Transport {
   int retries = ReliableTransport{}.retries;
 };
 
-/// Which set-up costs modelled time. kCommunicators: endpoint caches of communicators that the program
-/// creates. kAll: also the connections of ranks, and the cache of all ranks.
+/// The parts of the set-up that cost modelled time. kCommunicators: endpoint caches of communicators that the
+/// program creates. kAll: also the connections of ranks, and the cache of all ranks.
 enum class Setup : std::uint8_t { kNone, kCommunicators, kAll };
 
 struct PlatformSpec {

@@ -39,7 +39,7 @@ class Population {
   /// Handles an event. Returns false if it is not one of these.
   bool take(const Machine::Event& event, Time at);
 
-  /// When a connecting member knows its service process.
+  /// Returns the time when a connecting member knows its service process.
   [[nodiscard]] Time connected(int member) const { return connected_[static_cast<std::size_t>(member)]; }
 
  private:

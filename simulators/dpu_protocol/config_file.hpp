@@ -78,7 +78,7 @@ using Lookup = std::function<const char*(const char* name)>;
 /// OFFLOAD_CONFIG_FILE_PATH, or else DPU_OFFLOAD_CONFIG_FILE_PATH. Empty if neither is set.
 std::string config_path(const Lookup& lookup);
 
-/// Whether INTER_DPU_CONN_ADDR is set and replaces the configuration file.
+/// Returns whether INTER_DPU_CONN_ADDR is set and replaces the configuration file.
 bool has_connection(const Lookup& lookup);
 /// The configuration that INTER_DPU_CONN_ADDR and INTER_DPU_CONN_PORT (default kConnectionPort) describe.
 /// They name the one address at which the second DPU of a list listens for the first. The list therefore has

@@ -79,13 +79,13 @@ class EndpointCache {
   [[nodiscard]] int node_of(GroupUid uid, int rank) const;
   [[nodiscard]] bool on_same_process(GroupUid uid, int a, int b) const;
   [[nodiscard]] bool on_same_node(GroupUid uid, int a, int b) const;
-  /// In order of global ids, and thus identical in all processes.
+  /// Returns process ids in ascending order, so that all processes have the same list.
   [[nodiscard]] std::vector<int> processes_of_group(GroupUid uid) const;
   [[nodiscard]] std::vector<int> nodes_of_group(GroupUid uid) const;
   [[nodiscard]] std::vector<int> ranks_of_process(GroupUid uid, int process) const;
   [[nodiscard]] std::vector<int> ranks_on_node(GroupUid uid, int node) const;
   [[nodiscard]] std::optional<std::uint32_t> incarnation(GroupUid uid) const;
-  /// Null if the group is unknown.
+  /// Returns null if the group is unknown.
   [[nodiscard]] const GroupDescription* description(GroupUid uid) const;
   [[nodiscard]] const CacheEntry* entry(GroupUid uid, int rank) const;
 

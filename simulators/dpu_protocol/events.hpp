@@ -71,7 +71,7 @@ struct EventInfo {
 class Event {
  public:
   [[nodiscard]] std::span<std::byte> payload() { return payload_; }
-  /// Whether its notification, or one of its sub-events, could not be sent.
+  /// Returns whether its notification, or one of its sub-events, could not be sent.
   [[nodiscard]] bool failed() const { return failed_; }
   /// NotificationHeader::event_id of its notification, valid after emit().
   [[nodiscard]] std::uint64_t number() const { return number_; }
@@ -120,7 +120,7 @@ class EventSystem {
   bool update_pool(std::uint64_t type, BufferPool* pool);
   bool deregister(std::uint64_t type);
 
-  /// Null if the payload pool is exhausted, or the payload exceeds its element size.
+  /// Returns null if the payload pool is exhausted, or the payload exceeds its element size.
   Event* get(const EventInfo& info = {});
   EventResult emit(Event*& event, std::uint64_t type);
   /// Sends the caller's buffer, which must remain valid until completion. Fails if the event has its own
@@ -184,7 +184,7 @@ class EventSystem {
   static Peer peer_of(const Way& way) { return {way.carrier, way.client_id, way.server_id}; }
 
   EventResult launch(Event*& event, std::uint64_t type, std::span<const std::byte> payload, const Way& way);
-  /// Whether the send must wait for earlier ones to the same peer; if so, it is queued.
+  /// Returns whether the send must wait for earlier ones to the same peer; if so, it is queued.
   bool has_to_wait(const Send& send);
   bool post(const Send& send);
   void post_waiting(std::size_t most);

@@ -56,7 +56,7 @@ struct ReservedType {
   std::string_view name;
 };
 std::span<const ReservedType> reserved_types();
-/// Empty if the type is not reserved.
+/// Returns an empty text if the type is not reserved.
 std::string_view reserved_name(std::uint64_t type);
 
 }  // namespace offramp::dpu

@@ -31,7 +31,7 @@ struct NetworkOptions {
   [[nodiscard]] bool is_star() const { return topology == "star"; }
 };
 
-/// Whether a topology is the name of a SimGrid platform file.
+/// Returns whether a topology is the name of a SimGrid platform file.
 [[nodiscard]] inline bool is_platform_file(std::string_view topology) {
   return topology.ends_with(".xml");
 }
@@ -51,7 +51,8 @@ Result<NetworkPlaces> place_in_network(const NetworkOptions& options, int ranks,
 std::shared_ptr<const SwitchMap> switches_of(const NetworkOptions& options, int ranks,
                                              const MachineLayout& machine);
 
-/// Null for a star, which is the backends' own wires. Returns an error that names the invalid key.
+/// Makes the network. Returns null for a star, which is the backends' own wires, and an error that names the
+/// key if one is invalid.
 Result<std::shared_ptr<Network>> make_network(const NetworkOptions& options, int ranks,
                                               const MachineLayout& machine);
 

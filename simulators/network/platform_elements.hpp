@@ -16,9 +16,9 @@ struct WrongPlatform {
   std::string what;
 };
 
-/// Whether an element is irrelevant to a network (properties, disks) and skipped silently.
+/// Returns whether an element is irrelevant to a network (properties, disks) and skipped silently.
 bool is_passed_over(std::string_view element);
-/// Whether an element is unsupported and mentioned in a note (profiles, models, actors).
+/// Returns whether an element is unsupported and mentioned in a note (profiles, models, actors).
 bool is_only_noted(std::string_view element);
 /// The value of an attribute. Null if it is missing or empty; SimGrid's default applies.
 const std::string* given(const XmlElement& element, std::string_view attribute);

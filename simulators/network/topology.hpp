@@ -54,7 +54,7 @@ class Topology {
   /// For example "leaf 3 to spine 1".
   [[nodiscard]] virtual std::string link_name(std::size_t link) const = 0;
   [[nodiscard]] virtual std::string node_name(int node) const { return std::to_string(node); }
-  /// Null if all links are alike and have the network's properties.
+  /// Returns null if all links are alike and have the network's properties.
   [[nodiscard]] virtual const Link* link(std::size_t /*link*/) const { return nullptr; }
   /// As in SwitchMap, with nodes of the machine. 0 if the topology does not describe its switches.
   [[nodiscard]] virtual int switches() const { return 0; }

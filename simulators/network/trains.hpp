@@ -51,7 +51,7 @@ class TrainNetwork final : public RoutedNetwork {
   void end(Train& train, NetworkWorld& world);
   /// Transmission time of all trains of a message on links of this rate.
   [[nodiscard]] static Time serial(Bandwidth rate, std::size_t bytes);
-  /// When the train could be sent in one piece over its link.
+  /// Returns the time when the train could be sent in one piece over its link.
   [[nodiscard]] static Time whole(const Train& train) { return later(train.first, train.last - train.taken); }
 
   Pool<Train> trains_;

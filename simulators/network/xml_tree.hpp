@@ -16,7 +16,7 @@ struct XmlElement {
   std::vector<XmlElement> children;
   int line = 0;
 
-  /// Null if the attribute is missing.
+  /// Returns null if the attribute is missing.
   [[nodiscard]] const std::string* find(std::string_view attribute) const {
     for (const auto& [key, value] : attributes) {
       if (key == attribute) return &value;

@@ -52,7 +52,7 @@ class Agenda {
   ~Agenda() = default;
 };
 
-/// Which members contribute to a piece, or receive it.
+/// The members that contribute to a piece, or receive it.
 enum class Part : std::uint8_t {
   kAll,
   kRoot,

@@ -40,7 +40,7 @@ class Fabric {
  public:
   /// map: null for a single switch.
   explicit Fabric(std::shared_ptr<const SwitchMap> map) : map_(std::move(map)) {}
-  /// Whether the network describes its switches.
+  /// Returns whether the network describes its switches.
   [[nodiscard]] bool is_known() const { return map_ == nullptr || map_->switches() > 0; }
   /// nodes: of the members, without duplicates. trees: the maximum number of roots in use.
   [[nodiscard]] Tree tree_of(std::span<const int> nodes, int trees);

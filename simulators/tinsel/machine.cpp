@@ -158,7 +158,8 @@ void Machine::call(std::uint32_t which) {
   perform({unit.called, messages_[unit.called].step});
 }
 
-/// From the send slot into the network on chip, through the port that sending and receiving share.
+/// Moves a message from the send slot into the network on chip, through the port that sending and receiving
+/// share.
 void Machine::inject(std::uint32_t id) {
   const Time occupied = cycle_noc_flit_ * messages_[id].flits + spec_.cycles(spec_.noc_turn_cycles);
   const Time ahead = spec_.cycles(spec_.noc_hop_cycles);

@@ -85,8 +85,8 @@ class Software {
   virtual void delivered(const Delivery& delivery) = 0;
   /// A thread's message has left its send slot; the thread may send again from `at` on.
   virtual void left(Time at, const Place& from) { static_cast<void>(at), static_cast<void>(from); }
-  /// Whether the software reports with Machine::take() when a thread takes a pointer, so that pointer rings
-  /// can be full.
+  /// Returns whether the software reports with Machine::take() when a thread takes a pointer, so that pointer
+  /// rings can be full.
   [[nodiscard]] virtual bool takes_pointers() const { return false; }
   virtual void timer(Time at, std::uint64_t cookie) { static_cast<void>(at), static_cast<void>(cookie); }
   /// A message has arrived at the bridge board.
@@ -146,24 +146,25 @@ class Machine {
   void take(const Place& place);
   /// A thread frees its pointer. `at` must not be before now().
   void free(Time at, std::uint32_t slot);
-  /// Accesses of a thread to words in its mailbox: one word per cycle for all threads. Returns when they are
-  /// done. Call it at the time of access (from a timer), since the port serves in order of calls.
+  /// Accesses of a thread to words in its mailbox: one word per cycle for all threads. Returns the time when
+  /// they are done. Call it at the time of access (from a timer), since the port serves in order of calls.
   Time touch(Time at, const Place& place, int words);
 
   /// Runs until no event is left. Returns false if a router trapped, a link broke, or messages wait forever.
   bool run();
   [[nodiscard]] Trap trap() const { return trap_; }
   [[nodiscard]] bool broken() const { return broken_; }
-  /// Whether messages are in flight without events: they wait for each other, or for slots that stay in use.
+  /// Returns whether messages are in flight without events: they wait for each other, or for slots that stay
+  /// in use.
   [[nodiscard]] bool stuck() const { return events_.empty() && messages_.size() != unused_.size(); }
   [[nodiscard]] Time now() const { return now_; }
   [[nodiscard]] const MachineCounters& counters() const { return counters_; }
   [[nodiscard]] const BoardCounts& counts(int board) const {
     return boards_[static_cast<std::size_t>(board)].counts;
   }
-  /// Whether the detectors' counts balance over all boards.
+  /// Returns whether the detectors' counts balance over all boards.
   [[nodiscard]] bool quiescent() const;
-  /// Whether further events are scheduled.
+  /// Returns whether further events are scheduled.
   [[nodiscard]] bool has_more() const { return !events_.empty(); }
   /// Returns to time zero with idle units; keeps the tables.
   void reset();

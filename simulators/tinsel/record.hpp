@@ -51,7 +51,7 @@ struct RecordSpec {
   std::string_view name;
   std::span<const FieldSpec> fields;
 };
-/// By record type, which equals the tag.
+/// The record types, indexed by tag.
 std::span<const RecordSpec> record_specs();
 const RecordSpec& spec_of(RecordType type);
 

@@ -272,7 +272,7 @@ void Machine::emit_record(std::uint64_t which, Lookup& lookup, const Record& rec
   pass(keep(copy));
 }
 
-/// Through the crossbar (at most 2/3 flit per cycle and output) into a column or to a link.
+/// Moves a message through the crossbar (at most 2/3 flit per cycle and output) into a column or to a link.
 void Machine::output(std::uint32_t id) {
   const Moving& m = messages_[id];
   const bool into_column = m.port >= kLinks;
@@ -284,7 +284,7 @@ void Machine::output(std::uint32_t id) {
   push(now_ + ahead, Step::kHop, id);
 }
 
-/// Into the send buffer of a link, once it has room.
+/// Moves a message into the send buffer of a link, once it has room.
 void Machine::cross(std::uint32_t id) {
   Moving& m = messages_[id];
   if (m.to.board == kBridge && m.board == 0) {

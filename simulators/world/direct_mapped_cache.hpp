@@ -13,7 +13,7 @@ namespace offramp {
 template <typename Key, typename Value, std::size_t kSlots = 257, typename Hash = std::identity>
 class DirectMappedCache {
  public:
-  /// Null if the key is not cached.
+  /// Returns null if the key is not cached.
   [[nodiscard]] const Value* find(const Key& key) const {
     const Slot& slot = slots_[Hash()(key) % kSlots];
     return slot.used && slot.key == key ? &slot.value : nullptr;

@@ -14,7 +14,7 @@ struct MatchKey {
   int source = 0;  // world rank
   int tag = 0;
 
-  /// Whether a receive with this key matches a message with that key.
+  /// Returns whether a receive with this key matches a message with that key.
   [[nodiscard]] bool accepts(const MatchKey& message) const {
     return context == message.context && (source < 0 || source == message.source) &&
            (tag < 0 || tag == message.tag);

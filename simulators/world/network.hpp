@@ -72,7 +72,8 @@ class Network {
   /// The extra latency of a route over the backend's own wire. Applies to requests and answers, which occupy
   /// no links.
   [[nodiscard]] virtual Time farther(int source, int destination) const = 0;
-  /// Why the results are invalid: a message had no route between its nodes. Empty if all is well.
+  /// Returns the reason why the results are invalid (a message had no route between its nodes), or an empty
+  /// text.
   [[nodiscard]] virtual std::string problem() const { return {}; }
   /// Prefetches the data of a step(what) that follows soon.
   virtual void prefetch(const void* /*what*/) const {}

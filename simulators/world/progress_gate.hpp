@@ -23,10 +23,10 @@ class ProgressGate {
   /// or close() at the last poll.
   void close_between_questions(Time begin, std::uint64_t questions, Time period);
 
-  /// When an event at `at` is served. Time::never(): the program has not reached that call yet. Successive
-  /// queries must not go back in time.
+  /// Returns the time when an event at `at` is served. Time::never(): the program has not reached that call
+  /// yet. Successive queries must not go back in time.
   [[nodiscard]] Time served(Time at);
-  /// Whether the program computes at `at`, or polls between two computing periods.
+  /// Returns whether the program computes at `at`, or polls between two computing periods.
   [[nodiscard]] bool is_beside_computing(Time at) {
     pass(at);
     return next_.exists() && next_.begin < at;

@@ -59,8 +59,8 @@ class Stragglers {
                                                         const std::vector<int>& places, int machine,
                                                         const MachineLayout& layout);
 
-  /// When a processor that begins `work` at `begin` has finished it. Without work: when the processor is next
-  /// available.
+  /// Returns the time when a processor that begins `work` at `begin` has finished it. Without work: when the
+  /// processor is next available.
   [[nodiscard]] Time end_of(int rank, Time begin, Time work) const;
   /// The computing time on this rank's node of what takes `duration` on a normal node.
   [[nodiscard]] Time computed(int rank, Time duration) const;

@@ -155,7 +155,7 @@ class RankRequest {
   world::Operation* operation_ = nullptr;
 };
 
-/// Whether a send completes only once a receive has matched it, as in MPI_Ssend.
+/// Selects whether a send completes only once a receive has matched it, as MPI_Ssend does.
 enum class Synchronous : std::uint8_t { kNo, kYes };
 
 /// Arguments of a persistent message (MPI_Send_init, MPI_Recv_init). Each start() returns a new request.
@@ -186,7 +186,7 @@ class RankHandle {
   /// The program computes for `duration`, longer on a slow node or a disturbed processor. questions: how
   /// often it polls meanwhile, evenly spaced and without success.
   void compute(Time duration, std::uint64_t questions = 0);
-  /// Like compute(), but the node's slowness does not apply.
+  /// Works like compute(), but the node's slowness does not apply.
   void work(Time duration);
   /// The program is idle until `at`.
   void rest_until(Time at);
@@ -206,7 +206,7 @@ class RankHandle {
   Task<Received> receive(int from, std::size_t bytes, int tag = kAnyTag) {
     return receive(everyone(), from, bytes, tag);
   }
-  /// As MPI_Sendrecv: the receive is posted first. Completions are processed in order of their time.
+  /// Works like MPI_Sendrecv: the receive is posted first. Completions are processed in order of their time.
   Task<Received> sendrecv(int to, std::size_t bytes, int from, std::size_t room, int tag = 0);
 
   RankRequest isend(const Communicator& communicator, int to, std::size_t bytes, int tag = 0,
@@ -227,7 +227,7 @@ class RankHandle {
   /// Returns the index and result of the request that completes first; the lowest index on a tie. Empty
   /// requests are skipped; at least one must not be empty.
   Task<std::pair<std::size_t, Received>> wait_any(std::vector<RankRequest>& requests);
-  /// As wait_any(), followed by all others that are complete by then, in order of their indices.
+  /// Works like wait_any(), followed by all others that are complete by then, in order of their indices.
   Task<std::vector<std::pair<std::size_t, Received>>> wait_some(std::vector<RankRequest>& requests);
   /// `nullopt` if the operation is not complete.
   Task<std::optional<Received>> test(RankRequest& request);
@@ -239,13 +239,13 @@ class RankHandle {
   bool cancel_now(RankRequest& request);
   /// The operation continues without the program, whose clock it no longer affects.
   void give_up(RankRequest& request);
-  /// Whether the program should call let_world_come_up(): it is far ahead of the world, or it has polled
-  /// while computing and may owe processor time to MPI. Calls that wait do this themselves.
+  /// Returns whether the program should call let_world_come_up(): it is far ahead of the world, or it has
+  /// polled while computing and may owe processor time to MPI. Calls that wait do this themselves.
   [[nodiscard]] bool is_far_ahead() const;
   Task<void> let_world_come_up();
   /// Waits until a message is available that this receive would match. Does not remove it.
   Task<Received> probe(const Communicator& communicator, int from, int tag = kAnyTag);
-  /// As MPI_Mprobe: probe() plus a receive of that message, which must be waited for.
+  /// Works like MPI_Mprobe: probe() plus a receive of that message, which must be waited for.
   Task<RankRequest> claim(const Communicator& communicator, int from, int tag = kAnyTag);
   /// Processor time for posting a receive.
   [[nodiscard]] Time post_cost() const;
@@ -278,8 +278,8 @@ class RankHandle {
   /// wait. subject: below 2^30.
   RankRequest exchange(const Communicator& communicator, std::uint32_t subject, std::span<const int> to,
                        std::span<const int> from);
-  /// As MPI_Comm_split. The members wait for each other; the call itself costs no time. `nullopt` for a
-  /// negative color.
+  /// Works like MPI_Comm_split. The members wait for each other; the call itself costs no time. `nullopt` for
+  /// a negative color.
   Task<std::optional<Communicator>> split(const Communicator& communicator, int color, int key);
   Task<Communicator> duplicate(const Communicator& communicator);
   /// A communicator of these world ranks, including this one. Members that use the same id are in the same

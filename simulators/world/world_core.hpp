@@ -50,7 +50,7 @@ class Pages {
     if (page == nullptr) page = std::make_unique<T[]>(count * std::min(kGroups, groups));
     return page.get() + count * (group % kGroups);
   }
-  /// Null if the group's page is not allocated.
+  /// Returns null if the group's page is not allocated.
   [[nodiscard]] T* find(std::size_t group, std::size_t count) const {
     if (pages_.empty() || pages_[group / kGroups] == nullptr) return nullptr;
     return pages_[group / kGroups].get() + count * (group % kGroups);
@@ -212,11 +212,11 @@ class Core final : private NetworkWorld {
                   const std::function<bool()>& when_stuck);
 
   [[nodiscard]] const WorldOptions& options() const { return options_; }
-  /// Null if nothing is logged.
+  /// Returns null if nothing is logged.
   [[nodiscard]] WorldLog* log() const { return options_.log; }
-  /// Whether prefetching pays: the ranks exceed the caches.
+  /// Returns whether to prefetch, since the ranks exceed the caches.
   [[nodiscard]] bool prefetches() const { return prefetches_; }
-  /// Whether operations are numbered for logs, spans or packets.
+  /// Returns whether operations are numbered for logs, spans or packets.
   [[nodiscard]] bool is_observed() const { return is_observed_; }
   [[nodiscard]] Time now() const override { return now_; }
   /// Working memory of RankHandle::learn_as_they_come(), valid until its next call.
@@ -226,25 +226,26 @@ class Core final : private NetworkWorld {
   };
   [[nodiscard]] Learning& learning() { return learning_; }
   [[nodiscard]] Rank& rank(int rank);
-  /// Null if the rank is not used.
+  /// Returns null if the rank is not used.
   [[nodiscard]] const Rank* rank_if_used(int rank) const;
   [[nodiscard]] const Communicator& everyone() const { return everyone_; }
-  /// When the rank's processor finishes `work` that it begins at `begin`. Adds any delay to Rank::held_up.
+  /// Returns the time when the rank's processor finishes `work` that it begins at `begin`. Adds any delay to
+  /// Rank::held_up.
   Time processed(Rank& rank, Time begin, Time work);
-  /// When the rank's processor is next available.
+  /// Returns the time when the rank's processor is next available.
   Time resumed(Rank& rank, Time at) { return processed(rank, at, Time()); }
-  /// What makes progress on a collective over this backend.
+  /// Returns what makes progress on a collective over this backend.
   [[nodiscard]] Progress progress(std::uint8_t backend, OperationKind kind) const {
     return members_[backend].backend->progress(kind);
   }
-  /// Whether any operation makes progress only during MPI calls.
+  /// Returns whether any operation makes progress only during MPI calls.
   [[nodiscard]] bool needs_calls() const { return needs_calls_; }
   /// The duration of `computing` while the progress thread uses its share of the processor, as it does during
   /// operations that need it.
   [[nodiscard]] Time beside_thread(const Rank& rank, Time computing) const;
-  /// Whether ranks may have a progress thread.
+  /// Returns whether ranks may have a progress thread.
   [[nodiscard]] bool has_thread() const { return thread_share_ > 0; }
-  /// Whether the operation's backend needs the progress thread.
+  /// Returns whether the operation's backend needs the progress thread.
   [[nodiscard]] bool needs_thread(const offramp::Operation& operation) const {
     return members_[carrier_of(operation)].backend->progress_share() > 0;
   }
@@ -257,7 +258,7 @@ class Core final : private NetworkWorld {
   /// Continues a collective that waits for `part`, at `at` or once the processor is available.
   void resume(Operation& part, Time at);
 
-  /// Whether collectives over this backend run on the ranks' processors.
+  /// Returns whether collectives over this backend run on the ranks' processors.
   [[nodiscard]] bool is_by_processor(std::uint8_t backend) const { return has_host_ && backend == 0; }
 
   /// Processor time for posting a receive.
@@ -266,7 +267,7 @@ class Core final : private NetworkWorld {
     return device(rank, backend).backend->post_receive_cost();
   }
 
-  /// Whether an operation was declined that nothing else carries. run() then returns the reason.
+  /// Returns whether an operation was declined that nothing else carries. run() then returns the reason.
   [[nodiscard]] bool has_declined() const { return !declined_.empty(); }
   [[nodiscard]] const std::string& declined() const { return declined_; }
   /// The backend that carries an operation, and how it is reported.
@@ -279,21 +280,21 @@ class Core final : private NetworkWorld {
   /// For backends beyond the first kInline. The device may be unused.
   [[nodiscard]] Device& further_device(int rank, std::size_t backend);
 
-  /// Sends at `at`. Returns when a nonblocking call would continue. `send` is done immediately if nothing has
-  /// to be waited for.
+  /// Sends at `at`. Returns the time when a nonblocking call would continue. `send` is done immediately if
+  /// nothing has to be waited for.
   Time send(Rank& source, Operation& send, const SendArguments& arguments, Time at) {
     return is_observed_ ? send_observed(source, send, arguments, at) : issue(source, send, arguments, at);
   }
   /// posted: when the receiver's device has the receive.
   void receive(Operation& receive, Time posted);
-  /// Completes a receive for a program or algorithm whose clock is `at`. Returns when it continues.
+  /// Completes a receive for a program or algorithm whose clock is `at`. Returns the time when it continues.
   /// by_processor: see SendArguments.
   Time observe_receive(Operation& receive, Time at, const Team* collective = nullptr,
                        bool by_processor = true) {
     return log() == nullptr ? learn(receive, at, by_processor)
                             : learn_observed(receive, at, collective, by_processor);
   }
-  /// As observe_receive(), for a send or a meeting.
+  /// Works like observe_receive(), for a send or a meeting.
   Time observe_send(const Operation& send, Time at, const Team* collective = nullptr,
                     bool by_processor = true) {
     if (log() != nullptr) note_send(send, at, collective);
@@ -435,7 +436,7 @@ class Core final : private NetworkWorld {
   [[nodiscard]] bool is_served(Rank& rank, Progress progress, const Event& event, std::uint64_t order);
   void go_on(Operation& part);
   void park(Message& message);
-  /// Whether the stage just called must be repeated later. asked: Passage::again before the call.
+  /// Returns whether the stage just called must be repeated later. asked: Passage::again before the call.
   bool waits(Message& message, Time asked, Rank& rank, EventKind kind);
   void grant(Message& message);
   void answered(Message& message);

@@ -26,7 +26,7 @@ struct MessageWait {
   Time shared = {};  // delay by other messages on its links
 };
 
-/// What an operation does.
+/// A description of an operation.
 struct OperationFacts {
   OperationKind kind = OperationKind::kSend;  // kSend: a message
   std::uint64_t bytes = 0;

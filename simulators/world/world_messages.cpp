@@ -498,7 +498,7 @@ void Core::note_send(const Operation& send, Time at, const Team* collective) con
   if (send.posted > at) options_.log->host(send.rank->number(), id, kWaitForPeer, at, send.posted);
 }
 
-/// Whether the receive was posted before the message arrived.
+/// Returns whether the receive was posted before the message arrived.
 static bool came_late(const Message& message, Time posted) {
   const Passage& passage = message.passage;
   if (message.local) return passage.complete > posted;

@@ -11,7 +11,7 @@
 namespace offramp::world {
 namespace {
 
-// How many events ahead each level is prefetched.
+// Number of events by which each level is prefetched ahead of its use.
 constexpr std::size_t kObjects = 8;   // message and rank
 constexpr std::size_t kReferred = 6;  // what these refer to, except coroutines
 constexpr std::size_t kFrames = 4;    // the coroutine to resume; its callers follow one event later each
@@ -24,11 +24,11 @@ std::size_t bytes_between(const void* begin, const void* end) {
   return static_cast<std::size_t>(static_cast<const char*>(end) - static_cast<const char*>(begin));
 }
 
-/// Whether the event's object is a Message.
+/// Returns whether the event's object is a Message.
 constexpr bool is_of_message(EventKind kind) {
   return kind > EventKind::kReleaseReceiver && kind < EventKind::kWake;
 }
-/// Whether a message arrives at its receiver.
+/// Returns whether a message arrives at its receiver.
 constexpr bool is_arrival(EventKind kind) {
   return kind == EventKind::kArrive || kind == EventKind::kRequested;
 }

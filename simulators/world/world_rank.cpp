@@ -455,7 +455,7 @@ Task<Outcome> RankHandle::wait_all(std::vector<RankRequest>& requests, std::vect
   co_return outcome;
 }
 
-/// Whether the operation is done at the program's clock, which the world has reached.
+/// Returns whether the operation is done at the program's clock, which the world has reached.
 static bool is_done_now(world::Thread& thread, const world::Operation& operation) {
   return operation.done && later(operation.done_at, thread.clock) <= thread.core().now();
 }

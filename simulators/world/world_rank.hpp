@@ -86,7 +86,7 @@ class Thread {
                   ElementType element, Synchronous synchronous);
   void start_receive(Operation& receive, const Communicator& communicator, int from, std::size_t bytes,
                      int tag);
-  /// Whether the thread must wait because it is too far ahead of the world.
+  /// Returns whether the thread must wait because it is too far ahead of the world.
   [[nodiscard]] bool is_far_ahead() const;
   /// Completes an operation for the program: advances the clock and returns the result.
   Received observe(Operation& operation);
@@ -145,7 +145,7 @@ class alignas(64) Rank {
   /// Called before another program begins.
   void forget_threads() { further_.reset(); }
   void reset_programs();
-  /// Whether the programs of all threads have ended.
+  /// Returns whether the programs of all threads have ended.
   [[nodiscard]] bool has_ended() const;
   /// The latest clock of its threads.
   [[nodiscard]] Time clock() const;
@@ -155,7 +155,7 @@ class alignas(64) Rank {
   /// The end of the fields that most events use.
   [[nodiscard]] const void* end_of_first() const { return &everyone_; }
 
-  /// Null for backends whose devices are not stored inline.
+  /// Returns null for backends whose devices are not stored inline.
   [[nodiscard]] const Device* device_if_inline(std::size_t backend) const {
     return backend < kInline ? &devices_[backend] : nullptr;
   }

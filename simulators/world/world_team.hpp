@@ -24,11 +24,11 @@ class Collective final : public Operation, public Team {
   /// Starts an algorithm on this team. The calling thread's clock advances by the time of the call.
   void start(Thread& thread, Task<Outcome> algorithm);
   void start(Thread& thread, const offramp::Operation& question, const CollectiveSizes& sizes);
-  /// What makes progress on the algorithm between its messages.
+  /// Returns what makes progress on the algorithm between its messages.
   [[nodiscard]] Progress progress() const { return progress_; }
   /// Resumes the algorithm, which waited for `part`. Its processor or device must be available.
   void go_on(Operation& part);
-  /// Completes the collective for a program whose clock is `at`. Returns when the program continues.
+  /// Completes the collective for a program whose clock is `at`. Returns the time when the program continues.
   [[nodiscard]] Time observe(Time at);
 
   [[nodiscard]] int world_rank(int rank) const override { return Communicator::world_of(*group_, rank); }
@@ -51,7 +51,7 @@ class Collective final : public Operation, public Team {
   Core& core() { return own().core(); }
   Backend& own_backend() { return *core().device(own(), backend_).backend; }
   void ended();
-  /// Whether the operation uses the processor in turns, one operation at a time.
+  /// Returns whether the operation uses the processor in turns, one operation at a time.
   [[nodiscard]] bool takes_turns() const { return progress_ != Progress::kHardware; }
   /// interrupts: the computing thread that this turn interrupts, or null.
   void begin_turn(Time at, Thread* interrupts);

@@ -23,7 +23,7 @@ namespace offramp::zrlmpi {
 
 class EngineInput {
  public:
-  /// Whether a header that arrives at `at` would be dropped, according to the requests added so far.
+  /// Returns whether a header that arrives at `at` would be dropped, according to the requests added so far.
   [[nodiscard]] bool is_full(Time at) const {
     if (waiting_.size() - cached_ < kWaitingHeaders) return false;
     const auto in_front = [at](const Waiting& header) { return !header.cached && header.at <= at; };

@@ -85,8 +85,8 @@ class Side {
     co_await out_.in.write(std::move(item));
   }
 
-  /// Whether a packet belongs to this call: sent by the peer to this rank, in this communicator and message.
-  /// [zrlmpi-src] checks only the source and the call codes.
+  /// Returns whether a packet belongs to this call: sent by the peer to this rank, in this communicator and
+  /// message. [zrlmpi-src] checks only the source and the call codes.
   [[nodiscard]] bool belongs(const Header& h) const {
     const Header mine = header(PacketType::kData);
     return h.source() == static_cast<std::uint32_t>(peer_) &&

@@ -44,7 +44,7 @@ enum class State : std::uint8_t {
 };
 std::string_view to_string(State state);
 
-/// Which engine's spans and packets a run reports. Each rank reports only its own.
+/// The engines whose spans and packets a run reports. Each rank reports only its own.
 enum class End : std::uint8_t { kBoth, kSender, kReceiver };
 
 struct ExchangeRequest {

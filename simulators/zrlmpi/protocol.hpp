@@ -53,7 +53,7 @@ inline constexpr std::size_t kTransportHeaders = 98;  // of the transport and ne
 /// Handshake packets that can wait for an engine that is not reading; further ones are dropped.
 inline constexpr std::size_t kWaitingHeaders = kInputFifoHeaders + kShellHeaders + kTransportHeaders;
 
-/// What a timer waits for: the ACK after the data, or an answer before it (CLEAR_TO_SEND or DATA).
+/// The event that a timer waits for: the ACK after the data, or an answer before it (CLEAR_TO_SEND or DATA).
 enum class Awaited { kAnswer, kAck };
 // Timers count idle iterations of the state machine (read in [zrlmpi-src]).
 inline constexpr std::int64_t kTimerCounts = 15'625'000;  // 100 ms in the comments, 200 ms at II = 2

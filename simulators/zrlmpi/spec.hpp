@@ -57,7 +57,7 @@ struct MpeSpec {
     return (n + unit - 1) / unit * unit;
   }
 
-  /// How long a rank's engine waits before it repeats. attempt counts from 0.
+  /// Returns how long a rank's engine waits before it repeats. attempt counts from 0.
   [[nodiscard]] Time timeout(int rank, Awaited awaited, int attempt) const {
     const std::int64_t base = timer_counts + rank * (timer_counts / kTimerRankParts);
     return iterations((awaited == Awaited::kAck ? kAckBases : 1) * base +
