@@ -1,6 +1,5 @@
-// The array: tiles with a core, a memory module, DMA in both directions, and a stream switch each. Rows count
-// from the first compute row. Sources: published in [am009]; read in the device model of the VC1902 in
-// [mlir-aie].
+// The array of tiles, each with a core, a memory module, DMA, and a stream switch. Rows count from the first
+// compute row. Sources: published in [am009]; read in the device model of the VC1902 in [mlir-aie].
 #pragma once
 
 #include <algorithm>
@@ -67,8 +66,7 @@ struct ArraySpec {
   [[nodiscard]] std::string reserved() const;
 };
 
-/// Tiles whose memory module a core can access: its own, north, south, and west in even rows or east in odd
-/// ones.
+/// Tiles whose memory module a core can access: its own, north, south, and west (even rows) or east (odd).
 class Modules {
  public:
   [[nodiscard]] const Tile* begin() const { return tiles_.data(); }

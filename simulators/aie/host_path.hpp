@@ -33,8 +33,7 @@ struct HostPath {
 /// Buffers per window.
 inline constexpr std::size_t kBuffers = 2;
 
-/// One direction of a port, as one kernel uses it for windows of one size. Subclasses may share it with other
-/// kernels.
+/// One direction of a port, used by one kernel for windows of one size. Subclasses may share the port.
 class HostPort {
  public:
   virtual ~HostPort() = default;

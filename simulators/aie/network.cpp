@@ -1,7 +1,6 @@
 // A pair of buffers is two channels of tokens, "full" and "empty", which represent the two values of its
 // locks. Tiles that share memory share one pair. Otherwise each end has a pair, with a DMA engine and the
-// circuit in between. Engines never end: when no process can continue, run() returns whether all kernels have
-// ended.
+// circuit in between. Engines never end; run() returns whether all kernels have ended.
 #include "simulators/aie/network.hpp"
 
 #include <utility>

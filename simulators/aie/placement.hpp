@@ -31,8 +31,7 @@ struct Refinement {
   double base_cycles = 25.5;
 };
 /// Starts from the snake and moves kernels next to their tree neighbours. Accepts changes that increase the
-/// sum of edge latencies by less than a falling threshold. Deterministic for a given seed and number of
-/// moves.
+/// sum of edge latencies by less than a falling threshold. Deterministic for each seed.
 std::vector<Tile> refine_placement(const ArraySpec& array, const Tree& tree, const Refinement& how);
 
 }  // namespace offramp::aie

@@ -1,6 +1,5 @@
 // A plan contains what the tool chain fixes before a graph runs: kernels on tiles, windows in memory modules
-// with locks and DMA channels, and streams on switch channels. If the graph does not fit, it contains the
-// limit.
+// with locks and DMA channels, and streams on switch channels. Or the limit, if it does not fit.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +22,7 @@ struct Edge {
 using Route = std::vector<Direction>;
 
 /// The location of an edge's two buffers. Shared: one pair in a module that both cores can access. Otherwise:
-/// a pair at each end, an MM2S channel at the source, an S2MM channel at the target, and a route between
-/// them.
+/// a pair at each end, MM2S at the source, S2MM at the target, and a route in between.
 struct Connection {
   bool shared = true;
   Tile source;
@@ -100,8 +98,7 @@ Plan plan_apart(const ArraySpec& array, const Graph& graph);
 constexpr std::int64_t window_bytes(int windows, std::int64_t window) {
   return 2 * windows * window;
 }
-/// Equation 4.9: an upper bound on the depth of perfect binary trees, for arbitrarily divisible memory. Sizes
-/// in bytes.
+/// Equation 4.9: upper bound on the depth of perfect binary trees for divisible memory. Sizes in bytes.
 double depth_limit(const ArraySpec& array, std::int64_t window, std::int64_t data, std::int64_t rest);
 
 }  // namespace offramp::aie

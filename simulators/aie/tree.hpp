@@ -18,8 +18,7 @@ class Tree {
   [[nodiscard]] const std::vector<int>& children(int node) const { return children_[at(node)]; }
   /// Number of nodes of the subtree, including itself.
   [[nodiscard]] int extent(int node) const { return extents_[at(node)]; }
-  /// Preorder, smaller subtrees first: subtrees are contiguous, and a node's shortest branch follows it
-  /// directly.
+  /// Preorder, smaller subtrees first: subtrees are contiguous, and a node's shortest branch comes first.
   [[nodiscard]] const std::vector<int>& preorder() const { return preorder_; }
   [[nodiscard]] int place_in_preorder(int node) const { return places_[at(node)]; }
   [[nodiscard]] int arity() const;

@@ -10,8 +10,7 @@
 
 namespace offramp::cclo {
 
-/// The nearest half-precision number (IEEE 754 binary16), ties to even. Overflow gives infinity; NaN stays
-/// NaN.
+/// The nearest half-precision number (binary16), ties to even. Overflow gives infinity. Keeps NaN.
 std::uint16_t half_of(float value);
 float float_of(std::uint16_t half);
 

@@ -10,14 +10,12 @@
 
 namespace offramp::cclo {
 
-/// Messages to kernels have a stream number of this plus their tag. Stream 0 leads to the RX buffers (read in
-/// [accl-2025]).
+/// Stream number of messages to kernels, plus their tag. 0 leads to RX buffers (read in [accl-2025]).
 inline constexpr std::uint32_t kFirstStream = 9;
 /// The stream switch has 8-bit destinations, so only tags up to 246 can select a kernel's stream.
 inline constexpr std::uint32_t kMostStreamTag = 246;
 
-/// A user's kernel next to an engine. Its functions are called in the order in which the engine's commands
-/// take effect.
+/// A user's kernel next to an engine. Called in the order in which the engine's commands take effect.
 class Kernel {
  public:
   virtual ~Kernel() = default;

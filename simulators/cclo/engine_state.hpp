@@ -1,5 +1,4 @@
-// The state of an engine that persists between calls: settings of configuration calls, unit states, and
-// injected faults.
+// Engine state that persists between calls: configured settings, unit states, and injected faults.
 #pragma once
 
 #include <array>

@@ -85,8 +85,7 @@ class EngineUnits {
     const auto index = static_cast<std::size_t>(unit);
     return shared_ ? (*shared_)[index].timeline : own_[index];
   }
-  /// share() with the rank's other calls. On a private engine it returns `at`, since single messages do not
-  /// compete.
+  /// share() with the rank's other calls. Returns `at` on a private engine, where nothing competes.
   Time share_until(Unit unit, Time at, Time duration) {
     return shared_ ? share((*this)[unit], at, duration) : at;
   }

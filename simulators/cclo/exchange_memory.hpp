@@ -21,8 +21,7 @@ class Communicator {
   [[nodiscard]] std::uint32_t get(std::uint32_t rank, RankField field) const;
   void set(std::uint32_t rank, RankField field, std::uint32_t value);
 
-  /// Counts a message to a rank and returns its number. Numbers begin with 1, in the second generation with
-  /// 0.
+  /// Counts a message to a rank and returns its number. Numbers begin with 1 (second generation: 0).
   std::uint32_t next_outbound(std::uint32_t rank);
   /// The number that the next message from a rank must have.
   [[nodiscard]] std::uint32_t expected_inbound(std::uint32_t rank) const;
@@ -57,8 +56,7 @@ class RxPool {
   [[nodiscard]] BufferStatus status(std::uint32_t i) const {
     return static_cast<BufferStatus>(get(i, DescriptorField::kStatus));
   }
-  /// Posts write commands for the lowest IDLE descriptors, with at most 16 in flight. Returns how many it
-  /// posted.
+  /// Posts write commands for the lowest IDLE descriptors, at most 16 in flight. Returns their number.
   std::uint32_t enqueue();
   /// Stores a message in the lowest ENQUEUED buffer, whose status becomes ERROR if the message is too long.
   /// `nullopt` if no buffer is enqueued; the message then stays in the protocol engine.

@@ -3,8 +3,7 @@
 // is_rendezvous() selects.
 //
 // run_call() checks in the firmware's order: an engine without set-up (its polls end in the timeout), an
-// unknown call, flags that the second generation refuses. Then it executes the call. The return code is the
-// first error.
+// unknown call, flags that the second generation refuses. It returns the first error.
 #include "simulators/cclo/firmware.hpp"
 
 #include <algorithm>

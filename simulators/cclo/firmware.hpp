@@ -5,8 +5,7 @@
 
 namespace offramp::cclo {
 
-/// The memory to which a call's addresses refer (see CollectiveBuffers). SEND uses `send`, RECV uses
-/// `receive`.
+/// The memory of a call's addresses (see CollectiveBuffers). SEND uses `send`, RECV uses `receive`.
 struct CallMemory {
   Bytes send;
   MutableBytes receive;
@@ -14,14 +13,12 @@ struct CallMemory {
   Bytes second = {};                // of COMBINE and EXT_REDUCE; empty: `receive` is also the second operand
 };
 
-/// Fetches a call, executes it, writes RETVAL, and completes. Begins at the processor's clock, when the call
-/// block has the call.
+/// Fetches a call, executes it, writes RETVAL, and completes. Begins at the processor's clock.
 Task<Error> run_call(Processor& processor, IoSpace& space, CallWords words, CallMemory memory);
 
 /// Executes a configuration call: changes `spec` and `state`. Part of run_call().
 Error configure(Spec& spec, EngineState& state, std::uint32_t function, std::uint32_t value);
-/// Returns whether a configuration call resets the engine: its state, and its exchange memory except for the
-/// hardware id.
+/// Returns whether a configuration call resets the engine: state and exchange memory, but not its id.
 bool is_reset(Generation generation, std::uint32_t function);
 /// Peripheral accesses of the control processor during a configuration call (read in [accl-2025]: enabling
 /// the packetizers needs 14).
@@ -35,8 +32,7 @@ Task<void> receive_by_rendezvous(Processor& processor, int peer, MutableBytes in
 Task<void> run_eager(Processor& processor, Scenario scenario, int root, CallMemory memory);
 /// Runs a rendezvous collective of the second generation, in which receivers advertise destinations.
 Task<void> run_rendezvous(Processor& processor, Scenario scenario, int root, CallMemory memory);
-/// Returns whether the second generation uses rendezvous. bytes: the message, or one block for gather and
-/// similar calls.
+/// Returns whether the second generation uses rendezvous. bytes: one message or block.
 bool is_rendezvous(const Spec& spec, Scenario scenario, std::uint64_t bytes);
 
 /// The part of rank `index` when `bytes` of whole elements are divided among `ranks`. All parts have equal

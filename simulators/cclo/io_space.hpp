@@ -1,6 +1,5 @@
 // The IO space as bytes, as seen by the host and the control processor. Accesses are 32 bits wide and
-// aligned. Elsewhere, reads return 0 and writes are dropped, since the bus would answer with an error. Not
-// thread-safe.
+// aligned. Elsewhere, reads return 0 and writes are dropped (a bus error). One thread at a time.
 #pragma once
 
 #include <array>

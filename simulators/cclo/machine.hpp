@@ -11,8 +11,8 @@
 //
 // The control processor executes one call at a time. In the second generation, a call without its
 // notification enters the retry queue unless its firmware spins. The processor alternates between new calls
-// and that queue (read in [accl-2025]). A call whose eager message never arrives ends in the receive timeout.
-// One thread at a time.
+// and that queue (read in [accl-2025]). A missing eager message ends in the receive timeout. One thread at a
+// time.
 #pragma once
 
 #include <deque>
@@ -129,8 +129,7 @@ class Machine {
   Engine& add(Spec& spec, IoSpace& space, EngineState& state);
   [[nodiscard]] Engine& engine(int number) { return *engines_[static_cast<std::size_t>(number)]; }
 
-  /// Injects a message from outside of the machine, or an invalid one: header and payload may be
-  /// inconsistent.
+  /// Injects a message from outside of the machine. Header and payload may be inconsistent.
   void inject(int from, int to, const Stamp& stamp, const RxMessage& header, std::size_t payload);
   /// Runs until no engine can continue. Returns an empty text, or which engines wait forever and for what.
   std::string run();

@@ -1,5 +1,4 @@
-// One point-to-point message between two engines: a SEND call and a RECV call, each executed by its own
-// control processor.
+// One point-to-point message between two engines: a SEND and a RECV call, each on its own control processor.
 #pragma once
 
 #include <vector>
@@ -82,9 +81,8 @@ class MessageRunner {
     WireCounters wire;
   };
   Rendezvous rendezvous(std::uint64_t bytes, const Fate& fate = {});
-  /// Repeat one part of a rendezvous for its observers: the receiver's announcement, from the RECV call on;
-  /// the sender's write, once it has the address; the receiver's completion, for data that land at the given
-  /// times.
+  /// Repeat one part of a rendezvous for its observers: the receiver's announcement after its RECV call; the
+  /// sender's write after the address; the receiver's completion for data that land at the given times.
   void watch_announcement(Time begin, const Fate& fate, const Watch& watch);
   void watch_write(std::uint64_t bytes, Time begin, const Fate& fate, const Watch& watch);
   void watch_landing(std::uint64_t bytes, Time first, Time last, const Fate& fate, const Watch& watch);

@@ -108,8 +108,7 @@ class PacketNetwork {
   }
 
   /// Runs after the first transmission of all packets. Three duplicate acknowledgements or the timer start a
-  /// recovery. During recovery, each acknowledgement with a gap identifies the next packet to repeat
-  /// (NewReno).
+  /// recovery. Each acknowledgement with a gap then names the next packet to repeat (NewReno).
   Task<void> repeat_until_acknowledged() {
     Process& self = co_await this_process();
     self.clock = later(self.clock, link_free);
@@ -269,8 +268,7 @@ Time Receiver::land(Time first, Time last, std::uint64_t payload, bool rendezvou
   Arbiter& link = units_[Unit::kLinkIn];
   Arbiter& depacketizer = units_[Unit::kDepacketizer];
   const Time carried = later(link.acquire(first_on_link, occupied).end, last);
-  // The depacketizer processes one word per cycle, faster than the link, and ends with the last packet's
-  // words.
+  // The depacketizer processes one word per cycle, faster than the link, and ends with the last packet.
   const Time all = depacketizer.acquire(first, spec_.stream_time(cut.bytes())).end;
   const Time passed = later(all, carried + spec_.stream_time(cut.last_bytes));
   const Time shared = rendezvous && spec_.host_memory

@@ -90,8 +90,7 @@ struct CallContext {
   std::uint64_t operation = 0;
   PacketTap* tap = nullptr;
   std::uint32_t tag = kTagAny;  // of sent messages, and required of received ones
-  /// If the team has no data: what the program sends, for the tap. shown_at is the address of its
-  /// placeholder.
+  /// The sent data for the tap, if the team has none. shown_at is the address of its placeholder.
   Bytes shown = {};
   const std::byte* shown_at = nullptr;
   Time epoch = {};               // see Fate

@@ -1,6 +1,6 @@
 // A barrier of the service processes: each collects its ranks' arrivals, exchanges tokens with the others in
-// rounds (dissemination), and notifies its ranks. Inferred: only a barrier between DPUs and its position are
-// published.
+// rounds (dissemination), and notifies its ranks. Inferred; published: a barrier between DPUs, and its
+// position.
 #pragma once
 
 #include <vector>

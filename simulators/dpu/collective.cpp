@@ -3,8 +3,7 @@
 // (plan_run.cpp).
 //
 // A failure may need two runs. In the first run, hosts replace a service process only if its failure is
-// already known (take_over()). If that run meets the failure, the second one begins with all hosts of that
-// process in its place.
+// already known (take_over()). If that run meets the failure, the second one uses all hosts of that process.
 #include "simulators/dpu/collective.hpp"
 
 #include <algorithm>

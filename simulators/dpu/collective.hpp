@@ -130,8 +130,7 @@ std::unique_ptr<Offload> make_offload(const PlatformSpec& spec, const Collective
 Time host_delivery(const PlatformSpec& spec, const CollectiveRequest& request, const Machine& machine,
                    int rank);
 
-/// Host time before the program continues: posting the notification, and copying the rank's own block if the
-/// host has to.
+/// Host time before the program continues: posting, and copying the rank's own block if necessary.
 struct HostCost {
   Time post;
   Time copy;

@@ -1,6 +1,6 @@
 // One function per stage of the Backend interface: depart, answer, transmit, arrive, receive. A stage that
-// continues later returns with passage.again set and is called again then. It therefore reserves no resource
-// ahead of other work.
+// continues later sets passage.again and is called again then, so it never reserves resources ahead of other
+// work.
 #include "simulators/dpu/message.hpp"
 
 namespace offramp::dpu {
@@ -124,8 +124,7 @@ bool MessagePath::depart(const Transfer& transfer, Passage& passage, const Resou
   return rerouted.needed;
 }
 
-// Processes the RTS or the receive, whichever is later; imports both hosts' handles if necessary; posts the
-// READ.
+// Processes the RTS or the receive, whichever is later; imports handles if necessary; posts the READ.
 void MessagePath::answer(const Transfer& transfer, Passage& passage, const Resources& receiver) const {
   const Distance way = distance(transfer);
   if (is_by_host(transfer, passage.granted)) {
@@ -190,8 +189,7 @@ void MessagePath::transmit(const Transfer& transfer, Passage& passage, const Res
                      card_.pcie_latency + card_.poll;
 }
 
-/// Enters the receiver's NIC if the message crosses the network. The remaining stages begin when its first
-/// byte is there.
+/// Enters the receiver's NIC if the message crosses the network. The rest begins with its first byte.
 void MessagePath::arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) const {
   const bool is_read = passage.protocol == Protocol::kRendezvous;
   const bool remote = is_read || is_by_host(transfer, passage.first)

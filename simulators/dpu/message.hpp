@@ -18,8 +18,7 @@
 
 namespace offramp::dpu {
 
-/// Relative location of two ranks. kOtherDpu: on the same host; notifications cross the network, READs need
-/// not.
+/// Relative location of two ranks. kOtherDpu: same host; only notifications need the network.
 enum class Distance : std::uint8_t { kSameProcess, kSameNode, kOtherDpu, kNetwork };
 Distance distance_between(const Placement& placement, int world_rank, int other);
 

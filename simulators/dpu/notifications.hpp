@@ -1,7 +1,6 @@
 // Notifications between service processes and ranks, except completions. They use the event systems of the
 // service itself (simulators/dpu_protocol/events.hpp), one per service process and rank, with their pools,
-// meta-events, and limit of posted sends. The machine determines how long a notification travels and when it
-// has left. One thread.
+// meta-events, and limit of posted sends. The machine adds the times. One thread.
 #pragma once
 
 #include <cstdint>

@@ -32,8 +32,7 @@ struct PlannedRank {
   std::vector<int> outgoing;  // pulls, in order of their RTS
 };
 struct Plan {
-  /// All ranks have data for all others: pull p belongs to rank p / size, for the rank 1 + p % size places
-  /// further.
+  /// All ranks have data for all others: pull p is from rank p / size, for the rank 1 + p % size further.
   bool all_pairs = false;
   std::vector<PlannedPull> pulls;  // only if not all_pairs
   std::vector<PlannedSlice> slices;

@@ -8,8 +8,7 @@
 
 namespace offramp::dpu {
 
-/// Runs any collective except a barrier. agenda and observer as in make_offload(); null for a stand-alone
-/// run.
+/// Runs any collective except a barrier. agenda, observer: see make_offload(); null if stand-alone.
 std::unique_ptr<Offload> run_plan(const PlatformSpec& spec, const CollectiveRequest& request,
                                   const std::vector<bool>& host_run, Agenda* agenda,
                                   Offload::Observer* observer);

@@ -13,8 +13,7 @@ namespace offramp::dpu {
 /// keys that the DPUs have from their hosts. kStaging: through DPU memory.
 enum class DataPath : std::uint8_t { kGvmi, kStaging };
 
-/// The failure of a service process. kNever: it never starts. kDies: it stops responding. kStalls: it pauses
-/// and resumes.
+/// The failure of a service process. kNever: does not start. kDies: stops responding. kStalls: pauses.
 enum class Failure : std::uint8_t { kNone, kNever, kDies, kStalls };
 
 constexpr Bandwidth megabytes_per_second(std::int64_t value) {

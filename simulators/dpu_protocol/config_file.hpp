@@ -47,8 +47,8 @@ Result<ConfigFile> load_config(const std::string& path);
 std::string write_config(const ConfigFile& file);
 /// Equal for files with equal content. Never 0.
 std::uint64_t fingerprint_of(const ConfigFile& file);
-/// A platform of identical hosts: nodeN with dpuN (DPUs numbered across hosts) at 10.0.x.y, ports from 7100
-/// and 9100.
+/// A platform of identical hosts: nodeN with dpuN (numbered across hosts), 10.0.x.y, ports from 7100 and
+/// 9100.
 ConfigFile describe_platform(int hosts, int processes, int dpus_per_host = 1);
 
 /// One service process of a job.
@@ -66,8 +66,7 @@ Result<ProcessList> list_processes(const ConfigFile& file, std::string_view dpu_
 std::uint64_t fingerprint_of(const ProcessList& list);
 
 /// The DPU that serves a rank of a host: local ranks fill the service processes of the first DPU, then those
-/// of the next. dpu_list: the DPUs of the job; empty: all DPUs of the host. Null if the host has none of
-/// them.
+/// of the next. dpu_list: the DPUs of the job; empty: all. Returns null if the host has none of them.
 const ConfiguredDpu* dpu_of_rank(const ConfiguredHost& host, std::string_view dpu_list, int processes,
                                  std::int64_t local_rank);
 
@@ -86,8 +85,7 @@ bool has_connection(const Lookup& lookup);
 Result<ConfigFile> connection_of(const Lookup& lookup);
 inline constexpr int kConnectionPort = 11111;  // read in [dpu-service-src]
 
-/// The identity of a service process: global id, local id, and number per DPU. All three must be set, or
-/// none.
+/// A service process: global id, local id, and number per DPU. All three must be set, or none.
 struct ServiceIdentity {
   int global_id = 0;
   int local_id = 0;

@@ -51,8 +51,7 @@ struct GroupDescription {
 
 class EndpointCache {
  public:
-  /// process: global id of the service process that owns this cache. processes: number of service processes
-  /// in the job.
+  /// process: global id of the owning service process. processes: their number in the job.
   EndpointCache(const Placement& placement, int process, int processes)
       : placement_(placement), process_(process), processes_(processes) {}
 
@@ -108,8 +107,7 @@ class EndpointCache {
     std::vector<Waiting> waiting;
   };
 
-  /// The group in this incarnation. Null if the message was deferred, or refused because it does not match
-  /// the group.
+  /// Returns the group in this incarnation. Null if the message was deferred or refused.
   Group* open(const GroupDescription& group, std::span<const int> ranks, bool own, CacheActions& actions,
               const std::optional<CacheEntry>& entry = std::nullopt);
   Group* in_use(GroupUid uid, std::uint32_t incarnation);

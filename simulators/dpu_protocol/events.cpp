@@ -11,8 +11,7 @@
 namespace offramp::dpu {
 namespace {
 
-// A send's id: the slot of its event, and the event's number, which distinguishes it from earlier events
-// there.
+// A send's id: the slot of its event, and the event's number, which differs from earlier ones there.
 constexpr unsigned kSlotBits = 24;
 constexpr std::size_t kMostEvents = std::size_t{1} << kSlotBits;
 

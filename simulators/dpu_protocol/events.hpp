@@ -123,8 +123,7 @@ class EventSystem {
   /// Returns null if the payload pool is exhausted, or the payload exceeds its element size.
   Event* get(const EventInfo& info = {});
   EventResult emit(Event*& event, std::uint64_t type);
-  /// Sends the caller's buffer, which must remain valid until completion. Fails if the event has its own
-  /// buffer.
+  /// Sends the caller's buffer, which must outlive the event. Fails if the event has its own buffer.
   EventResult emit(Event*& event, std::uint64_t type, std::span<const std::byte> payload);
   /// Sends to one of several peers. If sending fails at once, the event remains HELD.
   EventResult emit(Event*& event, std::uint64_t type, const Way& way);
@@ -149,8 +148,7 @@ class EventSystem {
   void progress();
   /// Posts all waiting sends regardless of the limit, before a connection closes.
   void flush();
-  /// Handles bytes from the peer. Returns false if they are not a notification, or if the payload does not
-  /// fit its pool.
+  /// Handles bytes from the peer. Returns false for an invalid notification, or if its pool is too small.
   bool receive(std::span<const std::byte> message);
   bool receive(const NotificationHeader& header, std::span<const std::byte> payload);
 

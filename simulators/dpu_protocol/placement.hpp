@@ -29,8 +29,7 @@ struct Placement {
   [[nodiscard]] int dpu(int world_rank) const { return dpu_of_process(global_id(world_rank)); }
   [[nodiscard]] int node_of_process(int global_id) const { return global_id / per_node(); }
   [[nodiscard]] int nodes(int ranks) const { return (ranks + ranks_per_node - 1) / ranks_per_node; }
-  /// The number of ranks that a service process expects on a node with `local_ranks` ranks. which: its index
-  /// on the node.
+  /// The number of ranks that a service process expects. local_ranks, which: ranks and its index on the node.
   [[nodiscard]] int expected_ranks(int local_ranks, int which) const {
     return local_ranks / per_node() + (which < local_ranks % per_node() ? 1 : 0);
   }

@@ -51,8 +51,7 @@ Result<NetworkPlaces> place_in_network(const NetworkOptions& options, int ranks,
 std::shared_ptr<const SwitchMap> switches_of(const NetworkOptions& options, int ranks,
                                              const MachineLayout& machine);
 
-/// Makes the network. Returns null for a star, which is the backends' own wires, and an error that names the
-/// key if one is invalid.
+/// Returns null for a star (the backends' own wires), and an error that names a key if it is invalid.
 Result<std::shared_ptr<Network>> make_network(const NetworkOptions& options, int ranks,
                                               const MachineLayout& machine);
 

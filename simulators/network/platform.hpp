@@ -58,8 +58,7 @@ class Platform final : public Topology {
   };
   struct Hop {
     std::vector<std::uint32_t> links;
-    // The gateways through which the route leaves and enters its end zones; for hosts and routers,
-    // themselves.
+    // The gateways of the zones at the ends. Hosts and routers are their own gateways.
     std::int32_t leaves = kNone;
     std::int32_t enters = kNone;
   };

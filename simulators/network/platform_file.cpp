@@ -440,8 +440,7 @@ class PlatformReader {
     cluster.up[at] = wire(element, "up", &Ends::up);
     cluster.down[at] = wire(element, "down", &Ends::down);
   }
-  /// A host's link. Its latency is part of the backend's own wire. A split link l has the halves l_UP and
-  /// l_DOWN.
+  /// A host's link, whose latency is the backend wire's. A split link l has the halves l_UP and l_DOWN.
   std::int32_t wire(const XmlElement& element, string_view attribute, std::int32_t Ends::*half) {
     const string& id = required(element, attribute);
     auto found = ends_.find(id);
@@ -551,8 +550,7 @@ class PlatformReader {
     back.links.push_back(static_cast<std::uint32_t>(down ? ends.up : ends.down));
   }
 
-  /// Computes the routes with the fewest links between all points of a zone, as SimGrid's Floyd and Dijkstra
-  /// zones do.
+  /// Finds the routes with the fewest links between all points of a zone (SimGrid's Floyd and Dijkstra).
   void search(const XmlElement& element, std::int32_t number) {
     Platform::Zone& own = zone(number);
     struct Edge {

@@ -49,8 +49,7 @@ class RoutedNetwork : public Network, protected LinkLoads {
   };
 
   /// The route of a message that leaves now. Sets `links` to the shared links, and to none if both nodes are
-  /// at one switch. Unshared links act like a slower port: they delay parcel.left as the slowest of them
-  /// requires.
+  /// at one switch. Unshared links act like a slower port, and delay parcel.left.
   [[nodiscard]] Way way(Parcel& parcel, Route& links) const;
   [[nodiscard]] Time latency(std::size_t link) const {
     return own_.empty() ? setting_.hop : own_[link].latency;

@@ -118,8 +118,8 @@ class FatTree final : public Topology {
     const std::int64_t tree = child / places_[l] / levels_[l + 1].down;
     return tree * places_[l + 1] + child % places_[l] + places_[l] * up;
   }
-  /// D-mod-k: digits of the destination select the parent, so that traffic to different nodes of a subtree
-  /// uses different routes.
+  /// D-mod-k: digits of the destination select the parent, so that the nodes of a subtree have different
+  /// routes.
   [[nodiscard]] std::int64_t preferred(std::size_t l, std::int64_t destination) const {
     const std::int64_t up = destination / places_[l] % levels_[l + 1].up;
     return up * levels_[l + 1].cables + cable_of(l, destination);
@@ -190,8 +190,7 @@ class Torus final : public Topology {
       const std::int64_t from = at / stride % size;
       const std::int64_t to = way.destination / stride % size;
       const std::int64_t ahead = (to - from + size) % size;
-      // Both directions are equally long. This choice matches the times of SimGrid 3.32 on a torus of 4 x 4 x
-      // 4 (inferred).
+      // Equal distances: the choice of SimGrid 3.32, by its times on a torus of 4 x 4 x 4 (inferred).
       const bool forward = 2 * ahead < size || (2 * ahead == size && from != size / 2);
       std::int64_t place = from;
       while (place != to) {

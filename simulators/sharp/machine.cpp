@@ -96,8 +96,7 @@ std::size_t Machine::own_bytes(const Operation& o, int piece, int member) const 
   return to > from ? to - from : 0;
 }
 
-/// Returns the piece's state, creating it with the number of operands of each switch and the bytes on its
-/// links.
+/// Returns the piece's state. Creates it with the operands of each switch and the bytes on its links.
 Machine::Piece& Machine::piece_of(Operation& o, int number) {
   const auto [found, is_new] = o.under_way.try_emplace(number);
   Piece& piece = found->second;
@@ -238,8 +237,8 @@ void Machine::run(std::uint32_t id, Time now) {
   for (int member = 0; member < static_cast<int>(o.posted.size()); ++member) release(id, member, now);
 }
 
-/// Begins a member's part once it has entered and the operation runs: its packets wait for their turn, or its
-/// stream begins.
+/// Begins a member's part once it has entered and the operation runs: its packets queue, or its stream
+/// begins.
 void Machine::release(std::uint32_t id, int member, Time now) {
   Operation& o = at(id);
   if (spec_.arms && member == 0 && !o.armed[0]) {

@@ -8,8 +8,7 @@
 
 namespace offramp::sharp {
 
-/// Bytes of a stream, including framing, that use a link at once: one train of the network, which is
-/// forwarded cut-through.
+/// Bytes of a stream, including framing, that use a link at once: one cut-through train of the network.
 inline constexpr std::size_t kStreamTrain = 16384;
 
 struct Spec {

@@ -1,6 +1,5 @@
 // One time step of graph applications on the machine's framework (POLite): every thread sends messages of one
-// flit along its edges and receives as many. A thread's loop handles one message at a time, and receives
-// first.
+// flit along its edges and receives as many. Threads handle one message at a time, and receive first.
 #pragma once
 
 #include "simulators/tinsel/machine.hpp"

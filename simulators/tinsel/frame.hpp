@@ -22,8 +22,7 @@ struct FrameField {
 /// Includes the message's first word, whose upper half is the fragment's number.
 std::span<const FrameField> frame_fields();
 
-/// Converts the fragments that a stream's source sends into packets. Credits, which go the other way, are not
-/// captured.
+/// Converts the fragments that a stream's source sends into packets. Does not capture credits.
 class FrameTap final : public FragmentTap {
  public:
   /// Destination (-1: several), start, and data of the stream. The envelope of a unicast message consists of

@@ -158,8 +158,7 @@ void Machine::call(std::uint32_t which) {
   perform({unit.called, messages_[unit.called].step});
 }
 
-/// Moves a message from the send slot into the network on chip, through the port that sending and receiving
-/// share.
+/// Moves a message from the send slot into the network on chip, through the port shared with receiving.
 void Machine::inject(std::uint32_t id) {
   const Time occupied = cycle_noc_flit_ * messages_[id].flits + spec_.cycles(spec_.noc_turn_cycles);
   const Time ahead = spec_.cycles(spec_.noc_hop_cycles);
@@ -274,8 +273,7 @@ void Machine::take(const Place& place) {
   if (box.waiting != kNone) push(now_, Step::kReceive, std::exchange(box.waiting, kNone));
 }
 
-/// A message waits before a mailbox without a free slot, a full ring, or a core with too many pointers to
-/// deliver.
+/// A message waits for a free slot in the mailbox, for room in rings, and for cores with too many pointers.
 void Machine::receive(std::uint32_t id) {
   Moving& m = messages_[id];
   Mailbox& box = mailbox(m);

@@ -85,8 +85,7 @@ class Software {
   virtual void delivered(const Delivery& delivery) = 0;
   /// A thread's message has left its send slot; the thread may send again from `at` on.
   virtual void left(Time at, const Place& from) { static_cast<void>(at), static_cast<void>(from); }
-  /// Returns whether the software reports with Machine::take() when a thread takes a pointer, so that pointer
-  /// rings can be full.
+  /// Returns whether the software calls Machine::take() for each pointer, so that pointer rings can be full.
   [[nodiscard]] virtual bool takes_pointers() const { return false; }
   virtual void timer(Time at, std::uint64_t cookie) { static_cast<void>(at), static_cast<void>(cookie); }
   /// A message has arrived at the bridge board.
@@ -130,8 +129,8 @@ class Machine {
   [[nodiscard]] const MachineSpec& spec() const { return spec_; }
   [[nodiscard]] Tables& tables(int board) { return tables_[static_cast<std::size_t>(board)]; }
   void run_on(Software* software) { software_ = software; }
-  /// Faults of the links between boards. number: the first packet's number. epoch: the modelled time at clock
-  /// zero of this machine.
+  /// Faults of the links between boards. number: the first packet's number. epoch: modelled time at clock
+  /// zero.
   void set_faults(const FaultRates& faults, std::uint64_t number, Time epoch) {
     faults_ = faults, fault_base_ = number, epoch_ = epoch;
   }
@@ -154,8 +153,7 @@ class Machine {
   bool run();
   [[nodiscard]] Trap trap() const { return trap_; }
   [[nodiscard]] bool broken() const { return broken_; }
-  /// Returns whether messages are in flight without events: they wait for each other, or for slots that stay
-  /// in use.
+  /// Returns whether messages in flight wait forever, for each other or for slots that stay in use.
   [[nodiscard]] bool stuck() const { return events_.empty() && messages_.size() != unused_.size(); }
   [[nodiscard]] Time now() const { return now_; }
   [[nodiscard]] const MachineCounters& counters() const { return counters_; }

@@ -23,8 +23,7 @@ Layout layout_of(Policy policy);
 /// The layout with the most room for this many ranks on the largest machine: one per mailbox if possible,
 /// otherwise spread evenly over all boards. More ranks never get fewer boards.
 Layout roomiest(int ranks);
-/// The smallest published machine (3x2, 3x4, 6x4, 6x6, 6x8 boards) that has room for the ranks. `nullopt` if
-/// none has.
+/// The smallest published machine (3x2, 3x4, 6x4, 6x6, 6x8 boards) for the ranks. `nullopt` if too small.
 std::optional<Mesh> smallest_mesh(int ranks, const Layout& layout);
 /// Ranks fill threads, mailboxes, and boards in order. Boards follow a snake, so that neighbours stay close.
 Place place_of(int rank, const Layout& layout, const Mesh& mesh);

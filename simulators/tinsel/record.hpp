@@ -1,8 +1,8 @@
 // The data of the programmable router: routing keys, beats, and the five record types, as tables of fields.
 // Encoding, decoding, printing, and documentation use these tables.
 //
-// [pip-0024] Functional overview; the widths of the key's parts are symbolic there. [tinsel-src] uses 1 + 26
-// + 5 bits.
+// [pip-0024] Functional overview; the key's parts have symbolic widths there; [tinsel-src] uses 1 + 26 + 5
+// bits.
 #pragma once
 
 #include <array>

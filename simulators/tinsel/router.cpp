@@ -1,5 +1,4 @@
-// The router of a board: eight fetchers, which look up keys and make copies, the crossbar, and the links to
-// neighbouring boards.
+// The router of a board: eight fetchers (key lookup and copies), the crossbar, and the links to other boards.
 #include <algorithm>
 #include <utility>
 

@@ -1,6 +1,6 @@
-// The machine's structure and timing. Sources: [pip-0024]; papers of the machine's authors, [tinsel-fpl] and
-// [tinsel-asap] (published); its hardware description [tinsel-src] (read in it); otherwise inferred, fitted,
-// or assumed.
+// The machine's structure and timing. Sources: [pip-0024]; papers of the authors, [tinsel-fpl] and
+// [tinsel-asap] (published); the hardware description [tinsel-src] (read in); else inferred, fitted, or
+// assumed.
 #pragma once
 
 #include <cstdint>

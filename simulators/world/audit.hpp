@@ -13,8 +13,7 @@
 namespace offramp::world {
 
 /// Verifies four invariants: a resource serves one user at a time and never idles while a request waits; it
-/// never exceeds its rate; no event precedes its cause; every message that left has arrived. Violations are
-/// collected as text.
+/// never exceeds its rate; no event precedes its cause; every message that left has arrived.
 class Audit final : public ResourceObserver {
  public:
   void occupied(const Resource& resource, const ResourceDescription& description, Time asked,
@@ -26,8 +25,7 @@ class Audit final : public ResourceObserver {
   void sent() { ++sent_; }
   void received() { ++received_; }
   void note(std::string violation);
-  /// Receives the violations of worlds created without WorldOptions::check. Empty (the default): those worlds
-  /// are not audited.
+  /// Receives the violations of worlds created without WorldOptions::check. Empty: they are not audited.
   static std::function<void(const std::string&)>& of_all();
 
   [[nodiscard]] const std::vector<std::string>& violations() const { return violations_; }

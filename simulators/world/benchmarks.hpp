@@ -13,8 +13,7 @@
 namespace offramp {
 
 /// Half of a ping-pong's round-trip time for this message size, averaged over the pairs: osu_latency, or
-/// osu_multi_lat with several pairs. All ranks take part; rank i of the first half is paired with rank i +
-/// size / 2.
+/// osu_multi_lat with several pairs. Ranks i and i + size / 2 are pairs.
 Time half_round_trip(World& world, std::size_t bytes);
 
 /// Time per message in a window of 64 nonblocking sends, closed by a reply of 4 bytes: osu_bw, or osu_mbw_mr
@@ -22,9 +21,8 @@ Time half_round_trip(World& world, std::size_t bytes);
 Time message_in_window(World& world, std::size_t bytes, bool both_ways = false);
 
 /// Mean time of one call over ranks and repetitions, as OSU's collective benchmarks report it. Rank 0 is the
-/// root. A barrier follows each call; ranks leave it at different times, and those that leave early wait in
-/// the next call. members: world ranks, in the order of the communicator. sizes: buffer sizes of each
-/// communicator rank.
+/// root. A barrier follows each call; ranks that leave it early wait in the next call. members: world ranks,
+/// in the order of the communicator. sizes: buffer sizes of each communicator rank.
 Time mean_of_calls(World& world, std::span<const int> members, const Operation& operation,
                    const std::function<CollectiveSizes(int rank)>& sizes);
 

@@ -177,8 +177,7 @@ Task<Outcome> reduce_scatter(Team& team, Fold fold, CollectiveBuffers buffers) {
   co_return outcome;
 }
 
-/// Dissemination: after the round of distance d, this rank knows that itself and the 2 d - 1 ranks before it
-/// have entered.
+/// Dissemination: after the round of distance d, itself and the 2 d - 1 ranks before it have entered.
 Task<Outcome> barrier(Team& team) {
   Outcome outcome = Outcome::kOk;
   for (int distance = 1; distance < team.size(); distance *= 2) {

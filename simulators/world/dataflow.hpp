@@ -40,8 +40,7 @@ class Fold {
   PooledVector<int> more_;
 };
 
-/// A binomial tree. Relative to the root, rank r has the children r + 1, r + 2, r + 4, ... within its
-/// subtree.
+/// A binomial tree. Relative to the root, rank r has the children r + 1, r + 2, r + 4, ... of its subtree.
 [[nodiscard]] Fold binomial_fold(const Team& team, int root);
 /// A chain that begins behind the root: each rank adds its contribution to the partial sum of its
 /// predecessor, and the root is last.

@@ -32,8 +32,7 @@ struct Matchable {
   bool queued = false;
 };
 
-/// Entries in order of arrival. Short queues are searched linearly; long queues have an index by context and
-/// source.
+/// Entries in order of arrival. Long queues have an index by context and source.
 class MatchQueue {
  public:
   [[nodiscard]] bool empty() const { return head_ == nullptr; }

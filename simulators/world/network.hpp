@@ -27,7 +27,7 @@ struct Parcel {
   Time left;                   // last byte at the source's port
   Time latency;                // of the backend's own wire
   void* message = nullptr;     // owned by the world
-  std::size_t link = kNoLink;  // crosses this link only, without source and destination
+  std::size_t link = kNoLink;  // if set: crosses only this link, and the ranks are unused
 };
 
 /// Names of the span, at the receiver, by which shared links delayed a message.
@@ -69,11 +69,9 @@ class Network {
   [[nodiscard]] virtual std::string link_name(std::size_t link) const = 0;
   /// All links that were used.
   [[nodiscard]] virtual std::vector<LinkUse> links() const = 0;
-  /// The extra latency of a route over the backend's own wire. Applies to requests and answers, which occupy
-  /// no links.
+  /// The extra latency of requests and answers over the backend's own wire. They occupy no links.
   [[nodiscard]] virtual Time farther(int source, int destination) const = 0;
-  /// Returns the reason why the results are invalid (a message had no route between its nodes), or an empty
-  /// text.
+  /// Returns why the results are invalid (two nodes without a route), or an empty text.
   [[nodiscard]] virtual std::string problem() const { return {}; }
   /// Prefetches the data of a step(what) that follows soon.
   virtual void prefetch(const void* /*what*/) const {}

@@ -1,7 +1,7 @@
 // end_of() finds the end of a piece of work without stepping through every period of noise. It inspects the
 // first and the last period and computes the whole ones between by division, since each leaves period -
-// length for work. The position of a detour is drawn from the number of its period, so any period can be
-// computed on its own.
+// length for work. The position of a detour is drawn from the number of its period, so periods are
+// independent.
 #include "simulators/world/stragglers.hpp"
 
 #include <fmt/core.h>

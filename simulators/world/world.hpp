@@ -46,8 +46,8 @@ class Collective;
 struct Operation;
 }  // namespace world
 
-/// The hardware of a world: a backend, the host that carries what the backend declines, and further backends
-/// that routes refer to.
+/// The hardware of a world: a backend, the host for operations that it declines, and further backends for
+/// routes.
 struct WorldBackend {
   explicit WorldBackend(const BackendDescription& chosen)
       : WorldBackend(chosen, Settings::defaults(chosen.parameters)) {}
@@ -63,8 +63,7 @@ struct WorldBackend {
     Settings settings;
   };
   std::vector<Further> further;  // requires a host
-  /// Backend numbers in the rules: 0 is the host, then the backend (unless it is the host), then the further
-  /// ones.
+  /// Backends in the rules: 0 is the host, then the backend (unless it is the host), then further ones.
   std::vector<RouteRule> rules;
 };
 
@@ -91,8 +90,7 @@ struct WorldOptions {
   Time stop_at = Time::never();    // the world stops here, with operations still open
   // The following must outlive the world. Null: not observed.
   Choices* choices = nullptr;
-  /// Operations that the hardware carries but the judge would decline are counted as declined. Null: no
-  /// judge.
+  /// Counts operations as declined that the judge would decline, although the hardware carries them.
   const DataCarrier* judge = nullptr;
   SpanSink* spans = nullptr;
   PacketSink* packets = nullptr;
@@ -121,8 +119,7 @@ class Communicator {
   int rank_ = 0;
 };
 
-/// Buffer sizes of a collective at one rank, in bytes. sizes_of() computes them for all but the
-/// v-collectives.
+/// Buffer sizes of a collective at one rank, in bytes. See sizes_of(), except for v-collectives.
 struct CollectiveSizes {
   std::size_t send = 0;
   std::size_t receive = 0;
@@ -269,8 +266,7 @@ class RankHandle {
   Task<Outcome> alltoall(std::size_t block);
   Task<Outcome> barrier();
 
-  /// Advances the clocks of all members to the latest among them, like a call that no rank leaves before all
-  /// have entered.
+  /// Advances the clocks of all members to the latest one. No member returns before all have entered.
   Task<void> synchronize(const Communicator& communicator);
   RankRequest start_synchronize(const Communicator& communicator);
   /// Sends this rank's clock to the ranks in `to`, and advances it to the latest clock of those in `from`.
@@ -278,8 +274,7 @@ class RankHandle {
   /// wait. subject: below 2^30.
   RankRequest exchange(const Communicator& communicator, std::uint32_t subject, std::span<const int> to,
                        std::span<const int> from);
-  /// Works like MPI_Comm_split. The members wait for each other; the call itself costs no time. `nullopt` for
-  /// a negative color.
+  /// Works like MPI_Comm_split. Members wait for each other at no other cost. `nullopt` for a negative color.
   Task<std::optional<Communicator>> split(const Communicator& communicator, int color, int key);
   Task<Communicator> duplicate(const Communicator& communicator);
   /// A communicator of these world ranks, including this one. Members that use the same id are in the same
@@ -294,8 +289,7 @@ class RankHandle {
   /// rank's devices and messages. To use them in order of time, each thread must call let_world_come_up()
   /// before it issues an operation.
   void begin_thread(const std::function<Task<void>(RankHandle& rank)>& program);
-  /// Suspends this thread until another thread of the rank calls rouse() on this handle. The clock advances
-  /// to that time.
+  /// Suspends this thread until another thread of the rank calls rouse() on this handle, at that time.
   Task<void> sleep();
   void rouse();
 

@@ -181,8 +181,7 @@ void Core::Devices::schedule(Time at, Work& work, std::uint32_t number) {
   core_.push(later(at, core_.now_), core_.rank(0), EventKind::kStep, &work, order, number);
 }
 
-/// Destinations above all ranks keep the order unique among the parcels that the network processes at one
-/// time.
+/// Destinations above all ranks keep the order of simultaneous parcels unique.
 void Core::Devices::cross(std::size_t link, std::size_t bytes, Time first, Time last, Work& work,
                           std::uint32_t number) {
   assert(core_.options_.network != nullptr);

@@ -1,5 +1,4 @@
-// The implementation of a world: its events, its messages in flight, and the hardware of its ranks. One
-// thread at a time.
+// The implementation of a world: events, messages in flight, and the hardware of ranks. One thread at a time.
 #pragma once
 
 #include <array>
@@ -39,8 +38,7 @@ struct Hold {
   Message* last_waiting = nullptr;
 };
 
-/// `count` values for each group of ranks that share something, allocated for kGroups neighbouring groups at
-/// once.
+/// `count` values per group of ranks that share something, allocated for kGroups neighbouring groups at once.
 template <typename T>
 class Pages {
  public:
@@ -229,8 +227,7 @@ class Core final : private NetworkWorld {
   /// Returns null if the rank is not used.
   [[nodiscard]] const Rank* rank_if_used(int rank) const;
   [[nodiscard]] const Communicator& everyone() const { return everyone_; }
-  /// Returns the time when the rank's processor finishes `work` that it begins at `begin`. Adds any delay to
-  /// Rank::held_up.
+  /// Returns when the rank's processor finishes `work` from `begin` on. Adds any delay to Rank::held_up.
   Time processed(Rank& rank, Time begin, Time work);
   /// Returns the time when the rank's processor is next available.
   Time resumed(Rank& rank, Time at) { return processed(rank, at, Time()); }
@@ -328,8 +325,7 @@ class Core final : private NetworkWorld {
   [[nodiscard]] WorldDevices* devices(std::uint8_t backend) { return members_[backend].devices.get(); }
 
  private:
-  /// A backend's devices as its hardware collectives see them. Steps run in the order in which they were
-  /// scheduled.
+  /// A backend's devices as seen by its hardware collectives. Steps run in the order of their scheduling.
   class Devices final : public WorldDevices {
    public:
     Devices(Core& core, std::uint8_t backend) : core_(core), backend_(backend) {}

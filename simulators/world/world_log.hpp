@@ -30,8 +30,7 @@ struct MessageWait {
 struct OperationFacts {
   OperationKind kind = OperationKind::kSend;  // kSend: a message
   std::uint64_t bytes = 0;
-  /// A world rank: the receiver of a message (possibly the sender itself) or the root of a collective.
-  /// Negative: no root.
+  /// World rank: receiver of a message (possibly the sender itself), or root of a collective; negative: none.
   int peer = -1;
   int tag = 0;                // of a message
   std::uint64_t context = 0;  // of the communicator
@@ -48,8 +47,7 @@ class WorldLog {
   virtual void began(std::uint64_t operation, const OperationFacts& facts) = 0;
   /// The message belongs to a collective of this rank, which is its sender or its receiver.
   virtual void part(int rank, std::uint64_t message, std::uint64_t collective) = 0;
-  /// Processor time of the host itself for an operation, beyond the backend's own spans. what: a string
-  /// literal.
+  /// Host processor time for an operation, beyond the backend's own spans. what: a string literal.
   virtual void host(int rank, std::uint64_t operation, std::string_view what, Time begin, Time end) = 0;
   /// Called in order of modelled events, which can differ from the order of the rank's clock.
   virtual void waited(int rank, const MessageWait& wait) = 0;

@@ -1,8 +1,7 @@
 // RankHandle: the calls of a rank's program. A program runs ahead of the world while it only issues. A
 // co_await in a call is Done (an operation has completed), Until (the world has reached a time), or both. If
 // collectives need the rank's processor, a waiting call shares it with them (share_processor()). A computing
-// call closes the thread's gate, and collectives then continue only while the program is in MPI (gate,
-// enter(), come_up()).
+// call closes the thread's gate, and collectives then continue only in MPI calls (enter(), come_up()).
 #include "simulators/world/world_rank.hpp"
 
 #include <algorithm>

@@ -191,8 +191,7 @@ class Sender final : public Side {
         self.span(to_string(state), begin);
         co_return Wait::kHere;
       }
-      // The ACK cannot arrive before a packet that it depends on. Only a repeated CLEAR_TO_SEND can be late,
-      // and it is dropped.
+      // The ACK cannot overtake its causes. Only a repeated CLEAR_TO_SEND can be late; it is dropped.
       if (h.type() == PacketType::kAck) cache_.put(h);
     }
   }

@@ -19,8 +19,7 @@
 
 namespace offramp::zrlmpi {
 
-/// Strict: as [zrlmpi-src] sends and accepts. Extended: also accepts strict headers and the tag byte of
-/// [zrlmpi-protocol].
+/// Strict: as in [zrlmpi-src]. Extended: also accepts strict headers and the tag of [zrlmpi-protocol].
 enum class Format : std::uint8_t { kStrict, kExtended };
 
 /// [zrlmpi-protocol] mpi_call definition.
@@ -156,8 +155,7 @@ struct FragmentBlock {
 std::array<std::byte, FragmentBlock::kBytes> encode(const FragmentBlock& block);
 std::optional<FragmentBlock> decode_fragment_block(std::span<const std::byte> bytes);
 
-/// The error in the first word of an ERROR body: the local status codes of [zrlmpi-src], which its own engine
-/// never sends.
+/// The first word of an ERROR body: local status codes of [zrlmpi-src], which its engine never sends.
 enum class ErrorCode : std::uint8_t {
   kUnnamed,
   kShort,   // fewer than 32 bytes

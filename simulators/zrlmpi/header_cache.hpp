@@ -1,6 +1,5 @@
 // The header cache: one slot per source rank for a header that arrived while another was expected. The newest
-// header wins. One slot suffices since "BSP programs have at most one pending header per peer" (read in
-// [zrlmpi-src]).
+// header wins. Its reason: "BSP programs have at most one pending header per peer" (read in [zrlmpi-src]).
 #pragma once
 
 #include <array>

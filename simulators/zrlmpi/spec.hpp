@@ -1,5 +1,4 @@
-// Settings of one message passing engine (MPE) and its network, and derived times. Plain values, for any
-// thread.
+// Settings of a message passing engine (MPE) and its network, and derived times. For any thread.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +16,7 @@ struct MpeSpec {
   int bus_bits = kBusBits;  // of the role and network streams
   Format format = Format::kExtended;
 
-  // Shell: it stores and forwards datagrams, since UDP lengths and checksums are only known at the end (read
-  // in code).
+  // Shell: stores and forwards datagrams, since their UDP checksums come last (read in code).
   int shell_bus_bits = kShellBusBits;
   WireSpec line{kLatency, kLink, kFramingBytes, kDatagramBytes};
   /// Without shell and wire: whole datagrams are passed on, as in a cycle simulation of the bare engine.
