@@ -29,6 +29,7 @@ struct Chunks {
   }
 };
 
+/// The arguments of reduce_kernel().
 struct ReduceCall {
   std::vector<Input*> inputs;  // in order of acquisition
   Output* output = nullptr;    // null: no result is needed

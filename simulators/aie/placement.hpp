@@ -21,6 +21,7 @@ std::vector<Tile> place_on_snake(const ArraySpec& array, const Tree& tree, int s
 /// The i-th tile of the snake.
 Tile snake_tile(const ArraySpec& array, int i);
 
+/// The parameters of refine_placement().
 struct Refinement {
   std::uint64_t seed = 1;
   int moves_per_kernel = 3000;

@@ -44,6 +44,7 @@ struct Graph {
   bool multicast = false;
 };
 
+/// The result of planning. Valid only if ok().
 struct Plan {
   std::vector<Tile> tiles;              // by kernel
   std::vector<Connection> connections;  // by edge

@@ -10,6 +10,7 @@
 
 namespace offramp::aie {
 
+/// Costs in cycles.
 struct Costs {
   double acquire_loop = 48;    // published: one iteration of the acquire loop (compiler report)
   double acquire_single = 21;  // inferred: one acquire outside a loop, from the round trip of two neighbours
@@ -40,6 +41,7 @@ enum class Code : std::uint8_t {
   kVector,  // 256-bit loads and stores, one vector operation per cycle
 };
 
+/// Times of operations at a given clock. Immutable, for any thread.
 class Timing {
  public:
   Timing(const Costs& costs, double clock_mhz) : costs_(costs), ps_per_cycle_(1e6 / clock_mhz) {}

@@ -7,6 +7,7 @@
 
 namespace offramp::aie {
 
+/// A rooted tree of kernels. Node 0 is the root.
 class Tree {
  public:
   /// parents[i] < i; parents[0] is -1.

@@ -31,6 +31,7 @@ inline Flow pass(Arbiter& unit, const Flow& in, std::int64_t words, Time cycle, 
   return {begin + latency, last + latency};
 }
 
+/// The data plane of one engine. Every function occupies units and returns the times of a flow.
 class DataPlane {
  public:
   DataPlane(const Spec& spec, EngineUnits& units)

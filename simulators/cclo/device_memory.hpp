@@ -22,6 +22,7 @@ enum class Answer : std::uint8_t { kOkay, kNoMemory, kError, kSilence };
 /// Returns whether the spans share a byte.
 bool overlap(Bytes a, Bytes b);
 
+/// The memory blocks that one engine can access.
 class DeviceMemory {
  public:
   /// Allocates a zeroed block of whole pages at an unused address, followed by a gap.

@@ -32,6 +32,7 @@ class Kernel {
   virtual Flow combine(Bytes a, Bytes b, MutableBytes out, const Flow& in) = 0;
 };
 
+/// The connections of one engine; implemented by Engine (machine.hpp).
 class EnginePorts {
  public:
   /// Returns null if no kernel is connected.

@@ -74,6 +74,7 @@ inline Time share(Arbiter& unit, Time at, Time duration) {
   return alone.free_at() + unit.join(alone, {}, at);
 }
 
+/// The units of one engine: a rank's in a world, or private ones.
 class EngineUnits {
  public:
   static constexpr std::size_t kCount = static_cast<std::size_t>(Unit::kNumber);

@@ -1,4 +1,5 @@
-// Structures of the control processor in the exchange memory: communicators and the pool of RX buffers.
+// Structures of the control processor in the exchange memory: communicators and the pool of RX buffers. Views
+// without own state.
 #pragma once
 
 #include <algorithm>

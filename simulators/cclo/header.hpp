@@ -40,6 +40,7 @@ struct HeaderFieldSpec {
 /// Read in [accl-2021] and [accl-2025]. The first generation uses only the first four.
 std::span<const HeaderFieldSpec> header_fields(Generation generation);
 
+/// The fields of a header, by name.
 class Header {
  public:
   [[nodiscard]] std::uint64_t get(HeaderField field) const {

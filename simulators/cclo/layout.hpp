@@ -153,6 +153,7 @@ using FieldOffsets =
 extern const FieldOffsets<DescriptorField> kDescriptorOffsets;
 extern const FieldOffsets<RankField> kRankOffsets;
 
+/// The layout of an IO space: offsets in bytes, sizes in 32-bit words.
 struct Layout {
   Profile profile;
   Generation generation;

@@ -29,6 +29,7 @@ namespace offramp::cclo {
 
 class Machine;
 
+/// One engine of a machine. Created by Machine::add().
 class Engine final : public EnginePorts {
  public:
   // FIFOs of the second generation's control processor: 64 words each (read in [accl-2025]).
@@ -122,6 +123,7 @@ class Engine final : public EnginePorts {
   std::string stuck_;
 };
 
+/// The machine: all engines, and the messages between them.
 class Machine {
  public:
   /// Adds an engine that its driver has set up; the arguments must outlive it. The session of a rank in a

@@ -114,6 +114,7 @@ constexpr MessageType type_of(const Stamp& stamp) {
   return static_cast<MessageType>(stamp.detail >> kTypeShift & 3U);
 }
 
+/// The control processor during one call.
 class Processor {
  public:
   Processor(const CallContext& context, Time begin);

@@ -18,6 +18,7 @@
 
 namespace offramp::dpu {
 
+/// One collective of a communicator.
 struct CollectiveRequest {
   OperationKind kind = OperationKind::kBarrier;
   std::int64_t bytes = 0;  // see Operation::bytes

@@ -40,6 +40,7 @@ class Agenda {
   ~Agenda() = default;
 };
 
+/// The machine of one collective, or of a population.
 class Machine final : private Notifications::Way {
  public:
   struct Event {

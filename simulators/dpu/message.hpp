@@ -22,6 +22,7 @@ namespace offramp::dpu {
 enum class Distance : std::uint8_t { kSameProcess, kSameNode, kOtherDpu, kNetwork };
 Distance distance_between(const Placement& placement, int world_rank, int other);
 
+/// Computes the stages of messages. Stateless: the state is in Passage and Resources.
 class MessagePath {
  public:
   /// emit: host time for a notification. References must outlive this object.

@@ -69,6 +69,7 @@ CardSpec bluefield2();
 /// 16 Cortex-A78, PCIe 5, 400 Gb/s.
 CardSpec bluefield3();
 
+/// A failure of one service process.
 struct FailureSpec {
   Failure kind = Failure::kNone;
   int process = 0;  // global id
@@ -88,6 +89,7 @@ struct Transport {
 /// program creates. kAll: also the connections of ranks, and the cache of all ranks.
 enum class Setup : std::uint8_t { kNone, kCommunicators, kAll };
 
+/// All settings of the platform. Plain values, for any thread.
 struct PlatformSpec {
   CardSpec card;
   Transport transport;

@@ -17,6 +17,7 @@
 
 namespace offramp::dpu {
 
+/// The population of one communicator's endpoint caches.
 class Population {
  public:
   class Observer {

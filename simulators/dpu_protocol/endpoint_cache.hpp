@@ -8,7 +8,8 @@
 //   all others. The group ends once all ranks are revoked. Adds for its next incarnation wait until then.
 //
 // The class only decides and returns what must be sent. The service library sends it (cache_service.cpp), and
-// the model of the service processes computes how long that takes (simulators/dpu/population.cpp).
+// the model of the service processes computes how long that takes (simulators/dpu/population.cpp). One
+// thread.
 #pragma once
 
 #include <cstdint>

@@ -68,6 +68,7 @@ struct EventInfo {
   BufferPool* pool = nullptr;
 };
 
+/// An event of a pool. Obtained by EventSystem::get().
 class Event {
  public:
   [[nodiscard]] std::span<std::byte> payload() { return payload_; }

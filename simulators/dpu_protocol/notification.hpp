@@ -34,6 +34,7 @@ inline constexpr std::uint64_t kMostPayload = std::uint64_t{1} << 30;
 /// tests use 5000 to 5002.
 inline constexpr std::uint64_t kTypes = 65536;
 
+/// A field of the header in the wire format.
 struct NotificationField {
   std::string_view name;
   std::size_t offset;

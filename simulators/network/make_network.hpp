@@ -17,6 +17,7 @@ namespace offramp {
 
 enum class Sharing : std::uint8_t { kTrains, kFair };
 
+/// The settings of a network, as the user has written them.
 struct NetworkOptions {
   std::string topology = "star";                  // see parse_topology(), or the name of a platform file
   std::shared_ptr<const Platform> platform = {};  // the content of that file

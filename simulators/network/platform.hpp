@@ -6,7 +6,7 @@
 // names the line. Hosts are nodes in the order of the file.
 //
 // The links of a cluster's hosts represent the backends' own wires, which already include a latency. Here
-// they have a rate and zero latency.
+// they have a rate and zero latency. A Platform is immutable, for any thread.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// Base class of networks of links: places of nodes, routes, and usage statistics of links.
+// Base class of networks of links: places of nodes, routes, and usage statistics of links. One thread at a
+// time, that of the world.
 #pragma once
 
 #include <memory>
@@ -24,6 +25,7 @@ struct NetworkSetting {
   std::uint64_t seed = 0;  // for randomised routing
 };
 
+/// Base class of TrainNetwork and FairNetwork.
 class RoutedNetwork : public Network, protected LinkLoads {
  public:
   explicit RoutedNetwork(NetworkSetting setting);

@@ -34,6 +34,7 @@ class LinkLoads {
   ~LinkLoads() = default;
 };
 
+/// A topology. Implementations: topology.cpp, Cascade, and Platform.
 class Topology {
  public:
   struct Way {

@@ -98,6 +98,7 @@ class Observer {
   ~Observer() = default;
 };
 
+/// All operations in progress on the fabric of a world.
 class Machine {
  public:
   /// References must outlive the machine.

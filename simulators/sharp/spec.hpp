@@ -11,6 +11,7 @@ namespace offramp::sharp {
 /// Bytes of a stream, including framing, that use a link at once: one cut-through train of the network.
 inline constexpr std::size_t kStreamTrain = 16384;
 
+/// The parameters. Plain values, for any thread.
 struct Spec {
   // Latency from memory to memory over one switch, and the adapter's link.
   Time latency;

@@ -36,6 +36,7 @@ struct Tree {
   [[nodiscard]] int levels() const;
 };
 
+/// The switches of a network, as a source of trees. One thread at a time.
 class Fabric {
  public:
   /// map: null for a single switch.

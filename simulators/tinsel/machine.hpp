@@ -45,6 +45,7 @@ struct Address {
 
 using Payload = std::array<std::uint32_t, kMaximumFlits * kWordsPerFlit>;
 
+/// A message, with the state of its journey.
 struct Message {
   Address to;
   Payload words{};
@@ -119,6 +120,7 @@ struct BoardCounts {
   std::uint64_t received = 0;
 };
 
+/// The machine. Set the software and tables, send(), then run(). One thread at a time.
 class Machine {
  public:
   explicit Machine(const MachineSpec& spec);

@@ -63,6 +63,7 @@ enum class DimensionOrder : std::uint8_t { kYFirst, kXFirst };
 /// The first step of the route from one board to another.
 Direction first_step(const Mesh& mesh, int from, int to, DimensionOrder order);
 
+/// The settings of a machine. Plain values, for any thread.
 struct MachineSpec {
   Frequency clock = Frequency::megahertz(210);
   Mesh mesh;

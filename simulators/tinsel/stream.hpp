@@ -39,6 +39,7 @@ class FragmentTap {
   virtual void sent(Time at, const Place& from, const Message& message, std::uint64_t fragment) = 0;
 };
 
+/// A stream from one source thread to one or more destinations.
 struct StreamRequest {
   Place source;
   std::vector<Place> destinations;

@@ -34,6 +34,7 @@ struct Block {
   std::optional<Key> chained;  // the key in its IND
 };
 
+/// The tables of one board in its two DRAMs.
 class Tables {
  public:
   /// Stores records in order and returns their key, in the DRAM with fewer beats in use. Long lists become

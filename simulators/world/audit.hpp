@@ -1,4 +1,5 @@
-// Checks a world's invariants while it runs, independently of the code that computes the times.
+// Checks a world's invariants while it runs, independently of the code that computes the times. One audit per
+// world, used by its thread.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,8 @@
 //
 // Without a network, any two ports are connected by the backend's own wire: one switch, nothing shared. A
 // network replaces everything behind the first switch; the ports remain the backend's. A message between
-// nodes under the same switch therefore has the same time with and without a network.
+// nodes under the same switch therefore has the same time with and without a network. One thread at a time,
+// that of the world.
 #pragma once
 
 #include <cstddef>
@@ -59,11 +60,13 @@ struct LinkUse {
   std::uint64_t bytes = 0;
 };
 
+/// A network. Implementations: TrainNetwork and FairNetwork (simulators/network).
 class Network {
  public:
   virtual ~Network() = default;
   /// Called in the order in which the messages leave their ports, no later than the first byte.
   virtual void carry(const Parcel& parcel, NetworkWorld& world) = 0;
+  /// Continues the step that NetworkWorld::call() has scheduled.
   virtual void step(void* what, NetworkWorld& world) = 0;
   /// The name of a link that NetworkWorld::carries() reported, such as "leaf 3 to spine 1".
   [[nodiscard]] virtual std::string link_name(std::size_t link) const = 0;

@@ -1,5 +1,5 @@
 // Tracks when a rank's processor makes progress for MPI: while its program is in a call that waits or polls.
-// Work with Progress::kCalls is deferred until the next such moment.
+// Work with Progress::kCalls is deferred until the next such moment. One gate per thread of a program.
 #pragma once
 
 #include <cstddef>

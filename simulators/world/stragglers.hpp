@@ -51,6 +51,7 @@ struct StragglerOptions {
   [[nodiscard]] bool any() const { return noise.any() || slow.any(); }
 };
 
+/// The stragglers of one run. Immutable, for any thread.
 class Stragglers {
  public:
   /// places: the machine node of each node in use. machine: the number of nodes in the machine. Returns an

@@ -102,6 +102,7 @@ class Communicator {
  public:
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const;
+  /// Identifies the communicator's messages. Collectives use the next number.
   [[nodiscard]] std::uint64_t context() const;
   /// The world rank of a communicator rank.
   [[nodiscard]] int world_rank(int rank) const;
@@ -166,8 +167,9 @@ struct PersistentMessage {
   ElementType element = ElementType::kByte;
 };
 
-/// A rank as seen by one thread of its program. The default communicator contains all ranks. Peers and roots
-/// are ranks of the communicator.
+/// A rank as seen by one thread of its program. Peers and roots are ranks of the communicator, which contains
+/// all ranks by default. co_await each returned Task; Outcome::kFault reports a message that the protocol
+/// gave up.
 class RankHandle {
  public:
   RankHandle(const RankHandle&) = delete;
@@ -217,6 +219,7 @@ class RankHandle {
   }
   RankRequest start(const PersistentMessage& message);
 
+  /// Waits for the operation, advances the clock to its completion, and empties the request.
   Task<Received> wait(RankRequest& request);
   /// Processes completions in order of their time and clears the list. received: one entry per request,
   /// default-constructed for empty ones.
@@ -239,6 +242,7 @@ class RankHandle {
   /// Returns whether the program should call let_world_come_up(): it is far ahead of the world, or it has
   /// polled while computing and may owe processor time to MPI. Calls that wait do this themselves.
   [[nodiscard]] bool is_far_ahead() const;
+  /// Waits until the world reaches the thread's clock.
   Task<void> let_world_come_up();
   /// Waits until a message is available that this receive would match. Does not remove it.
   Task<Received> probe(const Communicator& communicator, int from, int tag = kAnyTag);
@@ -291,6 +295,7 @@ class RankHandle {
   void begin_thread(const std::function<Task<void>(RankHandle& rank)>& program);
   /// Suspends this thread until another thread of the rank calls rouse() on this handle, at that time.
   Task<void> sleep();
+  /// Wakes this handle's thread from sleep(). Called by another thread of the rank.
   void rouse();
 
  private:
@@ -308,6 +313,7 @@ class RankHandle {
 /// `check` report violations when they are destroyed. Call once, before the first world is created.
 void audit_all_worlds(std::function<void(const std::string& violation)> report);
 
+/// A world: construct it, run() one or more programs, then read the clocks and counters.
 class World {
  public:
   using Program = std::function<Task<void>(RankHandle& rank)>;

@@ -146,6 +146,7 @@ struct Operation : Matchable {
   std::uint32_t number = 0;  // within this rank; only if the world is observed
 };
 
+/// The arguments of Core::send().
 struct SendArguments {
   int destination = 0;  // world rank
   int source_in_group = 0;
@@ -180,6 +181,7 @@ enum class EventKind : std::uint8_t {
   kNetwork,  // ordered as kRelease, which it cannot affect
   kResume    // of a collective that needs the rank's processor; ordered as kDepart
 };
+/// An event in the queue. kind determines the type of object.
 struct Event {
   void* object = nullptr;
   EventKind kind = EventKind::kWake;
@@ -199,6 +201,7 @@ constexpr std::uint64_t order_of(EventKind kind, int source, std::uint32_t numbe
          (number & ((1U << kSourceShift) - 1));
 }
 
+/// The world behind World: devices, event queue, and messages.
 class Core final : private NetworkWorld {
  public:
   Core(const WorldOptions& options, const WorldBackend& backend);

@@ -36,6 +36,7 @@ struct OperationFacts {
   std::uint64_t context = 0;  // of the communicator
 };
 
+/// Receives the log of a world, on the thread of the world.
 class WorldLog {
  public:
   virtual ~WorldLog() = default;

@@ -1,4 +1,5 @@
-// One rank's part of a collective in a world: the Team that a backend's algorithm uses.
+// One rank's part of a collective in a world: the Team that a backend's algorithm uses. Lives from the call
+// until the program has completed it.
 #pragma once
 
 #include <vector>
@@ -8,6 +9,7 @@
 
 namespace offramp::world {
 
+/// Both the rank's operation and the Team of its algorithm.
 class Collective final : public Operation, public Team {
  public:
   Collective(Thread& thread, const Communicator& communicator, std::uint8_t backend, int tag);

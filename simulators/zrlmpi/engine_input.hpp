@@ -21,6 +21,7 @@
 
 namespace offramp::zrlmpi {
 
+/// The input of one engine. Used by the thread of the world.
 class EngineInput {
  public:
   /// Returns whether a header that arrives at `at` would be dropped, according to the requests added so far.

@@ -47,6 +47,7 @@ std::string_view to_string(State state);
 /// The engines whose spans and packets a run reports. Each rank reports only its own.
 enum class End : std::uint8_t { kBoth, kSender, kReceiver };
 
+/// The arguments of one call.
 struct ExchangeRequest {
   int source = 0;
   int destination = 1;
@@ -72,6 +73,7 @@ struct ExchangeRequest {
   End observed = End::kBoth;
 };
 
+/// The outcome of one call. Times are on the clock of the request.
 struct ExchangeResult {
   bool sent = false;       // the sender received the ACK
   bool delivered = false;  // the receiver has all the data

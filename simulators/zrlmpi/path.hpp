@@ -18,6 +18,7 @@ namespace offramp::zrlmpi {
 
 enum class Carriage : std::uint8_t { kBurst, kPackets };
 
+/// The path of one call in one direction.
 class Path {
  public:
   struct Place {
