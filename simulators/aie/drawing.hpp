@@ -17,7 +17,7 @@ struct Occupancy {
   int columns = 0;               // with kernels
   std::array<int, 4> busiest{};  // maximum channels of one link, by direction
   int boundary = 0;              // maximum streams east across one column boundary
-  int hops = 0;                  // of the longest route
+  int hops = 0;                  // longest route
 };
 Occupancy occupancy_of(const ArraySpec& array, const Graph& graph, const Plan& plan);
 

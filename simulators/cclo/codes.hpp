@@ -161,7 +161,7 @@ struct ArithmeticLane {
   ReduceFunction function;
   std::int8_t gen1_function;  // -1: none
   std::int8_t gen2_lane;      // tdest; -1: none
-  std::uint8_t bytes;         // of an element
+  std::uint8_t bytes;         // per element
 };
 /// Lanes for types of MPI programs. Half precision has no MPI type; see ArithmeticConfig.
 std::span<const ArithmeticLane> arithmetic_lanes();

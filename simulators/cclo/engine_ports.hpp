@@ -20,7 +20,7 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
   struct Supply {
-    std::uint64_t bytes = 0;  // of those requested
+    std::uint64_t bytes = 0;  // number supplied
     bool ended = false;       // the last byte is marked as the end of the kernel's stream
     Flow when;                // at the engine's port
   };

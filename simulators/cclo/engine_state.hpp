@@ -32,7 +32,7 @@ struct EngineState {
   BrokenUnits broken;
 
   // First generation: what an error leaves in the units, since the firmware then leaves the call at once.
-  std::uint32_t dma_tag = 0;  // of the last acknowledgement
+  std::uint32_t dma_tag = 0;  // last acknowledgement
   std::array<std::deque<DmaStatus>, static_cast<std::size_t>(DmaChannel::kNumber)> acknowledgements;
   std::deque<std::uint32_t> sent;  // sequence numbers acknowledged by the packetizer
   /// Write commands for RX buffers, in order.

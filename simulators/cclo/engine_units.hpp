@@ -19,7 +19,7 @@ enum class Unit : std::uint8_t {
   kEngine,  // protocol engine, sending
   kLinkOut,
   kLinkIn,
-  kMemory,    // of the device
+  kMemory,    // device memory
   kPcieDown,  // from host memory to the card
   kPcieUp,
   // Units of each engine.

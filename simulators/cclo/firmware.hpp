@@ -10,7 +10,7 @@ struct CallMemory {
   Bytes send;
   MutableBytes receive;
   std::uint64_t element_bytes = 1;  // an allreduce cuts its data at whole elements
-  Bytes second = {};                // of COMBINE and EXT_REDUCE; empty: `receive` is also the second operand
+  Bytes second = {};                // COMBINE and EXT_REDUCE; empty: `receive` is also the second operand
 };
 
 /// Fetches a call, executes it, writes RETVAL, and completes. Begins at the processor's clock.
@@ -18,7 +18,7 @@ Task<Error> run_call(Processor& processor, IoSpace& space, CallWords words, Call
 
 /// Executes a configuration call: changes `spec` and `state`. Part of run_call().
 Error configure(Spec& spec, EngineState& state, std::uint32_t function, std::uint32_t value);
-/// Returns whether a configuration call resets the engine: state and exchange memory, but not its id.
+/// Returns whether a configuration call resets the engine: state and exchange memory, but not HWID.
 bool is_reset(Generation generation, std::uint32_t function);
 /// Peripheral accesses of the control processor during a configuration call (read in [accl-2025]: enabling
 /// the packetizers needs 14).

@@ -68,7 +68,7 @@ std::string_view to_string(Transport transport);
 struct PacketCut {
   std::uint32_t full = 0;
   std::uint32_t full_bytes = 0;
-  std::uint32_t last_bytes = 0;  // of the last packet, which may also be full
+  std::uint32_t last_bytes = 0;  // the last packet may also be full
   [[nodiscard]] std::uint64_t packets() const { return std::uint64_t{full} + 1; }
   [[nodiscard]] std::uint64_t bytes() const { return std::uint64_t{full} * full_bytes + last_bytes; }
 };

@@ -24,7 +24,7 @@ inline constexpr std::uint32_t kCallBlockBytes = 0x80;
 /// One 32-bit register.
 struct Register {
   std::uint32_t offset;
-  std::string_view name;       // of the first generation
+  std::string_view name;       // first generation
   std::string_view gen2_name;  // if different
   std::string_view description;
 };

@@ -34,7 +34,7 @@ class Engine final : public EnginePorts {
  public:
   // FIFOs of the second generation's control processor: 64 words each (read in [accl-2025]).
   static constexpr std::size_t kMostRetries = 4;        // calls of 16 words
-  static constexpr std::size_t kMostNotifications = 9;  // of 7 words, not yet requested by a call
+  static constexpr std::size_t kMostNotifications = 9;  // 7 words each, not yet requested by a call
 
   Engine(Machine& machine, int number, Spec& spec, IoSpace& space, EngineState& state);
   ~Engine();

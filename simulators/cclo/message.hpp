@@ -35,7 +35,7 @@ class SoloTeam final : public Team {
 struct SendResult {
   Time complete;                // end of the firmware's work
   std::vector<Stamp> segments;  // arrival times at the receiver
-  Error error = Error::kNone;   // of the first failed segment
+  Error error = Error::kNone;   // error of the first failed segment
   WireCounters wire;
 };
 /// A RECV call for segments with given arrival times.
@@ -75,8 +75,8 @@ class MessageRunner {
     Time announce;
     Time first;  // data at the receiver
     Time last;
-    Time complete;  // of the sender
-    Time received;  // of the receiver
+    Time complete;  // at the sender
+    Time received;  // at the receiver
     Error error = Error::kNone;
     WireCounters wire;
   };

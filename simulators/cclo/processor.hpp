@@ -85,11 +85,11 @@ struct CallContext {
   Team& team;
   std::uint32_t communicator = 0;  // address
   FaultRates faults;
-  std::uint64_t first_packet = 0;  // of this call, on every wire
+  std::uint64_t first_packet = 0;  // number on every wire
   SpanSink* spans = nullptr;
   std::uint64_t operation = 0;
   PacketTap* tap = nullptr;
-  std::uint32_t tag = kTagAny;  // of sent messages, and required of received ones
+  std::uint32_t tag = kTagAny;  // sent messages have it, received ones must match
   /// The sent data for the tap, if the team has none. shown_at is the address of its placeholder.
   Bytes shown = {};
   const std::byte* shown_at = nullptr;
@@ -326,7 +326,7 @@ class Processor {
   Error error_ = Error::kNone;
   std::uint32_t errors_ = 0;
   bool unwound_ = false;
-  std::uint32_t issued_tag_ = 0;  // of the last DMA command (first generation)
+  std::uint32_t issued_tag_ = 0;  // last DMA command (first generation)
   Wanted wanted_;
   WireCounters wire_;
 };

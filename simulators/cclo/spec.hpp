@@ -61,12 +61,12 @@ struct Spec {
   std::uint32_t max_packet = max_packet_of(Generation::kFirst);
 
   Bandwidth link = Bandwidth::gigabits_per_second(100);
-  Bandwidth engine = Bandwidth::bits_per_second(91'500'000'000);  // of the protocol engine
+  Bandwidth engine = Bandwidth::bits_per_second(91'500'000'000);  // protocol engine
   std::uint32_t overhead = framing_of(Transport::kTcp);
   Time latency = kLatency + kStackLatency;  // first bit out to first bit in
   Time retransmission = Time::us(200);      // timer of the TCP engine
   int retries = 10;
-  std::uint32_t transmit_buffer = 65536;  // of the TCP engine, per connection
+  std::uint32_t transmit_buffer = 65536;  // TCP engine, per connection
 
   std::uint32_t rx_buffers = 16;
   std::uint32_t rx_buffer_bytes = rx_buffer_bytes_of(Generation::kFirst);

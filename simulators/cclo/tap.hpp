@@ -12,7 +12,7 @@
 
 namespace offramp::cclo {
 
-inline constexpr std::uint32_t kFirstPort = 5500;  // of rank 0; further ranks use the following ports
+inline constexpr std::uint32_t kFirstPort = 5500;  // rank 0; further ranks use the following ports
 
 /// A packet of a message, and when its first bit leaves.
 struct SentPacket {
@@ -39,7 +39,7 @@ class PacketTap {
  private:
   PacketSink& sink_;
   const Spec& spec_;
-  std::map<std::pair<int, int>, std::uint32_t> sequence_;  // of the last message
+  std::map<std::pair<int, int>, std::uint32_t> sequence_;  // last message
   std::uint64_t messages_ = 0;
 };
 

@@ -133,7 +133,7 @@ class Machine final : private Notifications::Way {
     int dpu = 0;
     int global_id = 0;
     bool on_host = false;
-    std::size_t resource = 0;  // of the node
+    std::size_t resource = 0;  // index on the node
     Arbiter host_cpu;          // used when the host replaces the process
     Time busy;
   };

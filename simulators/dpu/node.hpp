@@ -35,7 +35,7 @@ enum class NodePart : std::uint8_t {
   kNicIn,
   kPcieUp,    // host memory to NIC
   kPcieDown,  // NIC to host memory
-  kDram,      // of the DPU
+  kDram,      // DPU memory
   kDma,       // DPU memory to host memory
   kCount
 };

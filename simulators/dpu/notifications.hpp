@@ -23,7 +23,7 @@ struct Note {
   int from = 0;              // service process in its machine's numbering; for kFromHost the member
   int to = 0;                // service process; for kToHost the member
   std::int64_t payload = 0;  // bytes
-  int kind = 0;              // of the event at the receiver
+  int kind = 0;              // event at the receiver
   int subject = 0;
 };
 

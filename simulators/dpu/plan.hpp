@@ -14,7 +14,7 @@ struct PlannedPull {
   int from = 0;
   int to = 0;
   std::int64_t bytes = 0;
-  int slice = -1;  // of a reduction: combined by its owner in DPU memory
+  int slice = -1;  // reductions only: combined by its owner in DPU memory
 };
 /// A slice of a reduction. Its results are [first_result, last_result) of Plan::results.
 struct PlannedSlice {

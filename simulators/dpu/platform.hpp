@@ -74,7 +74,7 @@ struct FailureSpec {
   Failure kind = Failure::kNone;
   int process = 0;  // global id
   Time at;
-  Time stall;                    // of kStalls
+  Time stall;                    // duration of kStalls
   Time detect = Time::us(1000);  // silence after which partners consider the process failed
 };
 
@@ -93,7 +93,7 @@ enum class Setup : std::uint8_t { kNone, kCommunicators, kAll };
 struct PlatformSpec {
   CardSpec card;
   Transport transport;
-  int ranks = 1;  // of the job, whose service processes all know each other
+  int ranks = 1;  // in the job; all its service processes know each other
   int ranks_per_node = 1;
   int dpus = 1;       // per host
   int links = 1;      // per DPU, each with its own network port

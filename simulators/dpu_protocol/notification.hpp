@@ -16,7 +16,7 @@ enum class Scope : std::int32_t { kHostDpu = 0, kInterProcess = 1, kSelf = 2, kU
 enum class Role : std::int32_t { kUnknown = 0, kClient = 1, kServer = 2, kSelf = 3 };
 
 struct NotificationHeader {
-  std::uint64_t id = 0;  // of the sender's execution context
+  std::uint64_t id = 0;  // the sender's execution context
   std::uint64_t type = 0;
   std::uint64_t payload_size = 0;
   std::uint64_t event_id = 0;  // counted per event system

@@ -52,7 +52,7 @@ class Platform final : public Topology {
   /// An endpoint of a route: a host, a router, or a zone as its parent sees it.
   struct Point {
     std::string id;
-    std::int32_t zone = kNone;   // that contains it
+    std::int32_t zone = kNone;   // the enclosing zone
     std::int32_t inner = kNone;  // the zone that it represents
     std::int32_t place = kNone;  // index among the hosts of a cluster
   };

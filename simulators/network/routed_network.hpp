@@ -46,7 +46,7 @@ class RoutedNetwork : public Network, protected LinkLoads {
   };
   using Route = std::vector<std::size_t>;
   struct Way {
-    Time latency;  // of all links
+    Time latency;  // all links
     Time apart;    // the part of links that are not shared
   };
 

@@ -95,7 +95,7 @@ class FatTree final : public Topology {
 
  private:
   struct Cable {
-    std::size_t level;  // of the lower switch, from 0
+    std::size_t level;  // lower switch, from 0
     std::int64_t lower;
     std::int64_t upper;
     bool up;

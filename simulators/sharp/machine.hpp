@@ -64,7 +64,7 @@ struct Request {
   Part from = Part::kAll;
   Part to = Part::kAll;
   int root = 0;           // member
-  std::size_t bytes = 0;  // of the combined vector, or of all blocks
+  std::size_t bytes = 0;  // combined vector, or all blocks
   std::size_t block = 0;  // per rank; for kOwner
   bool streams = false;
 };
@@ -131,7 +131,7 @@ class Machine {
     int expected = 0;
     int came = 0;
     Time since;  // arrival of the first operand
-    Time first;  // of the sum
+    Time first;  // first byte of the sum
     Time last;
     std::size_t up = 0;    // bytes to the parent
     std::size_t down = 0;  // bytes to the switches below

@@ -19,7 +19,7 @@ namespace offramp::sharp {
 struct Tree {
   struct Input {
     bool is_member = false;
-    int index = 0;  // of a member, or of a switch of the tree
+    int index = 0;  // member, or switch of the tree
   };
   struct Switch {
     int number = 0;  // in the network

@@ -25,7 +25,7 @@ class IdleThreads {
  public:
   struct State {
     bool idle = false;  // all threads of the board are in tinselIdle()
-    bool vote = false;  // and all have voted for termination
+    bool vote = false;  // and all their votes are positive
   };
   virtual ~IdleThreads() = default;
   /// Called when a token arrives at the board. vote: in later phases, the probe's result for all boards.
@@ -64,7 +64,7 @@ class IdleDetection {
 struct IdleTimes {
   Time round;         // the master's tokens to all boards and the answers
   Time barrier;       // from the last thread's call of tinselIdle() until all may send again
-  WireCounters wire;  // of the barrier
+  WireCounters wire;  // traffic of the barrier
 };
 IdleTimes detect_idle(const MachineSpec& machine, const IdleSpec& idle);
 

@@ -51,12 +51,12 @@ struct Message {
   Payload words{};
   std::uint8_t flits = 1;
   std::uint32_t tag = 0;    // for the simulation's software; not in hardware
-  bool idle_token = false;  // of idle detection, which does not count its own messages
+  bool idle_token = false;  // idle detection does not count its own messages
   // In flight:
   std::uint16_t board = 0;
   std::uint8_t mailbox = 0;
   std::uint8_t thread = 0;  // the sender
-  std::uint8_t port = 0;    // of the router: N, S, E, W, then the four columns
+  std::uint8_t port = 0;    // router port: N, S, E, W, then the four columns
   std::uint16_t hops = 0;
   Time lag;  // delay of the last flit behind the first
 };
@@ -193,11 +193,11 @@ class Machine {
   };
   /// A message in flight.
   struct Moving : Message {
-    std::uint32_t unit = kNone;  // that it occupies
+    std::uint32_t unit = kNone;  // the occupied unit
     Time lead;                   // from when its head leaves that unit until its tail has left
     std::uint32_t next = kNone;  // the message behind it in a line
     Step step = Step::kInject;   // to be retried
-    std::uint8_t fetcher = 0;    // that it passes
+    std::uint8_t fetcher = 0;    // the fetcher that it passes
     bool copied = false;         // a fetcher's copy; leaving continues with the next record
     std::uint32_t number = 0;    // among the messages of a link
     Time ready;                  // end of the router's pipeline
@@ -222,15 +222,15 @@ class Machine {
     kEjectUnit = kLinks + 1,
     kIntoRouter = std::size_t{kMailboxes} * kUnitsOfMailbox,
     kEmission = kIntoRouter + kMailboxColumns,
-    kOutputs = kEmission + kFetchers,  // of the crossbar
+    kOutputs = kEmission + kFetchers,  // crossbar
     kUnitsOfBoard = kOutputs + kFetchers
   };
   /// A lookup in progress: a keyed message, and the beats of its key and chain.
   struct Lookup {
     Moving message;
-    std::vector<BeatRecords> wanted;                 // of all of its lists
+    std::vector<BeatRecords> wanted;                 // all beats of its lists
     std::size_t asked = 0;                           // number requested so far
-    std::uint8_t ram = 0;                            // that contains them
+    std::uint8_t ram = 0;                            // the DRAM with these beats
     Time asks;                                       // earliest request
     std::deque<std::pair<Time, BeatRecords>> beats;  // with their arrival times
     int record = 0;                                  // next record of the front beat
@@ -243,7 +243,7 @@ class Machine {
     std::uint32_t blocked = kNone;  // a message that waits for room in the input
     int flits = 0;                  // in the input
     Line refused;                   // by the link's receiver, to be sent again
-    Time refused_at;                // of the first of them
+    Time refused_at;                // time of the first one
     bool resends = false;           // an event is scheduled
     std::uint32_t expected = 0;     // number of the next message over the link
     Arbiter consume;

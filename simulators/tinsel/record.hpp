@@ -18,7 +18,7 @@ namespace offramp::tinsel {
 inline constexpr std::size_t kBeatBytes = 32;
 inline constexpr int kChunksPerBeat = 5;
 inline constexpr std::size_t kChunkBytes = 6;
-inline constexpr std::size_t kSizeOffset = 30;  // of a beat's record count (16 bits)
+inline constexpr std::size_t kSizeOffset = 30;  // the beat's record count (16 bits)
 inline constexpr unsigned kMaximumKeyBeats = 31;
 
 /// URM1, URM2: to one thread, with a local key of 32 or 64 bits. RR: to a neighbouring board. MRM: to any of
@@ -47,7 +47,7 @@ struct FieldSpec {
 struct RecordSpec {
   RecordType type;
   std::uint8_t tag;
-  std::uint8_t chunks;  // of 48 bits
+  std::uint8_t chunks;  // 48 bits each
   std::string_view name;
   std::span<const FieldSpec> fields;
 };

@@ -32,8 +32,7 @@ inline constexpr int kReceivePointers = 63;                // per thread
 inline constexpr std::uint64_t kThreadMemory = 2U << 20U;  // DRAM partition of one thread, bytes
 /// A thread's share of its core's write-back cache: 8 sets of 4 lines of 32 bytes (read in [tinsel-src]).
 inline constexpr std::uint64_t kThreadCache = 1024;
-inline constexpr int kCacheBeats =
-    32;  // that the threads' caches have in flight to a DRAM (read in [tinsel-src])
+inline constexpr int kCacheBeats = 32;  // in flight from the threads' caches to a DRAM (read in [tinsel-src])
 
 /// A thread of the machine. board: index, row by row.
 struct Place {
@@ -73,11 +72,11 @@ struct MachineSpec {
   int link_cycles = 32;
   Bandwidth link = Bandwidth::gigabits_per_second(10);
   int flit_link_bytes =
-      32;  // of a flit in the link's items: 208 bit padded (read in [tinsel-src]); 24 before 0.7
-  int packet_bytes = 160;     // 20 items of 64 bit
+      32;                  // a flit in the link's items: 208 bit padded (read in [tinsel-src]); 24 before 0.7
+  int packet_bytes = 160;  // 20 items of 64 bit
   int packet_overhead = 40;   // 2 header beats, preamble, CRC, gap
   int packet_gap_cycles = 2;  // between packets; fitted to [tinsel-fpl]
-  int timeout_cycles = 1024;  // of the reliability layer
+  int timeout_cycles = 1024;  // reliability layer
   int retries = 1000;         // our limit; then the link counts as broken
   // Network on chip: half-rate links.
   int noc_flit_cycles = 2;

@@ -26,7 +26,7 @@ struct Parcel {
   std::size_t bytes = 0;
   Time leaves;                 // first byte at the source's port
   Time left;                   // last byte at the source's port
-  Time latency;                // of the backend's own wire
+  Time latency;                // the backend's own wire
   void* message = nullptr;     // owned by the world
   std::size_t link = kNoLink;  // if set: crosses only this link, and the ranks are unused
 };

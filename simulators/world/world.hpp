@@ -81,7 +81,7 @@ class Choices {
 struct WorldOptions {
   int ranks = 1;
   MachineLayout machine = {};             // how ranks share nodes
-  FaultRates faults = {};                 // of the modelled wires
+  FaultRates faults = {};                 // on the modelled wires
   std::shared_ptr<Network> network = {};  // null: the backend's own wires, which share nothing between ports
   std::shared_ptr<const Stragglers> stragglers = {};  // null: none
   bool check = false;              // verify invariants while running; see World::violations()
@@ -124,7 +124,7 @@ class Communicator {
 struct CollectiveSizes {
   std::size_t send = 0;
   std::size_t receive = 0;
-  std::size_t block = 0;                      // of one rank
+  std::size_t block = 0;                      // per rank
   bool in_place = false;                      // send and receive are the same memory
   std::vector<std::size_t> send_blocks = {};  // see CollectiveBuffers
   std::vector<std::size_t> receive_blocks = {};

@@ -102,8 +102,8 @@ struct alignas(64) Message : Matchable {
   bool holds_sender = false;
   bool holds_receiver = false;
   bool parked = false;              // released the sender's device while the receiver was not ready
-  Passage passage;                  // of a token: first and last are the stamp's times
-  Transfer transfer;                // of a token: contains the stamp's detail
+  Passage passage;                  // first and last of a token are the stamp's times
+  Transfer transfer;                // contains the stamp's detail for a token
   Message* next_waiting = nullptr;  // in a Hold's queue
   Time held_since;                  // start of ownership of the sender's device
   Time shared;                      // see MessageWait::shared
@@ -131,17 +131,17 @@ struct Operation : Matchable {
                            // processor serves it
   bool by_thread = false;  // processed by the rank's progress thread
   Outcome outcome = Outcome::kOk;
-  Handling handling = Handling::kOffloaded;  // of a received message
+  Handling handling = Handling::kOffloaded;  // a received message's
   Rank* rank;
   Message* message = nullptr;
   std::coroutine_handle<> waiter;
   Thread* watcher = nullptr;         // a thread in wait_any() or wait_some()
-  Collective* collective = nullptr;  // that this operation is part of
+  Collective* collective = nullptr;  // contains this part
   Operation* next_part = nullptr;    // in the collective's list of parts
   Operation* previous_part = nullptr;
-  Time posted;            // of a receive: its post; of a send that waits for an answer: arrival of the answer
+  Time posted;            // receive: its post; send that waits for an answer: the answer's arrival
   Time done_at;           // valid once done
-  std::size_t bytes = 0;  // of a receive: buffer size, later the received size
+  std::size_t bytes = 0;  // receive: buffer size, later the received size
   int source_in_group = 0;
   std::uint32_t number = 0;  // within this rank; only if the world is observed
 };
@@ -162,13 +162,13 @@ struct SendArguments {
   Handling handling = Handling::kOffloaded;
   bool failed = false;           // depends on a message that failed
   const Stamp* token = nullptr;  // set: a token, whose times the algorithm computes
-  Time latency = Time::ps(-1);   // of a token; negative: does not cross the network
-  std::uint64_t collective = 0;  // that it is part of; only if the world is observed
+  Time latency = Time::ps(-1);   // tokens only; negative: does not cross the network
+  std::uint64_t collective = 0;  // id of the enclosing collective; only if the world is observed
 };
 
 /// The order of simultaneous events at one rank.
 enum class EventKind : std::uint8_t {
-  kRelease,  // of a sender's hold
+  kRelease,  // sender's hold
   kReleaseReceiver,
   kArrive,     // data or a token arrives
   kRequested,  // a request arrives
@@ -177,9 +177,9 @@ enum class EventKind : std::uint8_t {
   kDepart,     // the sender's device begins
   kWake,       // a thread continues
   // The order field has 3 bits for the kinds above. The following use the position of another kind.
-  kStep,     // of a device that processes a collective; ordered as kDepart
+  kStep,     // a device continues a collective; ordered as kDepart
   kNetwork,  // ordered as kRelease, which it cannot affect
-  kResume    // of a collective that needs the rank's processor; ordered as kDepart
+  kResume    // a collective continues on the rank's processor; ordered as kDepart
 };
 /// An event in the queue. kind determines the type of object.
 struct Event {
@@ -387,7 +387,7 @@ class Core final : private NetworkWorld {
   void prefetch_referred(const EventQueue<Event>::Entry& entry) const;
   struct Resumption {
     std::coroutine_handle<> frame;
-    const Collective* collective = nullptr;  // whose algorithm contains `frame`
+    const Collective* collective = nullptr;  // contains `frame` in its algorithm
     void go_out();
   };
   [[nodiscard]] Resumption resumed_by(const EventQueue<Event>::Entry& entry) const;

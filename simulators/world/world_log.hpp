@@ -19,7 +19,7 @@ inline constexpr std::string_view kWaitForPeer = "wait for a peer";
 
 /// A message that a rank had to wait for.
 struct MessageWait {
-  Time begin;  // of its send
+  Time begin;  // its send
   Time at;     // when the rank could continue
   std::uint64_t bytes = 0;
   int source = 0;    // world rank
@@ -32,8 +32,8 @@ struct OperationFacts {
   std::uint64_t bytes = 0;
   /// World rank: receiver of a message (possibly the sender itself), or root of a collective; negative: none.
   int peer = -1;
-  int tag = 0;                // of a message
-  std::uint64_t context = 0;  // of the communicator
+  int tag = 0;                // messages only
+  std::uint64_t context = 0;  // the communicator's
 };
 
 /// Receives the log of a world, on the thread of the world.

@@ -15,7 +15,7 @@
 namespace offramp {
 
 struct Communicator::Group {
-  std::uint64_t context = 0;  // of messages; collectives use the next number
+  std::uint64_t context = 0;  // for messages; collectives use the next number
   std::uint64_t setup = 0;    // see Team::setup_context(), which is one higher
   int size = 0;
   std::vector<int> members;  // world ranks; empty: the identity
@@ -214,7 +214,7 @@ class alignas(64) Rank {
   std::unique_ptr<FurtherThreads> further_;  // null: only the first thread
   std::array<Device, kInline> devices_;
   Communicator everyone_;
-  Communicator::Local local_;  // of everyone_
+  Communicator::Local local_;  // everyone_'s
 
  public:
   std::uint32_t operations = 0;  // begun so far; only if the world is observed

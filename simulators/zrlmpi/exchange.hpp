@@ -64,7 +64,7 @@ struct ExchangeRequest {
   MutableBytes into;  // same size as the payload
 
   FaultRates faults;
-  std::uint64_t first_packet = 0;  // of the call, on either wire
+  std::uint64_t first_packet = 0;  // number on either wire
   Time epoch;                      // modelled time at clock zero of this call
   bool packets = false;            // simulate each datagram even if a closed form is possible
   SpanSink* spans = nullptr;

@@ -150,7 +150,7 @@ std::string print(const Header& header);
 struct FragmentBlock {
   static constexpr std::size_t kBytes = kBlockBytes;
   std::uint64_t total = 0;   // bytes of the message
-  std::uint64_t offset = 0;  // of this fragment's first byte
+  std::uint64_t offset = 0;  // this fragment's first byte
 };
 std::array<std::byte, FragmentBlock::kBytes> encode(const FragmentBlock& block);
 std::optional<FragmentBlock> decode_fragment_block(std::span<const std::byte> bytes);

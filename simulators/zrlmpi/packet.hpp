@@ -46,7 +46,7 @@ struct TransmitItem {
   };
   Kind kind = Kind::kPacket;
   std::vector<std::byte> head;
-  Header header;           // of the fragments
+  Header header;           // header of the fragments
   Bytes payload;           // empty: only times are simulated
   std::uint64_t size = 0;  // message bytes
   std::vector<FragmentRange> ranges;

@@ -66,7 +66,7 @@ class Path {
   Channel<Datagram> to_wire_;
   Channel<Datagram> from_wire_;
   std::optional<Wire<Datagram>> wire_;
-  WireCounters counters_;  // of the closed form
+  WireCounters counters_;  // closed form only
 };
 
 }  // namespace offramp::zrlmpi

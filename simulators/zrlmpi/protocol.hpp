@@ -43,13 +43,13 @@ inline constexpr int kBusBits = 8;                                 // [zrlmpi-pr
 inline constexpr int kSecondBusBits = 64;                          // MPE v2
 inline constexpr int kShellBusBits = 64;
 inline constexpr std::size_t kControlEntries = 4;          // FIFO between the state machine and its dequeuers
-inline constexpr std::size_t kCacheSlots = kMaximumNodes;  // of the header cache
-inline constexpr std::size_t kInputFifoBytes = 2048;       // of the network side
+inline constexpr std::size_t kCacheSlots = kMaximumNodes;  // header cache
+inline constexpr std::size_t kInputFifoBytes = 2048;       // network side
 inline constexpr std::size_t kInputFifoHeaders = kInputFifoBytes / kHeaderBytes;
 
 // Shell: buffers before the engine's input (published [cfdk]).
-inline constexpr std::size_t kShellHeaders = 64;      // of the UDP offload engine
-inline constexpr std::size_t kTransportHeaders = 98;  // of the transport and network layers before it
+inline constexpr std::size_t kShellHeaders = 64;      // UDP offload engine
+inline constexpr std::size_t kTransportHeaders = 98;  // transport and network layers before it
 /// Handshake packets that can wait for an engine that is not reading; further ones are dropped.
 inline constexpr std::size_t kWaitingHeaders = kInputFifoHeaders + kShellHeaders + kTransportHeaders;
 

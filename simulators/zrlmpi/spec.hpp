@@ -13,7 +13,7 @@ namespace offramp::zrlmpi {
 struct MpeSpec {
   Frequency clock = kClock;
   int initiation_interval = kInitiationInterval;
-  int bus_bits = kBusBits;  // of the role and network streams
+  int bus_bits = kBusBits;  // width of the role and network streams
   Format format = Format::kExtended;
 
   // Shell: stores and forwards datagrams, since their UDP checksums come last (read in code).
