@@ -34,11 +34,7 @@ std::string_view objection_to_reduction(const Operation& operation) {
 }  // namespace
 
 DpuBackend::DpuBackend(const BackendContext& context)
-    : driver_([&] {
-        DriverSpec driver = driver_of(context.settings, context.faults, context.ranks, context.machine);
-        if (context.host != nullptr) copy_as(*context.host, context.machine, driver.platform.card);
-        return driver;
-      }()),
+    : driver_(driver_of(context.settings, context.faults, context.ranks, context.machine, context.host)),
       node_(driver_.platform),
       path_(driver_.platform, node_, driver_.emit),
       shared_(driver_.platform),

@@ -212,6 +212,21 @@ std::vector<Parameter> failure_parameters() {
            "silence after which it is given up; a longer pause counts as death")};
 }
 
+/// Replaces the memory of the measured hosts by that of these.
+void use_memory_of(const Settings& host, const MachineLayout& machine, CardSpec& card) {
+  Settings measured = Settings::defaults(host_backend().parameters);
+  measured.set("processor", {0, "sc23"});
+  const host::NodeMemory there = host::node_memory_of(measured, machine);
+  const host::NodeMemory here = host::node_memory_of(host, machine);
+  const auto scale = [](Bandwidth& rate, Bandwidth now, Bandwidth then) {
+    const double share = static_cast<double>(now.count()) / static_cast<double>(then.count());
+    rate = Bandwidth::bits_per_second(
+        std::max<std::int64_t>(static_cast<std::int64_t>(static_cast<double>(rate.count()) * share), 1));
+  };
+  scale(card.shared_copy, here.cached, there.cached);
+  scale(card.single_copy, here.bandwidth, there.bandwidth);
+}
+
 }  // namespace
 
 const std::vector<Parameter>& parameters() {
@@ -226,11 +241,12 @@ const std::vector<Parameter>& parameters() {
 }
 
 DriverSpec driver_of(const Settings& settings, const FaultRates& faults, int ranks,
-                     const MachineLayout& machine) {
+                     const MachineLayout& machine, const Settings* host) {
   DriverSpec spec;
   PlatformSpec& platform = spec.platform;
   platform.ranks = ranks;
   platform.card = card_of(settings);
+  if (host != nullptr && machine.ranks_per_node > 1) use_memory_of(*host, machine, platform.card);
   platform.ranks_per_node = machine.ranks_per_node;
   platform.dpus = machine.cards_per_node;
   platform.links = machine.links_per_card;
@@ -252,21 +268,6 @@ DriverSpec driver_of(const Settings& settings, const FaultRates& faults, int ran
   platform.transport.retry_timeout = settings.microseconds("retry_timeout");
   platform.transport.retries = static_cast<int>(settings.integer("retries"));
   return spec;
-}
-
-void copy_as(const Settings& host, const MachineLayout& machine, CardSpec& card) {
-  if (machine.ranks_per_node <= 1) return;
-  Settings measured = Settings::defaults(host_backend().parameters);
-  measured.set("processor", {0, "sc23"});
-  const host::NodeMemory there = host::node_memory_of(measured, machine);
-  const host::NodeMemory here = host::node_memory_of(host, machine);
-  const auto slow_down = [](Bandwidth& rate, Bandwidth now, Bandwidth then) {
-    const double share = static_cast<double>(now.count()) / static_cast<double>(then.count());
-    rate = Bandwidth::bits_per_second(
-        std::max<std::int64_t>(static_cast<std::int64_t>(static_cast<double>(rate.count()) * share), 1));
-  };
-  slow_down(card.shared_copy, here.cached, there.cached);
-  slow_down(card.single_copy, here.bandwidth, there.bandwidth);
 }
 
 Footing footing(const Settings& settings, const MachineLayout& machine, int ranks) {

@@ -16,13 +16,10 @@ struct DriverSpec {
   std::int64_t eager_limit;  // bytes
   bool carries_within_node;
 };
-/// ranks: of the job.
+/// ranks: of the job. host: as in BackendContext; the ranks of a node copy their blocks as fast as its memory
+/// does. Null: as fast as the hosts with which the card was measured, `processor = sc23`.
 DriverSpec driver_of(const Settings& settings, const FaultRates& faults, int ranks,
-                     const MachineLayout& machine);
-
-/// The ranks of a node copy their blocks as fast as the memory of these hosts does: the card's rates are
-/// those of the hosts that it was measured with, `processor = sc23`. One rank of a node copies as before.
-void copy_as(const Settings& host, const MachineLayout& machine, CardSpec& card);
+                     const MachineLayout& machine, const Settings* host = nullptr);
 
 /// As in BackendDescription.
 Footing footing(const Settings& settings, const MachineLayout& machine, int ranks);

@@ -186,9 +186,9 @@ void add_plateaus(Table& table) {
                     "published [sc23-logs]: where the offload begins to win");
 }
 
-/// Offload over the model's own host, on the nodes of the host's table and in its benchmark. Below 1 the
-/// offload wins. Both have a link of 100 Gb/s: the rate is not published, and the nonblocking times of the
-/// host give away 84 to 92.
+/// Times with offload over those of the model's host, on the nodes and in the benchmark of the host's table.
+/// Below 1 the offload wins. Both have a link of 100 Gb/s: the rate is not published, and the nonblocking
+/// times of the host give away 84 to 92.
 void add_against_host(Table& table) {
   const struct {
     const char* card;

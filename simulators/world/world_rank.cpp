@@ -141,7 +141,7 @@ offramp::Operation Thread::message_question(const Communicator& communicator, in
   question.element = element;
   question.bytes = bytes;
   question.tag = tag;
-  // Of a wildcard it is not known.
+  // Unknown for a wildcard.
   question.on_one_node =
       peer >= 0 && core().options().machine.is_within_node(rank_.number(), communicator.world_rank(peer));
   return question;
@@ -184,7 +184,7 @@ void Thread::start_receive(Operation& receive, const Communicator& communicator,
 Received Thread::observe(Operation& operation) {
   const Time before = clock;
   Received received;
-  if (operation.by_thread) [[unlikely]]
+  if (std::exchange(operation.by_thread, false)) [[unlikely]]
     --rank_.by_thread;
   take_turn();
   switch (operation.kind) {

@@ -247,6 +247,25 @@ TEST(Progress, AThreadTakesItsShareWhereTheHostCarriesSomethingOnly) {
   }
 }
 
+/// Nothing is open any more where the program freed its request and the operation is done.
+TEST(Progress, AThreadEndsWithARequestThatWasFreed) {
+  WorldOptions options;
+  options.ranks = 2;
+  World world(options, host("thread", 0.5));
+  EXPECT_EQ(world.run([&](RankHandle& rank) -> Task<void> {
+    RankRequest request = message(8)(rank);
+    if (rank.rank() == 0) {
+      rank.give_up(request);
+    } else {
+      (void)co_await rank.wait(request);
+    }
+    (void)co_await rank.barrier();
+    if (rank.rank() == 0) rank.compute(kComputing);
+  }),
+            "");
+  EXPECT_LT(world.end(), kComputing * 2);
+}
+
 TEST(Progress, DependsOnNoOrderOfSimulation) {
   using enum OperationKind;
   for (std::uint64_t seed = 1; seed < 20; ++seed) {

@@ -138,6 +138,7 @@ def per_message_of_world(build, ranks):
     return None if few is None or many is None else (many - few) / (MANY_ROUNDS - FEW_ROUNDS) / ranks
 
 
+@pytest.mark.thorough
 def test_worlds_of_many_ranks_prefetch(arguments, tally):
     label = "speed/instructions that fetch memory ahead, per message of a world"
     if not tally.wants(label):

@@ -110,7 +110,9 @@ const Registered<ConvertCommand> convert_command(
      .place = 45,
      .summary = "write a recording, trace or pattern as a recording or in the format of another tool",
      .about = "What the format cannot say is named on standard error, each kind once.",
-     .exits = {{kUsage}, {kNotWritten, "it could not be written, or the format cannot hold it"}}});
+     .exits = {
+         {kUsage},
+         {kNotWritten, "it could not be written, the format cannot hold it, or the input is damaged"}}});
 
 }  // namespace
 }  // namespace offramp::tool

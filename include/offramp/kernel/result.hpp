@@ -25,7 +25,6 @@ class [[nodiscard]] Result {
  public:
   Result(T value) : value_(std::move(value)) {}                 // NOLINT: a value is a result
   Result(Failure failure) : error_(std::move(failure.text)) {}  // NOLINT: and so is a failure
-  static Result failure(std::string text) { return Failure{std::move(text)}; }
 
   explicit operator bool() const { return value_.has_value(); }
   T& operator*() { return *checked().value_; }

@@ -296,8 +296,7 @@ bool Advisor::try_backend(const BackendDescription& backend, Clock::time_point u
   ReplayOptions whole = options_.replay;
   whole.sizes = !options_.runs_alone;
   if (options_.runs_alone) whole.compute.kind = Compute::Kind::kMeasured;
-  Result<ReplayResult> result =
-      setting ? replay(*setting, source_, whole) : Result<ReplayResult>::failure(setting.error());
+  Result<ReplayResult> result = setting ? replay(*setting, source_, whole) : failure(setting.error());
   if (!result) {
     candidate.refused = result.error();
     candidates_.push_back(std::move(candidate));

@@ -101,8 +101,8 @@ struct Weighing {
   std::optional<Time> progressing;  // the baseline if its NIC made progress by itself; only where it does not
   std::optional<RatioRange> range =
       {};  // of the recommended side, or of the best hardware, over the baseline
-  /// The same where a node's memory is the slowest and the fastest of the baseline's class. `nullopt`: it is
-  /// set, no rank shares a node, or there was no time.
+  /// That range with the slowest and the fastest node memory of the baseline's class. `nullopt`: the user set
+  /// the memory, no rank shares a node, or there was no time.
   std::optional<RatioRange> memory = {};
   bool holds = false;  // both ends of the ranges give the same answer
 };

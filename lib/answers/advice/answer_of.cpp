@@ -185,8 +185,7 @@ std::string sure_text(const Advisor& advisor) {
                      all.range->high, errors, memory);
 }
 
-/// The algorithm that gains most, or how they are called together.
-/// What of the baseline's own choices is best: an algorithm, or the thread.
+/// The best of the baseline's own choices: the algorithm that gains most, all algorithms, or the thread.
 std::string algorithm_of(const Advisor& advisor) {
   if (advisor.weighing().sides.is_by_thread()) return "progress = thread";
   return advisor.algorithms().empty() ? "the fastest algorithms" : advisor.algorithms().front().best;
@@ -339,9 +338,12 @@ Sentence sentence_of(const Advisor& advisor) {
   if (ratio < 1)
     return {fmt::format("none is worth it; {}, the best, saves {}", name, share_text(1 - ratio)),
             std::move(why)};
-  return {fmt::format("stay with {}; {}, the closest, is {}", baseline_name(), name,
-                      ratio < 1.0005 ? std::string("as fast") : slower_text(ratio)),
-          std::move(why)};
+  // Its bar is that of its own link.
+  const std::string link = all.hardware->at_equal_link ? " at " + rate_text(*base) : std::string();
+  return {
+      fmt::format("stay with {}; {}{} is {}{}", baseline_name(), name, link.empty() ? ", the closest," : "",
+                  ratio < 1.0005 ? std::string("as fast") : slower_text(ratio), link),
+      std::move(why)};
 }
 
 }  // namespace

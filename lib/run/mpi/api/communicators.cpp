@@ -16,7 +16,10 @@ namespace {
 void adopt(Call& call, MPI_Comm made, std::optional<std::uint64_t> derived) {
   Communicators& communicators = call.session.marshal().communicators;
   const int leader = Communicators::leader_of(made);
-  if (leader < 0) return open_intercommunicator(call, made);
+  if (leader < 0) {
+    communicators.forget_freed(made);
+    return open_intercommunicator(call, made);
+  }
   std::uint64_t id = 0;
   if (derived) {
     id = Communicators::id_of_part(*derived, leader);

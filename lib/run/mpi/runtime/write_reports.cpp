@@ -279,9 +279,8 @@ void write_outputs(Session& session) {
   const WorldApart apart;
   const std::uint64_t bytes =
       apart.sum(session.recorder() != nullptr ? session.recorder()->recorder().bytes() : 0);
-  Recorded recorded = session.recorder() != nullptr
-                          ? gather_recording(session, apart)
-                          : Recorded{Result<recording::Recording>::failure("settle_limit is 0")};
+  Recorded recorded = session.recorder() != nullptr ? gather_recording(session, apart)
+                                                    : Recorded{failure("settle_limit is 0")};
   write_recording(session, apart, recorded);
   if (!session.carries()) return;
   const std::vector<std::string> ranks = apart.gather(encode(own_contribution(session)));
