@@ -36,7 +36,7 @@ TEST(FreeCommunication, TakesNoTime) {
   }
 }
 
-constexpr int kRanks = 4;
+constexpr int kPopRanks = 4;
 
 /// One rank computes longer than the others, by turns or always the same, and all wait for it.
 std::vector<test::Tape> imbalance(bool by_turns, std::uint64_t brief, std::uint64_t longer) {
@@ -46,10 +46,10 @@ std::vector<test::Tape> imbalance(bool by_turns, std::uint64_t brief, std::uint6
   sum.function = ReduceFunction::kSum;
   sum.bytes = sizeof(double);
   sum.elements = 1;
-  sum.ranks = kRanks;
-  std::vector<test::Tape> tapes(kRanks);
-  for (int step = 0; step < kRanks; ++step) {
-    for (int rank = 0; rank < kRanks; ++rank) {
+  sum.ranks = kPopRanks;
+  std::vector<test::Tape> tapes(kPopRanks);
+  for (int step = 0; step < kPopRanks; ++step) {
+    for (int rank = 0; rank < kPopRanks; ++rank) {
       test::Tape& tape = tapes[static_cast<std::size_t>(rank)];
       tape.compute(rank == (by_turns ? step : 0) ? longer : brief);
       tape.add(tape.collective(sum));
@@ -71,7 +71,7 @@ std::optional<Efficiencies> efficiencies_over_host(const std::vector<test::Tape>
   const Computing& computing = runs.program()->computing;
   const auto efficiencies = efficiencies_of(computing, *run, runs.program()->free);
   if (efficiencies) {
-    EXPECT_NEAR(efficiencies->parallel(), computing.sum.seconds() / (kRanks * run->end.seconds()), 1e-9);
+    EXPECT_NEAR(efficiencies->parallel(), computing.sum.seconds() / (kPopRanks * run->end.seconds()), 1e-9);
   }
   return efficiencies;
 }
