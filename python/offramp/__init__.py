@@ -13,11 +13,12 @@ The command is `offramp` in the PATH, unless offramp.PROGRAM names another one.
 
 import itertools
 import json
+import os
 import re
 import shutil
 import subprocess
 
-__all__ = ["Error", "PROGRAM", "Report", "advise", "command", "events", "frame", "info", "predict", "read_report", "replay", "sweep"]
+__all__ = ["Error", "PROGRAM", "Report", "advise", "change", "command", "events", "frame", "info", "predict", "read_report", "replay", "sweep"]
 
 PROGRAM = None  # the path of the command; None: from the PATH
 
@@ -83,7 +84,7 @@ class Report:
 
     @property
     def answer(self):
-        """What advise() returns, from a report of `offramp advise`; None from others."""
+        """The fields of advise(), from a report of `offramp advise` or of a replay over several backends; None from others."""
         return self.fields.get("answer")
 
     def lane(self, backend):
@@ -107,7 +108,10 @@ class Report:
     def _rows(self, lane, name):
         if name == "lanes":
             whole = lane.get("whole_run", {})
-            return [{**lane, "run_ns": whole.get("modelled_time_ns"), "share_in_calls": whole.get("share_in_calls")}]
+            efficiencies = lane.get("efficiencies", {})
+            return [{**lane, "run_ns": whole.get("modelled_time_ns"), "share_in_calls": whole.get("share_in_calls"),
+                     "efficiency": efficiencies.get("parallel"),
+                     **{name: efficiencies.get(name) for name in ("load_balance", "serialisation", "transfer")}}]
         if name == "calls":
             return [{"function": function, **counters} for function, counters in lane.get("calls", {}).items()]
         if name in self._NAMED:
@@ -141,6 +145,14 @@ def replay(program, backends="host", settings=None, **options):
     """A recording, trace or pattern over this hardware. options: those of `offramp replay`, ranks_per_node=4."""
     words = ["replay", program, *_backends(backends), "--json", *_options(settings, options)]
     return Report(json.loads(command(*words)))
+
+
+def change(before, after, backend="host", settings=None, **options):
+    """What a change of a program does to its run, with the fields of advise(). before, after: a recording, a folder of recordings,
+    or a list of recordings of that version. Of several of each, earliest_ns and latest_ns bound the run after the change."""
+    first, second = ([version] if isinstance(version, (str, os.PathLike)) else list(version) for version in (before, after))
+    words = ["replay", *_backends([backend]), "--json", *_options(settings, options), *first, "--", *second]
+    return next(one["answer"] for one in json.loads(command(*words)) if "answer" in one)
 
 
 def sweep(program, backends, axes, settings=None, **options):

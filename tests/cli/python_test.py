@@ -43,6 +43,28 @@ class Rows(CliTest):
         self.assertEqual(answer, json.loads(self.offramp("advise", HALO, "--backend", "dpu", "--quick", "--json").stdout)["answer"])
         self.assertEqual([bar["name"] for bar in answer["bars"]], ["host", "dpu"])
 
+    def test_a_change_is_that_of_the_command(self):
+        other = HALO.replace("halo", "transpose")
+        answer = offramp.change(HALO, [other])
+        self.assertEqual(answer, json.loads(self.offramp("replay", HALO, other, "--json").stdout)[1]["answer"])
+        self.assertEqual([bar["name"] for bar in answer["bars"]], ["halo-4.rec", "transpose-4.rec"])
+
+    def test_efficiencies_are_those_of_text_page_and_report_and_their_product_is_the_computing(self):
+        words = ("replay", HALO, "--backend", "host,dpu", "--details")
+        text = self.offramp(*words, "--report", "r.json", "--html", "r.html").stdout
+        written = json.loads((self.folder / "r.json").read_text())
+        rows = offramp.replay(HALO, ["host", "dpu"], details=True).table("lanes")
+        page = (self.folder / "r.html").read_text()
+        for row, lane in zip(rows, (written, *written["compared"])):
+            of_all_time = written["computing"]["sum_ns"] / written["ranks"] / lane["whole_run"]["modelled_time_ns"]
+            self.assertAlmostEqual(row["efficiency"], of_all_time, places=9)
+            self.assertAlmostEqual(row["load_balance"] * row["serialisation"] * row["transfer"], row["efficiency"], places=9)
+            self.assertEqual(lane["efficiencies"]["transfer"], row["transfer"])
+            cells = [f"{100 * row[name]:.1f} %" for name in ("efficiency", "load_balance", "serialisation", "transfer")]
+            self.assertRegex(text, rf"(?m)^{row['backend']} +" + " +".join(cells) + "$")
+            self.assertIn("".join(f"<td>{cell}</td>" for cell in cells), page)
+        self.assertNotIn("load balance", self.offramp("replay", HALO, "--backend", "host").stdout)
+
     def test_of_accounts_add_up_to_the_time_in_calls(self):
         report = offramp.replay(HALO, "host", details=True)
         kinds = [key for key in report.table("accounts")[0] if key.endswith("_ns")]

@@ -160,7 +160,7 @@ class Reports(CliTest):
         self.assertGreater(first, second)
         text = self.offramp("report", "a.json", "b.json").stdout
         self.assertIn(f" {first} / {second} ", text)
-        self.assertRegex(text, rf"takes x0\.\d+ of the communication time of .*; {call}, all ranks together: {first - second} calls fewer, .* less\.")
+        self.assertRegex(text, rf"^b\.json: communication \d+ % shorter \(.*\)\nwhy   {call}, all ranks: {first - second} calls fewer, .* less\n")
         self.offramp("report", "a.json", "b.json", "--html", "r.html")
         page = (self.folder / "r.html").read_text()
         self.assertIn(f"<td>{first} / {second}</td>", page)
@@ -267,6 +267,22 @@ class Record(CliTest):
         self.offramp("run", "-n", "1", "--backend", "host", "--report", "a.json", "--", "/bin/true", code=74)
         self.offramp("run", "-n", "1", "--backend", "host", "--report", "a.json", "--", "/bin/false", code=1)
         self.offramp("run", "-n", "1", "--backend", "host", "--", "/bin/true")
+
+    def test_of_one_program_twice_are_the_same_communication_whatever_it_computed(self):
+        program = "--", str(BUILD / "tests/mpi/reduce")
+        self.offramp("record", "-n", "2", "--repeat", "2", "-o", "before", *program)
+        self.assertEqual(sorted(file.name for file in (self.folder / "before").iterdir()), ["001.rec", "002.rec"])
+        self.assertIn("there is before already", self.refused("record", "-n", "2", "--repeat", "2", "-o", "before", *program).replace("'", "").replace('"', ""))
+        one, other = json.loads(self.offramp("replay", "before/001.rec", "before/002.rec", "--json").stdout)
+        self.assertNotIn("answer", one)
+        answer = other["answer"]
+        self.assertEqual((answer["kind"], answer["answer"]), ("none", "002.rec: the same calls and the same communication"))
+        self.assertIn("may be noise", answer["sure"])
+        self.offramp("record", "-n", "2", "--repeat", "2", "-o", "after", *program)
+        answer = json.loads(self.offramp("replay", "before", "after", "--json").stdout)[2]["answer"]
+        self.assertTrue(answer["of_run"])
+        self.assertEqual(answer["holds"], answer["kind"] == "change")
+        self.assertLess(answer["earliest_ns"], answer["latest_ns"])
 
 
 @pytest.mark.alone  # each interruption of a loop that asks looks like work

@@ -5,12 +5,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
+#include <filesystem>
 #include <utility>
 
+#include "lib/answers/advice/answer_of.hpp"
 #include "lib/answers/replay/free_communication.hpp"
 #include "lib/answers/report/accounts.hpp"
 #include "lib/answers/report/sentences.hpp"
+#include "lib/answers/report/write_report.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
 #include "lib/programs/import/pattern.hpp"
@@ -88,7 +92,7 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
     ReplayOptions how;
     how.compute = setup.configuration->compute;
     how.details = setup.configuration->details;
-    how.sizes = options.wants_report();
+    how.sizes = options.wants_report() || setup.backends.size() > 1;
     how.partial = options.partial;
     how.arrival = options.modelled_arrival ? Arrival::kModelled : Arrival::kRecorded;
     const std::unique_ptr<ReplayRecords> records = files.records(backend->name, ranks);
@@ -141,6 +145,7 @@ Json json_of_all(const Results& results, const recording::Description& descripti
   json.update(json_of_facts(report, facts));
   if (results.host_at_its_best)
     json["host_with_the_fastest_algorithms_ns"] = in_nanoseconds(*results.host_at_its_best);
+  if (report.answer) json["answer"] = json_of(*report.answer);
   json["results"] = std::move(each);
   json["refused"] = json_of(results.refused);
   json["interrupted"] = is_interrupted();
@@ -231,6 +236,24 @@ Played opened(const ReplayToolOptions& options, const std::string& name, bool& i
   return {std::move(scaling.program), name};
 }
 
+/// The baseline is the first backend that was replayed.
+ReportAnswer answer_of(const Results& results, const Setup& setup, const ReplayToolOptions& options,
+                       const std::string& name) {
+  std::vector<ReplayedSide> sides;
+  for (const Settled& one : results.all)
+    sides.push_back({one.backend, &*one.result, one.run ? &*one.run : nullptr});
+  for (const Refused& one : results.refused) sides.push_back({one.backend});
+  const bool is_tunable = is_baseline(setup.backends.front()->name);
+  std::string words = shell_word(name);
+  if (options.scaled.ranks > 0) {
+    words.clear();
+    for (const std::string& file : options.scaled.files) words += shell_word(file) + " ";
+    words += fmt::format("--ranks {}", options.scaled.ranks);
+  }
+  return answer_of_replays(sides, results.program, is_tunable ? results.host_at_its_best : std::nullopt,
+                           {std::filesystem::path(name).filename().string(), words});
+}
+
 /// One of the programs that are replayed, with all that is told of it.
 struct Replayed {
   bool is_doubtful = false;  // scaled, and nothing confirms it
@@ -239,7 +262,8 @@ struct Replayed {
   RunFacts facts;
   RunReport report;
 
-  Replayed(const ReplayToolOptions& options, const Setup& setup, const std::string& name)
+  Replayed(const ReplayToolOptions& options, const Setup& setup, const std::string& name,
+           const std::string& version)
       : played(opened(options, name, is_doubtful)) {
     results = replay_all(options, setup, played, name);
     std::vector<Settled>& all = results.all;
@@ -248,19 +272,26 @@ struct Replayed {
     const bool is_told = options.json || options.wants_report() || options.files.size() > 1;
     if (is_told) facts.recordings.front().checksum = checksum_text(played.program);
     if (!all.empty()) facts.replayed_part = part_text(*all.front().result, played.recorded_events);
-    if (is_told) report = report_of(all, results.refused, played.ranks(), facts, setup, results.program);
+    report = report_of(all, results.refused, played.ranks(), facts, setup, results.program);
+    if (all.size() + results.refused.size() > 1 && !all.empty())
+      report.answer = answer_of(results, setup, options, name);
     report.file = name;
+    report.version_of_program = version;
   }
 
   [[nodiscard]] Json json() const { return json_of_all(results, played.program.description, report, facts); }
   void print(const Setup& setup) const {
     const std::vector<Settled>& all = results.all;
+    if (report.answer) fmt::print("{}\n", answer_text(*report.answer));
     for (const Settled& replayed : all)
       print_result(replayed, part_text(*replayed.result, played.recorded_events));
     if (all.size() + results.refused.size() > 1 && !all.empty()) print_comparison(results);
     print_against_star(results, setup.configuration->network);
     if (results.program && !all.empty())
       print_whole_runs(all, *results.program, setup.configuration->compute.polling);
+    if (!setup.configuration->details || all.empty()) return;
+    const std::vector<RunReport> reports = {report};
+    for (const std::string& line : efficiency_lines(shown_lanes(reports))) fmt::print("{}\n", line);
   }
 };
 
@@ -272,17 +303,22 @@ void print_json(const Json& json) {
 void print_all(const std::deque<Replayed>& replayed, const ReplayToolOptions& options, const Setup& setup) {
   if (options.json && options.files.size() <= 1) {
     print_json(replayed.front().json());
-  } else if (options.json) {
+    return;
+  }
+  if (replayed.size() == 1 && !options.json) return replayed.front().print(setup);
+  std::vector<RunReport> reports;
+  reports.reserve(replayed.size());
+  for (const Replayed& one : replayed) reports.push_back(one.report);
+  if (options.json) {
     Json each = Json::array();
     for (const Replayed& one : replayed) each.push_back(one.json());
+    for (const VersionChange& change : changes_of(reports))
+      each[static_cast<std::size_t>(change.after - reports.data())]["answer"] = json_of(change.answer);
     print_json(each);
-  } else if (replayed.size() == 1) {
-    replayed.front().print(setup);
-  } else {
-    std::vector<RunReport> reports;
-    reports.reserve(replayed.size());
-    for (const Replayed& one : replayed) reports.push_back(one.report);
+  } else if (setup.configuration->details || !print_answers(reports)) {
     print_reports(reports);
+  } else {
+    for (const std::string& warning : warnings_of(reports)) complain(printable(warning, 400));
   }
 }
 
@@ -297,10 +333,11 @@ int replay(const ReplayToolOptions& options) try {
   watch_for_interrupt();
   std::deque<Replayed> replayed;
   int code = kDone;
-  for (const std::string& file : options.files) {
+  for (std::size_t i = 0; i < options.files.size(); ++i) {
     if (is_interrupted()) break;
     try {
-      replayed.emplace_back(options, setup, file);
+      replayed.emplace_back(options, setup, options.files[i],
+                            options.versions.empty() ? std::string() : options.versions[i]);
     } catch (const Misuse& misuse) {  // which does not take the others with it
       if (options.files.size() == 1) throw;
       complain(misuse.text);
@@ -351,6 +388,17 @@ Ctrl-C ends the replay that runs and prints those that are done.
 Hardware that cannot carry the program is left out, with the reason.)";
 }
 
+/// The recordings in a folder, in the order of their names; empty: it is no folder, or one of another kind.
+std::vector<std::string> recordings_in(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().extension() == kRecordingSuffix) files.push_back(at->path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 std::string is_compute(const std::string& text) {
   const std::optional<double> factor = parse_quantity(text, "");
   if (text == "none" || text == "recorded" || (factor && *factor > 0)) return {};
@@ -372,8 +420,9 @@ class ReplayCommand final : public Command {
     add_backends(app, options_.backends);
     add_compared(app, compared_);
     app.add_option("files", options_.files,
-                   "a recording, a trace, or a pattern; with several files, compare the others with the "
-                   "first; with --ranks, scale them (see offramp scale)")
+                   "a recording, a folder of recordings of one program, a trace, or a pattern; with several "
+                   "files, compare the others with the first; A1 A2 -- B1 B2 compares two versions; with "
+                   "--ranks, scale them (see offramp scale)")
         ->type_name("FILE|PATTERN");
     add_ranks(app, options_.scaled.ranks, "number of ranks to scale to; by default as recorded");
     add_phase(app, options_.scaled.phase);
@@ -425,9 +474,11 @@ class ReplayCommand final : public Command {
         ->type_name("all|CALLS")
         ->check(is_calls, "");
   }
-  int execute(std::vector<std::string>) override {
+  /// later: the recordings of a second version of the program, behind --.
+  int execute(std::vector<std::string> later) override {
     options_.backends = together(std::move(options_.backends), compared_);
     std::string problem = keys_.collect(options_.backends, options_.overrides);
+    add_versions(later);
     std::vector<std::string>& files = options_.files;
     if (files.empty() && options_.jobs.empty()) problem = "no recording, pattern or --job";
     if (is_given("--ranks") &&
@@ -483,6 +534,24 @@ class ReplayCommand final : public Command {
   }
 
  private:
+  /// The recordings in folders take the places of these. Each folder, and each side of --, is a version.
+  void add_versions(const std::vector<std::string>& later) {
+    ReplayToolOptions all;
+    const auto add = [&](const std::vector<std::string>& names, bool is_version) {
+      for (const std::string& name : names) {
+        const std::vector<std::string> inside = recordings_in(name);
+        all.files.insert(all.files.end(), inside.begin(), inside.end());
+        if (inside.empty()) all.files.push_back(name);
+        const std::string version = is_version ? names.front() : inside.empty() ? "" : name;
+        all.versions.resize(all.files.size(), version);
+      }
+    };
+    add(options_.files, !later.empty());
+    add(later, true);
+    options_.files = std::move(all.files);
+    options_.versions = std::move(all.versions);
+  }
+
   ReplayToolOptions options_;
   KeyOptions keys_;
   ComputeScalingOption compute_scaling_;
@@ -509,7 +578,8 @@ const Registered<ReplayCommand> replay_command(
                 "others, so nothing "
                 "confirms the extrapolation"},
                {kNotWritten, "a report, a trace, or a capture could not be written"},
-               {kInterrupted, "interrupted; finished replays are printed"}}});
+               {kInterrupted, "interrupted; finished replays are printed"}},
+     .takes_more = true});
 
 }  // namespace
 }  // namespace offramp::tool

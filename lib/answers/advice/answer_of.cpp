@@ -15,6 +15,7 @@
 #include <array>
 #include <cmath>
 
+#include "lib/answers/report/sentences.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
 
@@ -30,23 +31,10 @@ constexpr double kNear = 0.05;
 /// A mix of hardware is named if it saves that much.
 constexpr double kMixWorthwhile = 0.03;
 
-std::string percent(double part) {
-  return percent_text(part, 1, part < 0.0995 ? 1 : 0);
-}
-
 /// "7.5 % slower", "2.2 times slower"; "19 % shorter".
 std::string slower_text(double ratio) {
-  if (ratio < 1) return percent(1 - ratio) + " shorter";
-  return ratio < 2 ? percent(ratio - 1) + " slower" : fmt::format("{:.2g} times slower", ratio);
-}
-
-/// "37.7 instead of 46.5 ms"
-std::string ends_text(Time end, Time instead_of) {
-  const std::string longer = time_text(instead_of);
-  const std::string_view unit = std::string_view(longer).substr(longer.find(' ') + 1);
-  const double scale = unit == "s" ? 1 : unit == "ms" ? 1e3 : unit == "us" ? 1e6 : 1e9;
-  return fmt::format("{:.3g} instead of {:.3g} {}", scale * end.seconds(), scale * instead_of.seconds(),
-                     unit);
+  if (ratio < 1) return share_text(1 - ratio) + " shorter";
+  return ratio < 2 ? share_text(ratio - 1) + " slower" : fmt::format("{:.2g} times slower", ratio);
 }
 
 /// What one size class of operations takes over both sides, all ranks together.
@@ -90,8 +78,8 @@ std::optional<SizeDifference> largest_difference(const ReplayResult& baseline, c
   return largest;
 }
 
-std::string speed_text(const Candidate& baseline, const Candidate& hardware, bool gains) {
-  const auto one = largest_difference(baseline.result, hardware.fair_result(), gains);
+std::string speed_text(const ReplayResult& baseline, const ReplayResult& hardware, bool gains) {
+  const auto one = largest_difference(baseline, hardware, gains);
   if (!one || (one->gain() > 0) != gains) return {};
   constexpr std::array kKinds = {"sends", "receives", "collectives"};
   const bool collective = one->kind == static_cast<std::size_t>(SizeTable::Kind::kCollective);
@@ -108,30 +96,34 @@ std::string rate_text(const Candidate& candidate) {
   return fmt::format("{:g} Gb/s", static_cast<double>(candidate.result.footing.node_bits_per_second) / 1e9);
 }
 
-/// Why the hardware takes less than the baseline, or more.
-std::vector<std::string> reasons_of(const Candidate& baseline, const Candidate& hardware,
+/// Of the run, or of communication if no computing is known.
+Time end_of(const ReplayedSide& side) {
+  return side.run != nullptr ? side.run->end : side.result->modelled_time;
+}
+
+/// Why the hardware takes less than the baseline, or more. Both have results.
+std::vector<std::string> reasons_of(const ReplayedSide& baseline, const ReplayedSide& hardware,
                                     const std::optional<ProgramTimes>& program) {
   struct Part {
     double seconds;  // that the run is shorter
     std::string text;
   };
-  const bool gains = hardware.fair_end() < baseline.end();
-  const Time own = baseline.result.modelled_time;
-  const Time other = hardware.fair_result().modelled_time;
+  const bool gains = end_of(hardware) < end_of(baseline);
+  const Time own = baseline.result->modelled_time;
+  const Time other = hardware.result->modelled_time;
   double hidden = 0;
   double speed = (own - other).seconds();
   std::string overlap;
-  if (program && baseline.run && hardware.run) {
-    WholeRun run = *hardware.run;
-    run.end = hardware.fair_end();
+  if (program && baseline.run != nullptr && hardware.run != nullptr) {
     const double here = hidden_share(own, *baseline.run, program->free);
-    const double there = hidden_share(other, run, program->free);
+    const double there = hidden_share(other, *hardware.run, program->free);
     hidden = own.seconds() * (there - here);
     speed *= 1 - there;
-    overlap = fmt::format("{} of communication is hidden, over {} {}", percent(there), baseline.backend->name,
-                          percent(here));
+    overlap = fmt::format("{} of communication is hidden, over {} {}", share_text(there), baseline.backend,
+                          share_text(here));
   }
-  std::vector<Part> parts = {{hidden, overlap}, {speed, speed_text(baseline, hardware, gains)}};
+  std::vector<Part> parts = {{hidden, overlap},
+                             {speed, speed_text(*baseline.result, *hardware.result, gains)}};
   const double sign = gains ? 1 : -1;
   std::stable_sort(parts.begin(), parts.end(),
                    [sign](const Part& a, const Part& b) { return sign * a.seconds > sign * b.seconds; });
@@ -139,6 +131,20 @@ std::vector<std::string> reasons_of(const Candidate& baseline, const Candidate& 
   for (const Part& part : parts) {
     if (sign * part.seconds > 0) texts.push_back(part.text);
   }
+  return texts;
+}
+
+/// The same at the baseline's link, and what the own link changes.
+std::vector<std::string> reasons_of(const Candidate& baseline, const Candidate& hardware,
+                                    const std::optional<ProgramTimes>& program) {
+  const auto side = [](const Candidate& one, std::optional<WholeRun>& run) {
+    run = one.run;
+    if (run) run->end = one.fair_end();
+    return ReplayedSide{one.backend->name, &one.fair_result(), run ? &*run : nullptr};
+  };
+  std::optional<WholeRun> first;
+  std::optional<WholeRun> second;
+  std::vector<std::string> texts = reasons_of(side(baseline, first), side(hardware, second), program);
   if (hardware.at_equal_link)
     texts.push_back(
         fmt::format("at {} {}", rate_text(hardware), slower_text(ratio_of(hardware.end(), baseline.end()))));
@@ -151,7 +157,7 @@ std::string sure_text(const Advisor& advisor) {
   if (all.kind == AnswerKind::kUnknown) return {};
   if (all.kind == AnswerKind::kNothing)
     return fmt::format("the answer holds: free communication would save {}",
-                       percent(std::max(0.0, 1 - ratio_of(*all.sides.free, all.sides.baseline))));
+                       share_text(std::max(0.0, 1 - ratio_of(*all.sides.free, all.sides.baseline))));
   if (all.kind != AnswerKind::kAlgorithm && all.hardware == nullptr) return {};
   const BackendDescription& base = *advisor.baseline()->backend;
   const BackendDescription& side = all.kind == AnswerKind::kAlgorithm ? base : *all.hardware->backend;
@@ -211,7 +217,7 @@ std::vector<std::string> objections_to(const Advisor& advisor) {
   const Time end = is_algorithm ? *free : is_hardware ? hardware->fair_end() : all.sides.baseline;
   if (is_hardware && free && 1 - ratio_of(*free, all.sides.baseline) >= kWorthwhile)
     texts.push_back(fmt::format("{} alone saves {} and costs nothing", algorithm_of(advisor),
-                                percent(1 - ratio_of(*free, all.sides.baseline))));
+                                share_text(1 - ratio_of(*free, all.sides.baseline))));
   if (all.progressing && ratio_of(*all.progressing, all.sides.baseline) < 1 - kWorthwhile &&
       ratio_of(*all.progressing, end) < 1 + kNear)
     texts.push_back(
@@ -280,14 +286,14 @@ Sentence sentence_of(const Advisor& advisor) {
     return {fmt::format("nothing can be compared, {} has no result", baseline_name()), {}};
   const std::string free_gain =
       sides.free ? fmt::format("communication that takes no time would save {}",
-                               percent(std::max(0.0, 1 - ratio_of(*sides.free, sides.baseline))))
+                               share_text(std::max(0.0, 1 - ratio_of(*sides.free, sides.baseline))))
                  : std::string();
   if (all.kind == AnswerKind::kNothing) {
     const WholeRun& run = *base->run;
     const double waiting = std::min(1.0, ratio_of(advisor.program()->free.in_calls, run.in_calls));
-    const std::string share = fmt::format("MPI calls are {} of the run", percent(run.share_in_calls()));
+    const std::string share = fmt::format("MPI calls are {} of the run", share_text(run.share_in_calls()));
     if (run.share_in_calls() < 2 * kWorthwhile) return {"none is worth it; " + share, {free_gain}};
-    return {fmt::format("none is worth it; {} of MPI time is waiting", percent(waiting)),
+    return {fmt::format("none is worth it; {} of MPI time is waiting", share_text(waiting)),
             {"ranks wait for other ranks' computing", free_gain, share},
             "--html advice.html"};
   }
@@ -295,12 +301,12 @@ Sentence sentence_of(const Advisor& advisor) {
     const double gain = 1 - ratio_of(*sides.at_no_cost(), sides.baseline);
     const bool hardware = all.hardware != nullptr && sides.hardware && *sides.hardware < sides.baseline;
     Sentence sentence{fmt::format("{}{} with {}, {} {} shorter, free", all.holds ? "" : "perhaps ",
-                                  baseline_name(), algorithm_of(advisor), what, percent(gain)),
+                                  baseline_name(), algorithm_of(advisor), what, share_text(gain)),
                       {},
                       sides.is_by_thread() ? "--set host.progress=thread" : "--tuning rules.conf"};
     if (hardware)
       sentence.more = fmt::format("; {} {}", all.hardware->backend->name,
-                                  percent(1 - ratio_of(*sides.hardware, sides.baseline)));
+                                  share_text(1 - ratio_of(*sides.hardware, sides.baseline)));
     if (sides.is_by_thread()) {
       sentence.why.push_back("operations of the host go on while the program computes, on a core's time");
     } else if (!advisor.algorithms().empty()) {
@@ -330,7 +336,7 @@ Sentence sentence_of(const Advisor& advisor) {
                          slower_text(ratio_of(all.hardware->end(), sides.baseline)))}};
   why.push_back(free_gain);
   if (ratio < 1)
-    return {fmt::format("none is worth it; {}, the best, saves {}", name, percent(1 - ratio)),
+    return {fmt::format("none is worth it; {}, the best, saves {}", name, share_text(1 - ratio)),
             std::move(why)};
   // Its bar is that of its own link.
   const std::string link = all.hardware->at_equal_link ? " at " + rate_text(*base) : std::string();
@@ -379,6 +385,64 @@ ReportAnswer answer_of(const Advisor& advisor, const ProgramNames& program) {
     answer.latest = times(all.range->high);
   }
   add_bars(answer, advisor);
+  return answer;
+}
+
+ReportAnswer answer_of_replays(std::span<const ReplayedSide> sides,
+                               const std::optional<ProgramTimes>& program, std::optional<Time> tuned,
+                               const ProgramNames& names) {
+  const ReplayedSide& base = sides.front();
+  ReportAnswer answer;
+  answer.baseline = end_of(base);
+  answer.of_run = base.run != nullptr;
+  answer.next = fmt::format("offramp advise {}", names.file);
+  const ReplayedSide* best = nullptr;
+  std::vector<ReportAnswerBar> without;  // a time that counts
+  for (const ReplayedSide& side : sides) {
+    ReportAnswerBar bar{std::string(side.backend), {}, "refused"};
+    if (side.result != nullptr) {
+      const Counters counters = side.result->total();
+      bar.note = &side == &base ? std::string() : why_not_carried(side.backend, counters);
+    }
+    if (!bar.note.empty()) {
+      without.push_back(std::move(bar));
+      continue;
+    }
+    bar.end = end_of(side);
+    answer.bars.push_back(std::move(bar));
+    if (&side != &base && (best == nullptr || end_of(side) < end_of(*best))) best = &side;
+  }
+  std::stable_sort(
+      answer.bars.begin(), answer.bars.end(),
+      [](const ReportAnswerBar& one, const ReportAnswerBar& other) { return one.end < other.end; });
+  answer.bars.insert(answer.bars.end(), without.begin(), without.end());
+  const std::string name = cut_text(names.name, kLongestName);
+  answer.kind = name_of(AnswerKind::kBaseline);
+  if (best == nullptr) {
+    answer.answer = fmt::format("{}: no hardware carries it; stay with {}", name, base.backend);
+    return answer;
+  }
+  answer.candidate = best->backend;
+  answer.end = end_of(*best);
+  const double ratio = ratio_of(answer.end, answer.baseline);
+  if (ratio < 0.9995) {
+    answer.kind = name_of(AnswerKind::kHardware);
+    answer.answer =
+        fmt::format("{}: {}, {} {} ({})", name, best->backend, answer.of_run ? "run" : "communication",
+                    slower_text(ratio), ends_text(answer.end, answer.baseline));
+  } else {
+    answer.answer = fmt::format("{}: stay with {}; {}, the closest, is {}", name, base.backend, best->backend,
+                                ratio < 1.0005 ? std::string("as fast") : slower_text(ratio));
+  }
+  answer.why = clauses_text(reasons_of(base, *best, program));
+  answer.sure = "not weighed: advise compares at equal links, with the models' errors";
+  std::vector<std::string> objections;
+  if (is_baseline(base.backend))
+    objections.push_back(other_ground_text(best->result->footing, base.result->footing));
+  if (tuned && ratio_of(*tuned, base.result->modelled_time) < 1 - kWorthwhile)
+    objections.push_back(fmt::format("{} with its fastest algorithms: communication {}", baseline_name(),
+                                     slower_text(ratio_of(*tuned, base.result->modelled_time))));
+  answer.but = clauses_text(objections);
   return answer;
 }
 
