@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import sys
 import unittest
 
@@ -116,6 +117,24 @@ class Rows(CliTest):
         self.assertIn("aie", refused["refused"])
         self.assertIsNone(host["refused"])
 
+    def test_a_scaled_program_is_that_of_the_command(self):
+        recordings = [str(ROOT / f"examples/programs/data_parallel-{ranks}.rec") for ranks in (4, 16)]
+        scaled = offramp.scale(recordings, 64, output=str(self.folder / "64.rec"))
+        self.assertEqual(scaled, json.loads(self.offramp("scale", *recordings, "-n", "64", "--json", code=4).stdout))
+        self.assertEqual(offramp.info(str(self.folder / "64.rec"))["ranks"], 64)
+        with self.assertRaisesRegex(offramp.Error, "64 ranks"):
+            offramp.scale(HALO, 64)
+
+    def test_options_in_the_help_are_those_of_the_command(self):
+        for function in (offramp.advise, offramp.replay, offramp.predict, offramp.scale):
+            known = set(re.findall(r"--([a-z0-9-]+)", self.offramp(function.__name__, "--help-all").stdout))
+            named = {name.replace("_", "-") for name in re.findall(r"(?:^|\s)(\w+)=", function.__doc__ + offramp.__doc__.partition("settings")[0])}
+            shared = {name for name in named if function is offramp.scale and name not in function.__doc__}
+            self.assertLessEqual(named - shared, known, function.__name__)
+            missing = known - named - {"help", "help-all", "backend", "compare", "set", "json", "csv", "sweep", "jobs", "shard", "merge",
+                                       "output"}
+            self.assertEqual(missing, set(), function.__name__)
+
     def test_of_predictions_and_events(self):
         rows = offramp.predict("bcast", ["host", "tinsel"], ranks=8, sweep="bytes=1KiB:4KiB")
         self.assertEqual([row["bytes"] for row in rows if row["backend"] == "host"], [1024, 2048, 4096])
@@ -166,6 +185,7 @@ class Rows(CliTest):
         names = {}
         here = os.getcwd()
         os.chdir(NOTEBOOK.parent)
+        os.environ["MPLBACKEND"] = "agg"  # plots without a window
         try:
             for cell in cells:
                 printed = io.StringIO()
