@@ -121,14 +121,15 @@ class Rows(CliTest):
         recordings = [str(ROOT / f"examples/programs/data_parallel-{ranks}.rec") for ranks in (4, 16)]
         scaled = offramp.scale(recordings, 64, output=str(self.folder / "64.rec"))
         self.assertEqual(scaled, json.loads(self.offramp("scale", *recordings, "-n", "64", "--json", code=4).stdout))
-        self.assertEqual(offramp.info(str(self.folder / "64.rec"))["ranks"], 64)
+        self.assertEqual(len(offramp.info(str(self.folder / "64.rec"))["ranks"]), 64)
         with self.assertRaisesRegex(offramp.Error, "64 ranks"):
             offramp.scale(HALO, 64)
 
     def test_options_in_the_help_are_those_of_the_command(self):
+        of_all = offramp.__doc__.partition("Options of all")[2].partition("settings,")[0]
         for function in (offramp.advise, offramp.replay, offramp.predict, offramp.scale):
             known = set(re.findall(r"--([a-z0-9-]+)", self.offramp(function.__name__, "--help-all").stdout))
-            named = {name.replace("_", "-") for name in re.findall(r"(?:^|\s)(\w+)=", function.__doc__ + offramp.__doc__.partition("settings")[0])}
+            named = {name.replace("_", "-") for name in re.findall(r"(?:^|\s)(\w+)=", function.__doc__ + of_all)}
             shared = {name for name in named if function is offramp.scale and name not in function.__doc__}
             self.assertLessEqual(named - shared, known, function.__name__)
             missing = known - named - {"help", "help-all", "backend", "compare", "set", "json", "csv", "sweep", "jobs", "shard", "merge",
