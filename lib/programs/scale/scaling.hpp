@@ -39,8 +39,10 @@ struct Scaling {
 /// What recordings of one program say of it at any number of ranks: learned and tested once.
 class LearnedProgram {
  public:
-  /// A failure names all that does not fit, and what can be done.
-  static Result<LearnedProgram> learn(const std::vector<NamedProgram>& recorded, ComputeScaling compute);
+  /// A failure has three lines: the problem, the most frequent reason, and what can be done. With
+  /// all_reasons it has a line for each reason.
+  static Result<LearnedProgram> learn(const std::vector<NamedProgram>& recorded, ComputeScaling compute,
+                                      bool all_reasons = false);
 
   /// A failure says what is not known at so many ranks.
   [[nodiscard]] Result<Scaling> at(int ranks) const;
