@@ -45,11 +45,11 @@ class Fair(CliTest):
 
 class Answers(Fair):
     def test_of_one_operation_have_the_same_shape(self):
-        for words, kind, why in ((("allreduce", "--bytes", "1MiB"), "baseline", "rounds: one element takes "),
-                                 (("allreduce", "--bytes", "4"), "baseline", "rounds; bandwidth plays no part"),
-                                 (("barrier",), "hardware", "rounds; bandwidth plays no part"),
-                                 (("send", "--bytes", "64MiB", "--set", "dpu.link=400"), "hardware", "bandwidth: the other bytes take ")):
-            command = ("predict", *words, "-n", "16", "--compare", "host,dpu,sharp")
+        for words, backends, kind, why in ((("allreduce", "--bytes", "1MiB", "-n", "64"), "host,dpu", "baseline", "rounds: one element takes "),
+                                           (("allreduce", "--bytes", "4", "-n", "16"), "host,cclo", "baseline", "rounds; bandwidth plays no part"),
+                                           (("send", "--bytes", "64MiB"), "host,dpu", "hardware", "bandwidth: the other bytes take "),
+                                           (("barrier", "-n", "16"), "host,dpu,sharp", "hardware", "rounds; bandwidth plays no part")):
+            command = ("predict", *words, "--compare", backends)
             lines = self.lines(*command)
             entries = json.loads(self.offramp(*command, "--json").stdout)
             answer = entries[0]["answer"]

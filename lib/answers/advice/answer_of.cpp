@@ -547,12 +547,10 @@ ReportAnswer answer_of_forecasts(std::span<const ForecastSide> sides, const Oper
   const bool gains = ratio < 0.9995;
   if (gains) {
     answer.kind = name_of(AnswerKind::kHardware);
-    answer.answer = fmt::format("{}: {}, {} ({})", name, best->backend->name, slower_text(ratio),
-                                ends_text(answer.end, answer.baseline));
+    answer.answer = fmt::format("{}: {}, {}", name, best->backend->name, slower_text(ratio));
   } else {
-    answer.answer =
-        fmt::format("{}: {}; {}, the closest, is {}", name, base->backend->name, best->backend->name,
-                    ratio < 1.0005 ? std::string("as fast") : slower_text(ratio));
+    answer.answer = fmt::format("{}: {}; {} {}", name, base->backend->name, best->backend->name,
+                                ratio < 1.0005 ? std::string("as fast") : slower_text(ratio));
   }
   answer.why = clauses_text(reasons_of(*base, *best, operation));
   answer.sure = unknown_errors_text(*best->backend, *base->backend);
