@@ -26,8 +26,16 @@ class Fair(CliTest):
 
     def text(self, what, backends, *more):
         """The comparison at the end."""
-        text = self.offramp("replay", str(what), "--compare", backends, *more).stdout
+        text = self.offramp("replay", str(what), "--compare", backends, "--details", *more).stdout
         return text[text.index("# backend"):]
+
+    def lines(self, *words, code=0):
+        """Of an answer: twelve of eighty columns, and twelve words in the first."""
+        lines = self.offramp(*words, code=code).stdout.splitlines()
+        self.assertLessEqual(len(lines), 12)
+        self.assertLessEqual(max(map(len, lines)), 80)
+        self.assertLessEqual(len(lines[0].split()), 12)
+        return lines
 
     def headline(self, what, backends, *more):
         self.offramp("replay", str(what), "--compare", backends, "--report", "r.json", "--html", "r.html", *more)
@@ -36,12 +44,57 @@ class Fair(CliTest):
 
 
 class Answers(Fair):
+    def test_of_one_operation_have_the_same_shape(self):
+        for words, backends, kind, why in ((("allreduce", "--bytes", "1MiB", "-n", "64"), "host,dpu", "baseline", "rounds: one element takes "),
+                                           (("allreduce", "--bytes", "4", "-n", "16"), "host,cclo", "baseline", "rounds; bandwidth plays no part"),
+                                           (("send", "--bytes", "64MiB"), "host,dpu", "hardware", "bandwidth: the other bytes take "),
+                                           (("barrier", "-n", "16"), "host,dpu,sharp", "hardware", "rounds; bandwidth plays no part")):
+            command = ("predict", *words, "--compare", backends)
+            lines = self.lines(*command)
+            entries = json.loads(self.offramp(*command, "--json").stdout)
+            answer = entries[0]["answer"]
+            self.assertEqual((lines[0], answer["kind"]), (answer["answer"], kind), words)
+            self.assertIn(why, answer["why"])
+            self.assertRegex(answer["sure"], "^(the answer holds|open): ")
+            times = {entry["backend"]: entry.get("time_ns") for entry in entries}
+            self.assertEqual(answer["time_ns"], times[answer["candidate"]])
+            self.assertEqual(answer["time_ns"] < times["host"], kind == "hardware")
+            least = 0.99 * times["host"]
+            self.assertEqual(answer["holds"], answer["latest_ns"] < least if kind == "hardware" else answer["earliest_ns"] > least)
+        self.assertIn("\n# backend ", self.offramp(*command, "--details").stdout)
+        self.assertIn("  cclo  declined: ", self.offramp("predict", "barrier", "--compare", "host,cclo").stdout)
+
+    def test_of_more_ranks_have_the_same_shape(self):
+        data = pathlib.Path(__file__).resolve().parents[1] / "data/scale"
+        fft = [str(data / f"hpcc_fft-{ranks}.rec") for ranks in (2, 4, 8, 16)]
+        words = ("scale", *fft, "--phase", "fft", "--ranks", "32")
+        lines = self.lines(*words)
+        self.assertEqual(lines[0], "32 ranks, made from 4 recordings of 2 to 16")
+        self.assertIn("sure  the smaller recordings predict 100.0 % of the 176 calls on 16 ranks", lines)
+        answer = json.loads(self.offramp(*words, "--json").stdout)["answer"]
+        self.assertEqual((answer["kind"], answer["holds"]), ("scaled", True))
+        against = self.lines(*words, "--against", str(data / "hpcc_fft-32.rec"))
+        self.assertTrue(any(line.startswith("sure  100.0 % of the 352 calls of ") for line in against), against)
+        self.assertIn("\n# compared with ", self.offramp(*words, "--against", str(data / "hpcc_fft-32.rec"), "--verbose").stdout)
+        replayed = self.lines("replay", *fft, "--phase", "fft", "--ranks", "32", "--compare", "host,dpu")
+        self.assertIn("sure  held out 100.0 % of 176 calls; errors are weighed by advise alone", replayed)
+
+    def test_that_a_program_cannot_be_scaled_are_three_lines(self):
+        data = pathlib.Path(__file__).resolve().parents[1] / "data/scale"
+        words = ("scale", *(str(data / f"master_worker-{ranks}.rec") for ranks in (2, 4, 8, 16)), "--ranks", "64")
+        lines = self.offramp(*words, code=2).stderr.splitlines()
+        self.assertEqual([line[:6] for line in lines], ["offram", "why   ", "next  "])
+        more = int(lines[1].split(", and ")[-1].split()[0])
+        every = self.offramp(*words, "--verbose", code=2).stderr.splitlines()
+        self.assertEqual(len(every), 3 + more)
+        self.assertTrue(lines[1].startswith(every[1]))
+
     def test_of_several_backends_come_first_in_twelve_lines(self):
         words = ("replay", str(PROGRAMS / "data_parallel-4.rec"), "--compare", "host,zrlmpi,dpu")
-        lines = self.offramp(*words).stdout.split("\n\n")[0].splitlines()
-        self.assertLessEqual(len(lines), 12)
-        self.assertLessEqual(max(map(len, lines)), 80)
-        self.assertLessEqual(len(lines[0].split()), 12)
+        lines = self.lines(*words)
+        details = self.offramp(*words, "--details").stdout
+        self.assertEqual(details.split("\n\n")[0].splitlines(), lines)
+        self.assertIn("\n# whole run ", details)
         answer = json.loads(self.offramp(*words, "--json").stdout)["answer"]
         self.assertEqual(lines[0], answer["answer"])
         self.assertEqual((answer["kind"], answer["candidate"]), ("hardware", "dpu"))
@@ -400,10 +453,7 @@ class Changes(Fair):
 
     def answer(self, *files, code=0):
         """That of the JSON, after the text was checked: twelve lines of eighty columns, and twelve words in the first."""
-        lines = self.offramp("replay", *files, code=code).stdout.splitlines()
-        self.assertLessEqual(len(lines), 12)
-        self.assertLessEqual(max(map(len, lines)), 80)
-        self.assertLessEqual(len(lines[0].split()), 12)
+        lines = self.lines("replay", *files, code=code)
         answer, = (one["answer"] for one in json.loads(self.offramp("replay", "--json", *files, code=code).stdout) if "answer" in one)
         self.assertEqual(lines[0], answer["answer"])
         return answer
