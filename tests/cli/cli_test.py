@@ -563,7 +563,7 @@ class Replay(CliTest):
 
     def test_prints_a_table_of_functions(self):
         self.recording(4, 3)
-        lines = self.offramp("replay", "r", "--backend", "host,cclo").stdout.splitlines()
+        lines = self.offramp("replay", "r", "--backend", "host,cclo", "--details").stdout.splitlines()
         self.assertTrue(any(line.split()[:2] == ["MPI_Allreduce", "12"] for line in lines))
         comparison = next(i for i, line in enumerate(lines) if line.startswith("# backend"))
         self.assertEqual([line.split()[0] for line in lines[comparison + 1:comparison + 3]], ["host", "cclo"])

@@ -22,7 +22,8 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t at) {
     std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     const bool is_fixed = line.starts_with(' ');
-    const bool goes_on = !is_fixed && !line.empty() && !text.empty() && !text.starts_with(' ') && !text.starts_with('\n');
+    const bool goes_on =
+        !is_fixed && !line.empty() && !text.empty() && !text.starts_with(' ') && !text.starts_with('\n');
     if (is_fixed) out += line;
     while (!is_fixed && !line.empty()) {
       const std::size_t word_end = std::min(line.find(' '), line.size());

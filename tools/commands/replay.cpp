@@ -5,12 +5,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
+#include <filesystem>
 #include <utility>
 
+#include "lib/answers/advice/answer_of.hpp"
 #include "lib/answers/replay/free_communication.hpp"
 #include "lib/answers/report/accounts.hpp"
 #include "lib/answers/report/sentences.hpp"
+#include "lib/answers/report/write_report.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
 #include "lib/programs/import/pattern.hpp"
@@ -88,7 +92,7 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
     ReplayOptions how;
     how.compute = setup.configuration->compute;
     how.details = setup.configuration->details;
-    how.sizes = options.wants_report();
+    how.sizes = options.wants_report() || setup.backends.size() > 1;
     how.partial = options.partial;
     how.arrival = options.modelled_arrival ? Arrival::kModelled : Arrival::kRecorded;
     const std::unique_ptr<ReplayRecords> records = files.records(backend->name, ranks);
@@ -141,6 +145,7 @@ Json json_of_all(const Results& results, const recording::Description& descripti
   json.update(json_of_facts(report, facts));
   if (results.host_at_its_best)
     json["host_with_the_fastest_algorithms_ns"] = in_nanoseconds(*results.host_at_its_best);
+  if (report.answer) json["answer"] = json_of(*report.answer);
   json["results"] = std::move(each);
   json["refused"] = json_of(results.refused);
   json["interrupted"] = is_interrupted();
@@ -218,29 +223,76 @@ void print_whole_runs(const std::vector<Settled>& all, const ProgramTimes& progr
                gaps_text(program.computing.brief_gaps, program.computing.longer_gaps, to_string(polling)));
 }
 
-/// Opens what is replayed, or makes it at more ranks. is_doubtful: whether nothing confirms what is made.
-Played opened(const ReplayToolOptions& options, const std::string& name, bool& is_doubtful) {
+/// Opens what is replayed, or makes it at more ranks, which `scaling` describes then.
+Played opened(const ReplayToolOptions& options, const std::string& name,
+              std::optional<scale::Scaling>& scaling) {
   if (options.scaled.ranks == 0) {
     Played played(name, options.partial);
     played.use_phase(name, options.scaled.phase);
     return played;
   }
-  scale::Scaling scaling = scaled_program(options.scaled);
-  is_doubtful = !scaling.doubt().empty();
-  if (!options.json) print_scaling(scaling, options.scaled);
-  return {std::move(scaling.program), name};
+  scaling = scaled_program(options.scaled);
+  return {std::move(scaling->program), name};
+}
+
+/// What shared links of the network cost, in a clause. Empty: it has none, or they cost nothing.
+std::string shared_links_text(const Results& results) {
+  std::vector<std::string> costs;
+  for (std::size_t i = 0; i < results.all.size(); ++i) {
+    const auto& star = results.over_star[i];
+    if (!star || *star <= Time()) continue;
+    const double ratio = results.all[i].result->modelled_time.seconds() / star->seconds();
+    if (ratio > 1.005)
+      costs.push_back(fmt::format("{} to {}", share_text(ratio - 1), results.all[i].backend));
+  }
+  if (costs.empty()) return {};
+  return fmt::format("shared links add {}", fmt::join(costs, ", "));
+}
+
+/// What is wrong with a replay, in a clause. Empty: nothing.
+std::string shortcoming_text(const Settled& replayed, std::uint64_t recorded) {
+  if (const std::string part = part_text(*replayed.result, recorded); !part.empty()) return part;
+  const std::uint64_t given_up = replayed.result->total().given_up;
+  if (given_up == 0) return {};
+  return fmt::format("{} failed over {}", counted(given_up, "operation"), replayed.backend);
+}
+
+/// The baseline is the first backend that was replayed. recorded: as in part_text().
+ReportAnswer answer_of(const Results& results, const Setup& setup, const ReplayToolOptions& options,
+                       const std::string& name, std::uint64_t recorded) {
+  std::vector<ReplayedSide> sides;
+  for (const Settled& one : results.all)
+    sides.push_back({one.backend, &*one.result, one.run ? &*one.run : nullptr});
+  for (const Refused& one : results.refused) sides.push_back({one.backend});
+  const bool is_tunable = is_baseline(setup.backends.front()->name);
+  std::string words = shell_word(name);
+  if (options.scaled.ranks > 0) {
+    words.clear();
+    for (const std::string& file : options.scaled.files) words += shell_word(file) + " ";
+    words += fmt::format("--ranks {}", options.scaled.ranks);
+  }
+  ReportAnswer answer =
+      answer_of_replays(sides, results.program, is_tunable ? results.host_at_its_best : std::nullopt,
+                        {std::filesystem::path(name).filename().string(), words});
+  std::vector<std::string> objections;
+  for (const Settled& one : results.all) objections.push_back(shortcoming_text(one, recorded));
+  objections.push_back(shared_links_text(results));
+  objections.push_back(answer.but);
+  answer.but = clauses_text(objections);
+  return answer;
 }
 
 /// One of the programs that are replayed, with all that is told of it.
 struct Replayed {
-  bool is_doubtful = false;  // scaled, and nothing confirms it
+  std::optional<scale::Scaling> scaling;  // of a program at more ranks; its program is in `played`
   Played played;
   Results results;
   RunFacts facts;
   RunReport report;
 
-  Replayed(const ReplayToolOptions& options, const Setup& setup, const std::string& name)
-      : played(opened(options, name, is_doubtful)) {
+  Replayed(const ReplayToolOptions& options, const Setup& setup, const std::string& name,
+           const std::string& version)
+      : played(opened(options, name, scaling)) {
     results = replay_all(options, setup, played, name);
     std::vector<Settled>& all = results.all;
     tell_refusals(results.refused, all.empty());
@@ -248,19 +300,34 @@ struct Replayed {
     const bool is_told = options.json || options.wants_report() || options.files.size() > 1;
     if (is_told) facts.recordings.front().checksum = checksum_text(played.program);
     if (!all.empty()) facts.replayed_part = part_text(*all.front().result, played.recorded_events);
-    if (is_told) report = report_of(all, results.refused, played.ranks(), facts, setup, results.program);
+    report = report_of(all, results.refused, played.ranks(), facts, setup, results.program);
+    if (all.size() + results.refused.size() > 1 && !all.empty())
+      report.answer = answer_of(results, setup, options, name, played.recorded_events);
+    if (report.answer && scaling)
+      report.answer->sure = clauses_text({held_out_text(*scaling), report.answer->sure});
     report.file = name;
+    report.version_of_program = version;
   }
 
   [[nodiscard]] Json json() const { return json_of_all(results, played.program.description, report, facts); }
-  void print(const Setup& setup) const {
+  /// The answer, if there is one; the tables with --details, or if there is none.
+  void print(const Setup& setup, const ScaledOptions& scaled) const {
     const std::vector<Settled>& all = results.all;
+    if (report.answer) {
+      fmt::print("{}", answer_text(*report.answer));
+      if (!setup.configuration->details) return;
+      fmt::print("\n");
+    }
+    if (scaling) print_scaling(*scaling, scaled);
     for (const Settled& replayed : all)
       print_result(replayed, part_text(*replayed.result, played.recorded_events));
     if (all.size() + results.refused.size() > 1 && !all.empty()) print_comparison(results);
     print_against_star(results, setup.configuration->network);
     if (results.program && !all.empty())
       print_whole_runs(all, *results.program, setup.configuration->compute.polling);
+    if (!setup.configuration->details || all.empty()) return;
+    const std::vector<RunReport> reports = {report};
+    for (const std::string& line : efficiency_lines(shown_lanes(reports))) fmt::print("{}\n", line);
   }
 };
 
@@ -272,17 +339,22 @@ void print_json(const Json& json) {
 void print_all(const std::deque<Replayed>& replayed, const ReplayToolOptions& options, const Setup& setup) {
   if (options.json && options.files.size() <= 1) {
     print_json(replayed.front().json());
-  } else if (options.json) {
+    return;
+  }
+  if (replayed.size() == 1 && !options.json) return replayed.front().print(setup, options.scaled);
+  std::vector<RunReport> reports;
+  reports.reserve(replayed.size());
+  for (const Replayed& one : replayed) reports.push_back(one.report);
+  if (options.json) {
     Json each = Json::array();
     for (const Replayed& one : replayed) each.push_back(one.json());
+    for (const VersionChange& change : changes_of(reports))
+      each[static_cast<std::size_t>(change.after - reports.data())]["answer"] = json_of(change.answer);
     print_json(each);
-  } else if (replayed.size() == 1) {
-    replayed.front().print(setup);
-  } else {
-    std::vector<RunReport> reports;
-    reports.reserve(replayed.size());
-    for (const Replayed& one : replayed) reports.push_back(one.report);
+  } else if (setup.configuration->details || !print_answers(reports)) {
     print_reports(reports);
+  } else {
+    for (const std::string& warning : warnings_of(reports)) complain(printable(warning, 400));
   }
 }
 
@@ -297,10 +369,11 @@ int replay(const ReplayToolOptions& options) try {
   watch_for_interrupt();
   std::deque<Replayed> replayed;
   int code = kDone;
-  for (const std::string& file : options.files) {
+  for (std::size_t i = 0; i < options.files.size(); ++i) {
     if (is_interrupted()) break;
     try {
-      replayed.emplace_back(options, setup, file);
+      replayed.emplace_back(options, setup, options.files[i],
+                            options.versions.empty() ? std::string() : options.versions[i]);
     } catch (const Misuse& misuse) {  // which does not take the others with it
       if (options.files.size() == 1) throw;
       complain(misuse.text);
@@ -312,7 +385,7 @@ int replay(const ReplayToolOptions& options) try {
   for (const std::string& note : setup.notes()) complain(note);
   std::vector<RunReport> reports;
   for (Replayed& one : replayed) {
-    if (one.is_doubtful) code = kFoundFailures;
+    if (one.scaling && !one.scaling->doubt().empty()) code = kFoundFailures;
     if (one.results.code != kDone) code = one.results.code;
     if (!one.results.all.empty()) reports.push_back(std::move(one.report));
   }
@@ -351,6 +424,17 @@ Ctrl-C ends the replay that runs and prints those that are done.
 Hardware that cannot carry the program is left out, with the reason.)";
 }
 
+/// The recordings in a folder, in the order of their names; empty: it is no folder, or one of another kind.
+std::vector<std::string> recordings_in(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().extension() == kRecordingSuffix) files.push_back(at->path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 std::string is_compute(const std::string& text) {
   const std::optional<double> factor = parse_quantity(text, "");
   if (text == "none" || text == "recorded" || (factor && *factor > 0)) return {};
@@ -372,8 +456,9 @@ class ReplayCommand final : public Command {
     add_backends(app, options_.backends);
     add_compared(app, compared_);
     app.add_option("files", options_.files,
-                   "a recording, a trace, or a pattern; with several files, compare the others with the "
-                   "first; with --ranks, scale them (see offramp scale)")
+                   "a recording, a folder of recordings of one program, a trace, or a pattern; with several "
+                   "files, compare the others with the first; A1 A2 -- B1 B2 compares two versions; with "
+                   "--ranks, scale them (see offramp scale)")
         ->type_name("FILE|PATTERN");
     add_ranks(app, options_.scaled.ranks, "number of ranks to scale to; by default as recorded");
     add_phase(app, options_.scaled.phase);
@@ -425,9 +510,11 @@ class ReplayCommand final : public Command {
         ->type_name("all|CALLS")
         ->check(is_calls, "");
   }
-  int execute(std::vector<std::string>) override {
+  /// later: the recordings of a second version of the program, behind --.
+  int execute(std::vector<std::string> later) override {
     options_.backends = together(std::move(options_.backends), compared_);
     std::string problem = keys_.collect(options_.backends, options_.overrides);
+    add_versions(later);
     std::vector<std::string>& files = options_.files;
     if (files.empty() && options_.jobs.empty()) problem = "no recording, pattern or --job";
     if (is_given("--ranks") &&
@@ -483,6 +570,24 @@ class ReplayCommand final : public Command {
   }
 
  private:
+  /// The recordings in folders take the places of these. Each folder, and each side of --, is a version.
+  void add_versions(const std::vector<std::string>& later) {
+    ReplayToolOptions all;
+    const auto add = [&](const std::vector<std::string>& names, bool is_version) {
+      for (const std::string& name : names) {
+        const std::vector<std::string> inside = recordings_in(name);
+        all.files.insert(all.files.end(), inside.begin(), inside.end());
+        if (inside.empty()) all.files.push_back(name);
+        const std::string version = is_version ? names.front() : inside.empty() ? "" : name;
+        all.versions.resize(all.files.size(), version);
+      }
+    };
+    add(options_.files, !later.empty());
+    add(later, true);
+    options_.files = std::move(all.files);
+    options_.versions = std::move(all.versions);
+  }
+
   ReplayToolOptions options_;
   KeyOptions keys_;
   ComputeScalingOption compute_scaling_;
@@ -509,7 +614,8 @@ const Registered<ReplayCommand> replay_command(
                 "others, so nothing "
                 "confirms the extrapolation"},
                {kNotWritten, "a report, a trace, or a capture could not be written"},
-               {kInterrupted, "interrupted; finished replays are printed"}}});
+               {kInterrupted, "interrupted; finished replays are printed"}},
+     .takes_more = true});
 
 }  // namespace
 }  // namespace offramp::tool

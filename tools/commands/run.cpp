@@ -413,7 +413,7 @@ int run(const RunOptions& given) {
     if (input >= 0) (void)lseek(STDIN_FILENO, input, SEEK_SET);
   }
   const std::vector<Expected> files = expected_files(*configuration, options, *launcher);
-  if (files.empty() && !times) return become(plan);
+  if (files.empty() && !times && !options.returns) return become(plan);
   const int code = supervise(plan);
   if (code == kDone) return look_for(files, *configuration);
   tell_of_parts(files, configuration->record);
