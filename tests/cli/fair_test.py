@@ -101,7 +101,7 @@ class Answers(Fair):
         self.assertEqual((answer["kind"], answer["candidate"]), ("hardware", "dpu"))
         self.assertRegex(answer["why"], r"^\d+ % of communication is hidden, over host ")
         self.assertEqual([line.split()[0] for line in lines if line.startswith("  ")], [bar["name"] for bar in answer["bars"]])
-        self.assertFalse(answer["holds"])  # errors are weighed by advise alone
+        self.assertFalse(answer["holds"])  # only advise weighs errors
 
     def test_of_one_backend_are_none(self):
         self.assertNotIn("answer", json.loads(self.offramp("replay", str(PROGRAMS / "halo-4.rec"), "--json").stdout))
@@ -453,7 +453,7 @@ class Changes(Fair):
             self.assertRegex(text, rf"(?m)^{name}-4\.rec: communication .* (?:shorter|longer|times as long) \([\d.]+ instead of [\d.]+ [mu]s\)$")
 
     def answer(self, *files, code=0):
-        """That of the JSON, after the text was checked: twelve lines of eighty columns, and twelve words in the first."""
+        """The answer in the JSON; also checks the text: at most twelve lines of eighty columns, and twelve words in the first."""
         lines = self.lines("replay", *files, code=code)
         answer, = (one["answer"] for one in json.loads(self.offramp("replay", "--json", *files, code=code).stdout) if "answer" in one)
         self.assertEqual(lines[0], answer["answer"])

@@ -112,7 +112,7 @@ def compile_by_abi_name(compiler, folder, source, program):
 
 
 def command_line(arguments, *words):
-    """The command line that offramp run would run."""
+    """The command line of offramp run, without running it."""
     offramp = [os.path.join(arguments.build, "bin/offramp"), "run", "--dry-run"]
     return subprocess.run([*offramp, *words], env=base_environment(), capture_output=True, text=True, check=False, timeout=60).stdout
 
@@ -126,7 +126,7 @@ def test_abi_name(arguments, within, tally):
         source = os.path.join(ROOT, "tests/mpi/fixed_pattern.c")
         original, compiled = compile_by_abi_name(mpi_of(within.build).compiler, folder, source, program)
         needed = subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True, timeout=60).stdout
-        # Where systems have the name, it is often a link to MPICH's library, which calls itself libmpich.so.12.
+        # On systems with this name, it is often a link to MPICH's library, whose own name is libmpich.so.12.
         library, report = os.path.join(folder, "libmpi.so.12"), os.path.join(folder, "report.json")
         os.remove(library)
         os.symlink(original, library)
