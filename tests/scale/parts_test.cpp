@@ -49,7 +49,7 @@ TEST(Expressions, AsManyValuesAsUnknownsSayNothing) {
   // 30 - 40 / ranks fits all three; a fourth value must confirm it.
   EXPECT_EQ(foretold({{2, 10}, {4, 20}, {8, 25}}, 20), -1);
   EXPECT_EQ(foretold({{2, 10}, {4, 20}, {8, 25}, {10, 26}}, 20), 28);
-  // A single number is still open.
+  // Here a single number is open.
   EXPECT_EQ(foretold({{2, 7}, {4, 21}, {8, 49}}, 16), 105);
   EXPECT_EQ(foretold({{2, 400}, {4, 600}, {8, 700}}, 16), 750);
   // Half the ranks, or their logarithm; the root of their number, or its logarithm.

@@ -207,8 +207,9 @@ void root_and_others(Tape& tape, int rank, int ranks) {
   }
 }
 
-/// Each pair after another, in the order of a token: a rank comes after as many pairs as its number, and
-/// before the others. A pair begins and ends with the same call, so the first one is not in the loop.
+/// Each rank in turn is the client of all others; a token passes the turn on. A rank serves as many clients
+/// before its turn as its number says, and the others after it. An exchange begins and ends with the same
+/// call, so the first one is not in the loop.
 void pairs_in_turn(Tape& tape, int rank, int ranks) {
   for (int client = 0; client < ranks; ++client) {
     if (client == rank) {

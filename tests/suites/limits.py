@@ -61,7 +61,7 @@ def test_unreceived(arguments, tally):
 
 
 def test_tiny(arguments, tally):
-    """Each takes at most as much memory as with Open MPI; MPICH needs less."""
+    """Each message takes about as much memory as with Open MPI; MPICH needs less."""
     messages, bound = 100000, 1.2 if mpi_of(arguments.build).family == "openmpi" else 1.6
     native = start(arguments, tally, "unreceived", None, 2, [messages, 8, 1])
     result = start(arguments, tally, "unreceived", "host", 2, [messages, 8, 1])
