@@ -107,7 +107,7 @@ STARTED = []
 
 
 def started():
-    """How many programs this process has run."""
+    """The number of programs that this process has run."""
     return len(STARTED)
 
 

@@ -103,7 +103,7 @@ class MessageStages {
     if (departed.protocol == Protocol::kRendezvous) {
       passage = resumed(transfer, departed, posted);
     } else {
-      // What the receiver knows about the sender.
+      // The receiver's knowledge of the sender.
       passage.left = passage.leaves = passage.begin = {};
       passage.posted = posted;
     }

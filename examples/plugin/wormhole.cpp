@@ -63,7 +63,7 @@ class Wormhole final : public Backend {
 
   // The stages of a message, in their order.
 
-  // The call costs the program nothing. A synchronous send asks the receiver first.
+  // The call takes no time of the program. A synchronous send makes a handshake.
   void issue(const Transfer& transfer, Passage& passage) override {
     passage.host_free = passage.begin = passage.issued;
     if (transfer.synchronous) passage.protocol = Protocol::kRendezvous;

@@ -1,5 +1,5 @@
-// What operations and ranks share of the array in a world: GMIO ports and the memory behind them, cores, and
-// stream switches. Compares times with bounds that follow from the parameters, and prints both.
+// Resources of the array that operations and ranks share in a world: GMIO ports and the memory behind them,
+// cores, and stream switches. Compares times with bounds that follow from the parameters, and prints both.
 #include "simulators/world/world.hpp"
 
 #include <gtest/gtest.h>

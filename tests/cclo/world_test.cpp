@@ -1,4 +1,4 @@
-// What calls and messages share of an engine, in a world: they are never faster than its link, and keep it
+// Calls and messages share an engine, in a world: they are never faster than its link, and keep it
 // busy while there is work.
 #include "simulators/world/world.hpp"
 

@@ -12,7 +12,7 @@ RING = "pattern:ring:2:8:1"
 
 
 class Benchmarks(CliTest):
-    """What calibrate --from reads."""
+    """The input of calibrate --from."""
 
     SIZES = [1 << shift for shift in range(3, 21)]
 

@@ -1,6 +1,6 @@
 // Random programs, written as events and replayed, end with the clocks of the programs themselves.
 //
-// How many: see tests/seeds.hpp.
+// tests/seeds.hpp sets their number.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -24,7 +24,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-constexpr std::size_t kLong = 1 << 20;  // asks its receiver first, over every backend
+constexpr std::size_t kLong = 1 << 20;  // makes a handshake over every backend
 
 const Registry& registry() {
   static const Registry all{built_in_backends()};

@@ -19,7 +19,7 @@ using test::Tape;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr std::size_t kLong = 1 << 20;             // asks its receiver first, over every backend
+constexpr std::size_t kLong = 1 << 20;             // makes a handshake over every backend
 constexpr std::uint64_t kMillisecond = 1'000'000;  // ns
 
 const Registry& registry() {

@@ -1,7 +1,6 @@
 // One operation on otherwise idle hardware keeps its modelled time, to the picosecond.
 //
-// single_operations.tsv holds the forecasts, a row each. A change of a model changes rows; write them anew
-// with
+// single_operations.tsv has a row for each forecast. A change of a model changes rows; write them anew with
 //   OFFRAMP_WRITE_FIGURES=1 build/tests/core_test --gtest_filter=SingleOperations.*
 // and explain the difference that version control shows.
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What messages and collectives of service processes share, in a world: they are never faster than the card's
+// Messages and collectives share service processes, in a world: they are never faster than the card's
 // link, and keep it busy while there is work. Each test prints the time beside its bound.
 #include "simulators/world/world.hpp"
 

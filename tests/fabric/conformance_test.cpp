@@ -72,7 +72,7 @@ class Rank final : public Fabric::Sink {
     return sent;
   }
 
-  /// sink: takes the payload in pieces.
+  /// sink: receives the payload in pieces.
   Pulled& pull(Message& message, PieceSink* sink = nullptr) {
     pulled_.push_back(std::make_unique<Pulled>());
     Pulled& pulled = *pulled_.back();

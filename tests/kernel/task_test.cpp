@@ -172,7 +172,7 @@ TEST(Task, AwaitedOnesInheritTheProcess) {
   EXPECT_EQ(process.clock, Time::ns(112));
 }
 
-// What follows probes the compiler: temporaries of non-trivial types in and around co_await.
+// The rest probes the compiler: temporaries of non-trivial types in and around co_await.
 
 struct Counted {
   static inline int live = 0;

@@ -1,7 +1,7 @@
 // Random programs over every backend: they end, received data is the sent data, no invariant breaks, and a
 // second run and another order of simultaneous events change nothing.
 //
-// How many: see tests/seeds.hpp.
+// tests/seeds.hpp sets their number.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 

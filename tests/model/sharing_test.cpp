@@ -1,4 +1,4 @@
-// What ranks and operations share adds up: times on crowded hardware against bounds that follow from its
+// Shared resources of ranks and operations: times on crowded hardware against bounds that follow from its
 // parameters. Each test prints both.
 #include <fmt/core.h>
 #include <gtest/gtest.h>

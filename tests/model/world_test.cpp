@@ -26,7 +26,7 @@ static_assert(std::is_move_constructible_v<RankRequest> && !std::is_copy_constru
               !std::is_copy_assignable_v<RankRequest> &&
               !std::is_constructible_v<RankRequest, world::Operation*>);
 
-constexpr std::size_t kLong = 1 << 20;  // asks its receiver first, over every backend
+constexpr std::size_t kLong = 1 << 20;  // makes a handshake over every backend
 
 WorldOptions ranks_of(int ranks) {
   WorldOptions options;

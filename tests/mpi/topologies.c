@@ -87,7 +87,7 @@ static void neighbours(MPI_Comm comm) {
 static void dist_graphs(void) {
   MPI_Comm comm;
   int right = right_of(me, np), left = left_of(me, np), one = 1;
-  int* volatile unweighted = MPI_UNWEIGHTED;  // volatile: gcc takes the constant for an array of size 0
+  int* volatile unweighted = MPI_UNWEIGHTED;  // volatile: gcc mistakes the constant for an empty array
   MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &left, unweighted, 1, &right, unweighted, MPI_INFO_NULL,
                                  0, &comm);
   comm_traffic(comm, 4);

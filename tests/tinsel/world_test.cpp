@@ -1,5 +1,5 @@
-// What ranks share, in a world: bounds from the machine's rates, and the same traffic in one machine with
-// every fragment.
+// Ranks share resources, in a world: bounds from the machine's rates, and the same traffic in one machine
+// with every fragment.
 #include "simulators/world/world.hpp"
 
 #include <fmt/core.h>

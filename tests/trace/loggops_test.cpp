@@ -109,7 +109,7 @@ TEST(LogGopsRules, AreThoseOfItsMainLoop) {
         "l1: calc 20000\nl2: recv 1001b from 0\nl2 requires l1"},
        {1600, 27500},
        ""},
-      // It computes once the receive is there, at 20000, which it knows at once.
+      // It computes once the receive is posted, at 20000, and sees that immediately.
       {"rendezvous, late receiver",
        {"l1: send 1001b to 1\nl2: calc 100\nl2 requires l1",
         "l1: calc 20000\nl2: recv 1001b from 0\nl2 requires l1"},
