@@ -145,6 +145,10 @@ std::vector<std::string> reasons_of(const Candidate& baseline, const Candidate& 
   return texts;
 }
 
+std::string range_text(const RatioRange& range) {
+  return fmt::format("{:.2f} to {:.2f}", range.low, range.high);
+}
+
 /// The certainty, as far as it is known.
 std::string sure_text(const Advisor& advisor) {
   const Weighing& all = advisor.weighing();
@@ -172,11 +176,14 @@ std::string sure_text(const Advisor& advisor) {
   const std::string errors = &side == &base ? fmt::format("{} is off by {}", base.name, error(base))
                                             : fmt::format("{} is off by {} and {} by {}", side.name,
                                                           error(side), base.name, error(base));
-  const std::string memory =
-      all.memory ? fmt::format("; {:.2f} to {:.2f} by the nodes' memory", all.memory->low, all.memory->high)
-                 : std::string();
-  return fmt::format("{}: {:.2f} to {:.2f} if {}{}", all.holds ? "the answer holds" : "open", all.range->low,
-                     all.range->high, errors, memory);
+  return fmt::format("{}: {} if {}", all.holds ? "the answer holds" : "open", range_text(*all.range), errors);
+}
+
+/// What the memory of the nodes makes of the ratio. Empty if that is not known, or does not show.
+std::string memory_text(const Weighing& all) {
+  if (!all.memory || fmt::format("{:.2f}", all.memory->low) == fmt::format("{:.2f}", all.memory->high))
+    return {};
+  return range_text(*all.memory) + " by the range of the nodes' memory";
 }
 
 /// The best of the baseline's own choices: the algorithm that gains most, all algorithms, or the thread.
@@ -190,7 +197,11 @@ std::vector<std::string> objections_to(const Advisor& advisor) {
   const Weighing& all = advisor.weighing();
   const Candidate* const hardware = all.hardware;
   std::vector<std::string> texts;
-  if (hardware == nullptr || all.kind == AnswerKind::kNothing) return texts;
+  const std::string memory = memory_text(all);
+  if (hardware == nullptr || all.kind == AnswerKind::kNothing) {
+    if (!memory.empty()) texts.push_back(memory);
+    return texts;
+  }
   const double now = ratio_of(hardware->fair_end(), all.sides.baseline);
   const bool is_algorithm = all.kind == AnswerKind::kAlgorithm;
   if (is_algorithm)
@@ -226,6 +237,10 @@ std::vector<std::string> objections_to(const Advisor& advisor) {
   if (const Footing& footing = hardware->result.footing;
       is_hardware && footing.node_bits_per_second == 0 && !footing.text.empty())
     texts.push_back(fmt::format("{} runs on {}", hardware->backend->name, footing.text));
+  if (!memory.empty()) {
+    const auto gains = [](double ratio) { return ratio < 1 - kWorthwhile; };
+    texts.insert(gains(all.memory->low) == gains(all.memory->high) ? texts.end() : texts.begin(), memory);
+  }
   return texts;
 }
 
