@@ -1,8 +1,8 @@
-// Gather, scatter and alltoall, whose windows hold blocks of a subtree in preorder: blocks of relative
-// ranks, so that the root has two runs to turn into rank order. Two designs of gather: packed, in which a
-// kernel fills its output windows from all its inputs one behind the other, and with headers
-// ([aie-thesis]), in which a first window says how many follow and each later one holds a chunk of one
-// block. Alltoall gathers all rows of blocks at the root, transposes them there, and scatters them.
+// Gather, scatter, and alltoall. Windows contain the blocks of a subtree in preorder, that is, of relative
+// ranks; the root rotates them into rank order. There are two designs of gather. Packed: a kernel fills its
+// output windows from all its inputs in sequence. With headers ([aie-thesis]): the first window contains the
+// number of further ones, and each of those has a chunk of one block. Alltoall gathers all rows of blocks at
+// the root, transposes them, and scatters the result.
 #include "backends/aie/blocks.hpp"
 
 #include <utility>
@@ -13,7 +13,7 @@
 namespace offramp::aie {
 namespace {
 
-/// Where MPI wants the blocks of relative ranks: two runs.
+/// Rotates blocks from relative into rank order.
 void to_rank_order(Team& team, Bytes held, MutableBytes result, int root, std::size_t block) {
   const std::size_t split = block * at(team.size() - root);
   team.copy(held.first(split), result.last(split));
@@ -25,7 +25,7 @@ void to_relative_order(Team& team, Bytes sent, MutableBytes held, int root, std:
   team.copy(sent.first(sent.size() - split), held.subspan(split));
 }
 
-/// The run of blocks that belongs to a node's subtree, as this rank holds it.
+/// The blocks of a node's subtree within this rank's memory.
 MutableBytes subtree_of(const Part& part, MutableBytes held, int node, std::size_t block) {
   const int offset = part.tree().place_in_preorder(node) - part.relative();
   return held.subspan(block * at(offset), block * at(part.tree().extent(node)));
@@ -36,7 +36,7 @@ Task<void> packed_gather(Part& part, std::size_t largest, std::size_t block, Mut
   call.copies = part.setup().copies;
   const bool with_host = part.setup().host_data;
   const Chunks own{block, edge_window(block, largest)};
-  // Together the ranks take as long as the root's port, which is what they wait for.
+  // All ranks' transfers together take as long as that of the root's port, for which they wait.
   Input* const source = with_host ? &part.from_host(own.window, own.count()) : nullptr;
   call.segments.push_back({source, block, own.window});
   for (const int child : part.tree().children(part.node())) {
@@ -59,7 +59,7 @@ Task<void> packed_gather(Part& part, std::size_t largest, std::size_t block, Mut
   co_await part.end_kernel();
 }
 
-/// Windows of an edge in the header design: the header first, then one block's chunk each.
+/// Windows of an edge in the header design: the header, then chunks of one block each.
 Slices forwarded_slices(const Part& part, int node, MutableBytes held, Chunks own, bool in_turns) {
   std::vector<MutableBytes> windows = {MutableBytes()};
   for (const Forwarded& one : forwarded_windows(part.tree(), node, own.count(), in_turns)) {
@@ -152,7 +152,7 @@ Task<Outcome> scatter(const Model& model, const Need& need, Team& team, Collecti
 
 namespace {
 
-/// What rank i has for rank j, from the i-th row of blocks to the j-th.
+/// Moves the block from rank i to rank j from row i to row j.
 void transpose(const Team& team, Bytes from, MutableBytes to, std::size_t block) {
   if (!team.carries_data() || from.empty()) return;
   const std::size_t ranks = at(team.size());

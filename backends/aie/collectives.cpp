@@ -1,14 +1,14 @@
-// The algorithms, each a graph that the planner has found room for (planner.hpp). Ranks: as many as there
-// are tiles, less where windows or streams need more room. Memory: beside the program's, one buffer of the
-// message for each child of a rank (reduce) or the blocks of its subtree (blocks.cpp).
+// The algorithms; the planner finds a graph for each (planner.hpp). Ranks: at most one per tile, fewer if
+// windows or streams need more room. Memory in addition to the program's: one message buffer per child of a
+// rank (reduce), or the blocks of its subtree (blocks.cpp).
 //
-//   reduce          up a tree that is filled level by level ([aie-thesis] 4.4.3), windows of partial
-//                   results in preorder, which is rank order from the root on.
+//   reduce          up a tree that is filled level by level ([aie-thesis] 4.4.3), with windows of partial
+//                   results in preorder, which is rank order starting at the root.
 //   bcast           one multicast stream from the root to all others.
 //   allreduce       a reduce to rank 0 and a multicast in one graph; or a butterfly: log2(p) rounds of
-//                   exchanges, for a power of two of ranks whose data fits into a tile. Memory of the
-//                   butterfly: 1 + 2 log2(p) messages.
-//   allgather       a gather to rank 0 and a multicast of the whole.
+//                   exchanges, if the number of ranks is a power of two and the data fits a tile. Memory
+//                   of the butterfly: 1 + 2 log2(p) messages.
+//   allgather       a gather to rank 0 and a multicast of the result.
 //   reduce_scatter  a reduce to rank 0 and a scatter; the sums stay in rank 0's tile if they fit.
 //   barrier         a reduce and a multicast of the smallest window.
 //   gather, scatter, alltoall  in blocks.cpp.
@@ -28,7 +28,7 @@
 namespace offramp::aie {
 namespace {
 
-/// Own data and the inputs' in the order of ranks; the result ends up in the last input's buffer.
+/// Combines own data and inputs in rank order; the result is in the last input's buffer.
 class ReducedData final : public Data {
  public:
   ReducedData(Team& team, Chunks chunks, Bytes own, PooledVector<MutableBytes> inputs)
@@ -65,8 +65,8 @@ ReduceCall reduce_call(const Setup& setup, const Operation& operation, const Chu
   return call;
 }
 
-/// Towards the top; `result` is filled there. bytes: of the operation, also where a barrier has no data.
-/// deliver: the top's host wants the result.
+/// Reduces to the top, which fills `result`. bytes: size of the operation, nonzero even for a barrier without
+/// data. deliver: the top's host needs the result.
 Task<Outcome> reduce_tree(const Model& model, const Operation& operation, const Need& need, Team& team,
                           int root, Bytes own, std::size_t bytes, bool deliver, MutableBytes result) {
   Part part(model, team, root, need.tree);
@@ -75,7 +75,7 @@ Task<Outcome> reduce_tree(const Model& model, const Operation& operation, const 
   ReduceCall call = reduce_call(model.setup, operation, chunks);
   call.meeting = part.plan().meeting[at(part.node())];
   const std::vector<int>& children = part.tree().children(part.node());
-  // The last child's data comes to where the result is wanted.
+  // The last child's data is received into the result's memory.
   MutableBytes last = part.is_top() ? place_of_result(own, result) : MutableBytes();
   PooledVector<MutableBytes> buffers;
   PooledVector<Input*> inputs;
@@ -115,8 +115,8 @@ Task<Outcome> reduce_tree(const Model& model, const Operation& operation, const 
   co_return part.outcome();
 }
 
-/// From the top to all others by one multicast. The buffer may be empty: a barrier's. in_tile: the top's
-/// kernel has the data in its own memory.
+/// One multicast from the top to all others. The buffer is empty for a barrier. in_tile: the data is already
+/// in the memory of the top's kernel.
 Task<Outcome> multicast(const Model& model, const Need& need, Team& team, int root, MutableBytes buffer,
                         std::size_t bytes, bool in_tile) {
   Part part(model, team, root, nullptr);
@@ -136,7 +136,7 @@ Task<Outcome> multicast(const Model& model, const Need& need, Team& team, int ro
   co_return part.outcome();
 }
 
-/// The partner's partial result of one round; lower ranks stay on the left of the operation.
+/// Combines the partner's partial result in one round; lower ranks are left operands.
 class RoundData final : public Data {
  public:
   RoundData(Team& team, Chunks chunks, MutableBytes sum, MutableBytes incoming, bool partner_is_lower)
@@ -174,7 +174,7 @@ Task<Outcome> butterfly(const Model& model, const Operation& operation, const Ne
   for (int round = 0; round < rounds; ++round) {
     const int partner = team.rank() ^ (1 << round);
     const MutableBytes incoming = team.scratch(chunks.bytes);
-    // What is sent is what the sum was in that round: later rounds go on changing it.
+    // Sends a copy of the sum in that round, since later rounds change it.
     const MutableBytes outgoing = team.scratch(chunks.bytes);
     Slices copy([&team, sum, outgoing, chunks](std::size_t chunk) {
       const MutableBytes part_of_it = outgoing.subspan(chunks.begin(chunk), chunks.size(chunk));
@@ -216,7 +216,7 @@ Task<Outcome> allgather(const Model& model, const Need& need, Team& team, Collec
   co_return outcome;
 }
 
-/// The sums of all blocks come to the top, and go on from its tile if they are there.
+/// The sums of all blocks arrive at the top, and continue from its tile if they are there.
 Task<Outcome> reduce_scatter(const Model& model, const Operation& operation, const Need& need, Team& team,
                              CollectiveBuffers buffers) {
   const std::size_t bytes = buffers.send.size();
@@ -243,7 +243,7 @@ Task<Outcome> reduce(const Model& model, const Operation& operation, const Need&
 
 }  // namespace
 
-/// The host's command, and loading a graph.
+/// Spends time on the host's command or on loading a graph.
 static void pass(const Model& model, Team& team, std::string_view unit, std::string_view what,
                  Time duration) {
   const Time begin = team.clock;
@@ -254,12 +254,12 @@ static void pass(const Model& model, Team& team, std::string_view unit, std::str
 
 Task<Outcome> run_collective(Model model, const Operation& operation, Team& team, CollectiveBuffers buffers) {
   const Operation what = operation;
-  const Need need = model.planner.need(what);  // a copy: others may be asked for meanwhile
+  const Need need = model.planner.need(what);  // a copy: other operations may replace it meanwhile
   pass(model, team, "aie.command", is_published(what) ? "start" : "start: not in [aie-thesis]",
        model.setup.command);
   pass(model, team, "aie.configuration", "load graph",
        model.graphs.load(team.world_rank(team.rank()), what, need));
-  Outcome outcome = Outcome::kFault;  // supports() said no
+  Outcome outcome = Outcome::kFault;  // declined by supports()
   if (need.limit.empty()) {
     switch (what.kind) {
       case OperationKind::kBcast:

@@ -13,7 +13,7 @@
 namespace offramp::aie {
 namespace {
 
-/// The tree that a topic is about: from the operation, or from words like ranks=127 and bytes=16.
+/// The tree of a topic, from the operation or from words such as ranks=127 and bytes=16.
 struct Subject {
   int ranks = 63;
   std::size_t bytes = 16;
@@ -28,7 +28,7 @@ bool read_number(std::string_view text, std::uint64_t& value) {
 Subject subject_of(const ExplainRequest& request) {
   constexpr std::uint64_t kMostRanks = 100'000;
   Subject subject;
-  if (request.operation.bytes > 0) {  // the operation was given
+  if (request.operation.bytes > 0) {  // the operation was specified
     subject.ranks = request.operation.ranks;
     subject.bytes = request.operation.bytes;
   }
@@ -59,7 +59,7 @@ Need need_of(Planner& planner, const Subject& subject) {
   return planner.need(reduction);
 }
 
-/// As a reduction lays it out.
+/// The graph of a reduction.
 Graph graph_for(const Need& need, const Tree& tree, const Subject& subject) {
   const bool resident = need.tree != nullptr && !need.tree->streamed;
   Graph graph =

@@ -11,7 +11,7 @@ Connection Messages::connection(int source, int destination) const {
   connection.source = snake_tile(setup_.array, source);
   connection.target = snake_tile(setup_.array, destination);
   connection.route.assign(static_cast<std::size_t>(distance(connection.source, connection.target)),
-                          Direction::kEast);  // only their number counts
+                          Direction::kEast);  // only the length is used
   return connection;
 }
 

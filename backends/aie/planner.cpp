@@ -1,8 +1,7 @@
-// The order in which an operation's needs are tried. A reduction whose data fits into the tiles keeps it
-// there if that takes less time than data that streams in windows; a window for which no plan is found is
-// halved, down to kLeastShrunk. What an operation has to do without is kept in Need::instead, for `offramp
-// explain`; what stops it altogether in Need::limit, for the verdict. Plans are kept by rounded sizes and
-// live as long as the planner, so that a Need can point to them.
+// Tries the options of an operation in order. A reduction keeps its data in the tiles if it fits and if that
+// is faster than streaming it in windows. A window without a plan is halved, down to kLeastShrunk.
+// Need::instead has the reason for a compromise (for `offramp explain`), Need::limit that for a decline.
+// Plans are stored by rounded sizes and live as long as the planner, since Needs point to them.
 #include "backends/aie/planner.hpp"
 
 #include <algorithm>
@@ -14,14 +13,14 @@
 namespace offramp::aie {
 namespace {
 
-constexpr std::size_t kLeastShrunk = 128;  // smaller windows are not tried in place of larger ones
+constexpr std::size_t kLeastShrunk = 128;  // smaller windows never replace larger ones
 
 constexpr std::string_view kStreamsFaster = "data that streams from the host takes less time";
 
-// All blocks of an alltoall, which lie in the root's memory between gather and scatter.
+// Limit for all blocks of an alltoall, which the root stores between gather and scatter.
 constexpr std::size_t kMostExchanged = std::size_t{64} << 20;
 
-// Sizes are rounded up for plans, so that a program with many sizes needs few plans.
+// Sizes of plans are rounded up, so that a program with many sizes needs few plans.
 std::size_t rounded_window(std::size_t window) {
   constexpr std::size_t kLargest = 8192;
   return window <= kLargest ? std::bit_ceil(window) : window;
@@ -169,8 +168,7 @@ Need Planner::shrunk_tree(int kernels, std::size_t window, std::size_t data, boo
   }
 }
 
-/// Data that is in the tile before the kernel begins needs no window; data that streams is on its way while
-/// the kernels work.
+/// Data in the tile from the start needs no window; streamed data is transferred while the kernels work.
 Need Planner::reduce(int kernels, std::size_t bytes) {
   const bool may_stream = setup_.host_data && kernels <= setup_.array.tiles();
   const BestWindow streamed = reduce_window(setup_, kernels, bytes, true, setup_.window);
@@ -180,7 +178,7 @@ Need Planner::reduce(int kernels, std::size_t bytes) {
     const BestWindow resident = reduce_window(setup_, kernels, bytes, false, setup_.window);
     need.limit = kStreamsFaster;
     if (!may_stream || resident.time <= streamed.time) {
-      // A window that takes the room of the data is no reason for smaller ones: data can stream.
+      // A window that needs the room of the data does not require smaller windows: the data can be streamed.
       const TreePlan& planned = tree_plan(kernels, resident.bytes, bytes, false, false);
       need.tree = &planned;
       need.tree_window = resident.bytes;

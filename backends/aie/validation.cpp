@@ -15,7 +15,7 @@
 namespace offramp::aie {
 namespace {
 
-// Whether a parameter, or the layout, was chosen after the figure.
+// True if a parameter or the layout was fitted to the figure.
 constexpr bool kHeldOut = false;
 constexpr bool kFitted = true;
 
@@ -30,8 +30,8 @@ struct Cycles {
   double level = 0;
 };
 
-/// A benchmark of [aie-thesis] 4.5: the root's first call, and a later one. What a later call finds is
-/// what a root finds that comes late: all its inputs are full.
+/// A benchmark of [aie-thesis] 4.5: the root's first call, and a later one. A later call corresponds to a
+/// late root, whose inputs are all full.
 Cycles reduce_cycles(int levels, int window, std::string_view placement) {
   const Settings settings = settings_with({{"data", {0, "tiles"}},
                                            {"window", {static_cast<double>(window), {}}},
@@ -130,7 +130,7 @@ void add_latencies(Add add) {
        "ns"});
 }
 
-/// So many windows from one kernel to another, by 256-bit copies, without the calls' beginnings.
+/// Rate of windows between two kernels with 256-bit copies, without the overhead of the calls.
 double gigabytes_per_second(const Connection& connection, std::size_t window) {
   const Timing timing = Setup(settings_with({})).timing;
   constexpr std::size_t kWindows = 100;
@@ -159,8 +159,8 @@ void add_rates(Add add) {
          "windows"});
 }
 
-/// Pairs of ports, one in and one out: messages in windows of 1 KB on an array of 1 GHz. Two ranks have a
-/// port each way.
+/// Throughput of pairs of ports, one in and one out: messages in windows of 1 KB on an array of 1 GHz. Two
+/// ranks share a port per direction.
 double gmio(int pairs) {
   constexpr std::size_t kBytes = 1 << 20;
   const Settings settings = settings_with({{"clock", {1000, {}}}, {"window", {1024, {}}}, {"command", {}}});
@@ -187,7 +187,7 @@ void add_gmio(Add add) {
                       : "[xd100]"});
 }
 
-/// All blocks pass the root's one port, whose rate is their bound. Nothing of this size is published.
+/// All blocks pass the root's single port, whose rate is the bound. No figure of this size is published.
 template <typename Add>
 void add_blocks(Add add) {
   Operation operation;

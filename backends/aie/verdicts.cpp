@@ -4,7 +4,7 @@ namespace offramp::aie {
 
 namespace {
 
-/// Operations of the function, each a cycle. 0: not in the instruction set.
+/// Operations of the function, one cycle each. 0: not in the instruction set.
 int operations_of(ReduceFunction function) {
   switch (function) {
     case ReduceFunction::kSum:
@@ -25,7 +25,7 @@ int operations_of(ReduceFunction function) {
   }
 }
 
-/// Of each of an integer's two words, more than of one of 32 bits. Assumed.
+/// Additional operations per word of a 64-bit integer, compared with 32 bits. Assumed.
 int more_of_two_words(ReduceFunction function) {
   switch (function) {
     case ReduceFunction::kSum:
@@ -34,7 +34,7 @@ int more_of_two_words(ReduceFunction function) {
       return 3;  // partial products and carries
     case ReduceFunction::kMaximum:
     case ReduceFunction::kMinimum:
-      return 2;  // both words decide
+      return 2;  // depends on both words
     case ReduceFunction::kLogicalAnd:
     case ReduceFunction::kLogicalOr:
     case ReduceFunction::kLogicalXor:
@@ -44,12 +44,12 @@ int more_of_two_words(ReduceFunction function) {
   }
 }
 
-/// Doubles are computed by the scalar unit with integers. Assumed.
+/// The scalar unit computes doubles with integers. Assumed.
 int operations_of_double(ReduceFunction function) {
   switch (function) {
     case ReduceFunction::kSum:
     case ReduceFunction::kProduct:
-      return 80;  // take apart, align or multiply, normalise, round
+      return 80;  // unpack, align or multiply, normalise, round
     case ReduceFunction::kMaximum:
     case ReduceFunction::kMinimum:
       return 6;

@@ -1,6 +1,5 @@
-// What the engine carries: by generation, types and functions, by the register of the byte count, and by
-// the room for a communicator of so many ranks in its exchange memory. The rest of the class is in
-// messages.cpp and collectives.cpp.
+// Verdicts of the engine, by generation, types and functions, size of the byte count register, and space for
+// communicators in its exchange memory. The rest of the class is in messages.cpp and collectives.cpp.
 #include "backends/cclo/cclo.hpp"
 
 #include <fmt/core.h>
@@ -19,7 +18,7 @@ namespace offramp {
 namespace cclo {
 namespace {
 
-constexpr std::uint64_t kMostBytes = 0xffffffff;  // of the register byte_count
+constexpr std::uint64_t kMostBytes = 0xffffffff;  // limit of the register byte_count
 
 }  // namespace
 
@@ -91,7 +90,7 @@ namespace {
 
 Footing footing(const Settings& settings, const MachineLayout& machine, int ranks) {
   const Bandwidth link = configuration_of(settings).spec.link;
-  // The shell's network is on one port.
+  // The shell connects one port to the network.
   Footing footing = footing_on_nodes(machine, ranks, "FPGA", link, 1);
   if (machine.ranks_per_card() > 1)
     footing.text += fmt::format(", {} engines on each", machine.ranks_per_card());

@@ -1,5 +1,5 @@
-// Point-to-point messages: their stages, priced by plans (plans.hpp) and by what of the engine other calls
-// and messages use.
+// Stages of point-to-point messages. Plans (plans.hpp) provide their durations; other calls and messages add
+// delays in the engine.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -47,13 +47,13 @@ void CcloBackend::depart(const Transfer& transfer, Passage& passage, const Resou
   wire_ += plan.wire;
 }
 
-/// In front of the data, both ends have to be ready: the sender's call waits for the address.
+/// Both ends must be ready before the data leaves: the sender's call waits for the address.
 void CcloBackend::depart_write(const Transfer& transfer, Passage& passage, const Resources& sender) {
   const MessageRunner::Rendezvous& plan = plans_.rendezvous(transfer.bytes);
   passage.begin = passage.requested = sender.occupy(kSendCalls, passage.begin, plan.ready).begin;
   if (faults_.any()) fail(passage, with_faults(transfer, passage).error);
   if (transfer.synchronous || waits_for_receiver(transfer)) return;
-  // In the card's memory until the receiver announces an address.
+  // Buffered in the card's memory until the receiver announces an address.
   const Time ready = passage.begin + plan.ready;
   const Time copied = configuration_.host.staged ? Time() : plans_.copy(transfer.bytes);
   passage.complete = ready + copied + driver().finish_cost();
@@ -67,7 +67,7 @@ void CcloBackend::grant(const Transfer& transfer, Passage& passage) {
         passage.granted, passage.posted + driver().start_cost() + plans_.rendezvous(transfer.bytes).announce);
 }
 
-/// The way of the data begins in the sender's memory.
+/// The path of the data starts in the sender's memory.
 void CcloBackend::transmit(const Transfer& transfer, Passage& passage, const Resources& sender) {
   const MessageRunner::Rendezvous& plan = plans_.rendezvous(transfer.bytes);
   const Plans::Rates rates = plans_.rates(transfer.bytes);
@@ -112,11 +112,11 @@ Time CcloBackend::receive(const Transfer& transfer, const Passage& passage, Time
     return stage_out(own, transfer, done, at);
   }
   const Plan& plan = plans_.eager(transfer.bytes);
-  // Repetitions of lost packets, and other traffic; and the wait for buffers.
+  // Delays by retransmissions and other traffic, and by waiting for buffers.
   const Time slower = later(passage.stored - first - (plan.last - plan.first), {});
   const Time shift = slower + back_pressure(transfer, first, passage.posted);
   Time done = later(begin + plan.late, first + shift + plan.waiting);
-  // The call works on segments as they come: of those that come slowly, beside other calls.
+  // The call processes segments as they arrive; slow ones leave time for other calls.
   const Time works = later(begin, done - plan.late - slower);
   done = later(done, own.receive_calls.acquire(works, plan.late).end);
   if (begin > passage.last) done += wait_in_buffers(own, transfer, first, done);
@@ -130,7 +130,7 @@ void CcloBackend::confirm(const Transfer& transfer, Passage& passage) {
   const Plan& plan = plans_.eager(transfer.bytes);
   passage.complete = first - plan.first + plan.complete + shift;
   if (transfer.synchronous) {
-    // The engine does not acknowledge a match: the receiver's driver answers with an empty message.
+    // The engine does not acknowledge a match, so the receiver's driver answers with an empty message.
     const Plan& answer = plans_.eager(0);
     const Time matched = later(passage.posted, first) + driver().start_cost();
     passage.complete = later(passage.complete, matched + answer.first + answer.waiting);
@@ -138,7 +138,7 @@ void CcloBackend::confirm(const Transfer& transfer, Passage& passage) {
   passage.complete += driver().finish_cost();
 }
 
-/// Within the card.
+/// Copies within the card.
 Time CcloBackend::copy_time(std::size_t bytes) const {
   return plans_.copy(bytes) + driver().finish_cost();
 }
@@ -254,9 +254,9 @@ void CcloBackend::observe_host(const Transfer& transfer, int rank, std::string_v
   if (spans_ != nullptr && end > begin) spans_->record({"pcie", what, begin, end, transfer.operation, rank});
 }
 
-/// The same once more, at its place in time.
+/// Repeats the call at its modelled time.
 void CcloBackend::record_sender(const Transfer& transfer, const Passage& passage) {
-  const Fate fate = fate_of(transfer, {});  // all clocks show modelled time here
+  const Fate fate = fate_of(transfer, {});  // all clocks are modelled time here
   const Watch seen = watch(transfer, transfer.source);
   if (is_write(transfer)) return plans_.runner().watch_write(transfer.bytes, passage.leaves, fate, seen);
   (void)plans_.runner().send(transfer.bytes, passage.begin, fate, seen);

@@ -32,7 +32,7 @@ void read_network(const Settings& settings, Spec& spec) {
   spec.overhead = framing_of(spec.transport);
   spec.link = settings.gigabits("link");
   spec.latency = settings.nanoseconds("latency");
-  if (spec.transport == Transport::kUdp) {  // the engine's bus: a word per cycle
+  if (spec.transport == Transport::kUdp) {  // the engine's bus: one word per cycle
     spec.engine = Bandwidth::bits_per_second(spec.clock.count() * kWordBytes * 8);
   } else {
     const bool tcp = spec.transport == Transport::kTcp;
@@ -63,8 +63,8 @@ DriverKind driver_of(const std::string& name) {
 }
 
 constexpr Time kXrtCall = Time::us(75);
-/// Coyote's figure makes a call without an operation as long as the mean of two published ones, 73.61 and
-/// 93.34 us; they include the start of a thread in the driver.
+/// Fitted such that an empty call through Coyote has the mean of two published durations, 73.61 and 93.34 us,
+/// which include the start of a thread in the driver.
 constexpr Time kCoyoteCall = Time::ns(78'700);
 
 Time call_cost_of(DriverKind driver) {
@@ -222,7 +222,7 @@ Configuration configuration_of(const Settings& settings) {
   spec.memory_channels = static_cast<int>(settings.integer("memory_channels"));
   spec.arithmetic_cycles = settings.integer("arithmetic");
   const auto asked = static_cast<std::uint32_t>(settings.integer("rx_buffer_bytes"));
-  // Segments are whole words, so that no element is torn.
+  // Segments are whole words, so that no element is split.
   spec.rx_buffer_bytes =
       asked == 0 ? rx_buffer_bytes_of(spec.generation) : (asked + kWordBytes - 1) / kWordBytes * kWordBytes;
   spec.rx_buffers = static_cast<std::uint32_t>(settings.integer("rx_buffers"));
@@ -260,7 +260,7 @@ std::vector<WithoutEffect> without_effect(const Settings& settings) {
   const bool tcp = c.spec.transport == Transport::kTcp;
   const bool udp = c.spec.transport == Transport::kUdp;
   const char* const engine = tcp ? "tcp_bandwidth" : "rdma_bandwidth";
-  // Protocols leave the engine some percent less than its link has: about as much less is no mistake.
+  // Protocols reduce the engine's rate by some percent below its link's: a similar difference is normal.
   constexpr double kNearly = 1.05;
   const Settings defaults = Settings::defaults(parameters());
   const double usual = defaults.real("link") / defaults.real(engine);

@@ -1,5 +1,5 @@
-// A plan is made by running the two ends once, far apart in time: a receiver that calls long after the
-// message has come gives `late`, one that has called long before gives `waiting`. kLongAgo is the distance.
+// A plan results from one simulation of the two ends, separated by kLongAgo: a receiver that calls long after
+// the arrival yields `late`, one that called long before it yields `waiting`.
 #include "backends/cclo/plans.hpp"
 
 #include <vector>
@@ -7,7 +7,7 @@
 namespace offramp::cclo {
 namespace {
 
-/// Longer than anything that one call leaves behind.
+/// Longer than the effects of any call.
 constexpr Time kLongAgo = Time::ms(1000000);
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the service carries, and the time at which a rank's endpoint cache is there. The rest of the class
+// Verdicts of the service, and the time at which a rank's endpoint cache is populated. The rest of the class
 // is in messages.cpp and collectives.cpp.
 #include "backends/dpu/dpu.hpp"
 
@@ -17,7 +17,7 @@ namespace {
 constexpr int kMostProcesses = 256;
 constexpr int kMostPeers = 10000;
 
-// No service is known for prefix reductions.
+// No known service offers prefix reductions.
 constexpr OperationSet kCarried = kRegularOperations | kVectorCollectives;
 
 std::string_view objection_to_reduction(const Operation& operation) {
@@ -54,7 +54,7 @@ Verdict DpuBackend::supports(const Operation& operation) const {
   return verdict.unless(objection_to_reduction(operation));
 }
 
-/// All ranks begin with it at time 0; what they issue later need not wait.
+/// All ranks begin with the set-up at time 0; later operations need not wait.
 DpuBackend::Ready DpuBackend::ready(int world_rank) {
   if (driver_.platform.setup != Setup::kAll) return {};
   if (!start_) start_ = start_service(driver_.platform);

@@ -14,7 +14,7 @@ namespace {
 constexpr Parameter::Range kNanoseconds{0, 1e9};
 constexpr Parameter::Range kGigabits{0.001, 100000};
 
-/// 0: what the card has.
+/// A rate whose 0 means that of the card.
 Parameter card_rate(std::string_view name, std::string_view source, std::string_view description) {
   return real(name, "Gb/s", 0, {0, kGigabits.maximum}, source, description);
 }
@@ -212,7 +212,7 @@ std::vector<Parameter> failure_parameters() {
            "silence after which it is given up; a longer pause counts as death")};
 }
 
-/// Replaces the memory of the measured hosts by that of these.
+/// Scales the copy rates from the measured hosts' memory to that of these hosts.
 void use_memory_of(const Settings& host, const MachineLayout& machine, CardSpec& card) {
   Settings measured = Settings::defaults(host_backend().parameters);
   measured.set("processor", {0, "sc23"});

@@ -1,6 +1,6 @@
-// Figures of the service are taken from programs in a world, as a benchmark would take them: overlap_of()
-// first times an operation alone, then with as much computing beside it. Figures of one part of the card
-// (latencies, DMA engine) come from that part of the model.
+// Figures of the service come from programs in a world that imitate a benchmark: overlap_of() times an
+// operation alone, then with an equal amount of computing. Figures of a part of the card (latencies, DMA
+// engine) come from that part of the model.
 #include "backends/dpu/validation.hpp"
 
 #include <fmt/core.h>
@@ -25,11 +25,11 @@ struct Values {
   int ranks_per_node = 1;
 };
 
-// Whether a parameter was chosen after the figure.
+// True if a parameter was fitted to the figure.
 constexpr bool kHeldOut = false;
 constexpr bool kFitted = true;
 
-constexpr int kRanks = 128;  // of the measured runs: 4 nodes of 32
+constexpr int kRanks = 128;  // of the measured runs: 4 nodes with 32 ranks
 
 Settings::Value word(const char* text) {
   return {0, text};
@@ -52,8 +52,8 @@ Time end_of(int ranks, const Values& values, const World::Program& program) {
   return error.empty() ? world.end() : Time();
 }
 
-/// What an overlap benchmark in the style of OSU shows: the program computes for as long as the operation
-/// takes by itself.
+/// The result of an overlap benchmark as in OSU: the program computes for the duration of the operation
+/// alone.
 struct Overlap {
   Time pure;
   Time posted;
@@ -89,11 +89,11 @@ class Table {
  public:
   void add(std::string quantity, const char* unit, double published, double ours, bool fitted,
            const char* source) {
-    // A percentage that is 0 has no relative error.
+    // A percentage of 0 has no relative error.
     const bool none = published <= 0;
     rows_.push_back({std::move(quantity), unit, published, ours, fitted, source, none ? "0" : ""});
   }
-  /// The time of a whole operation, or a ratio of two.
+  /// The duration of a whole operation, or a ratio of two.
   void add_operation(std::string quantity, const char* unit, double published, double ours, bool fitted,
                      const char* source) {
     add(std::move(quantity), unit, published, ours, fitted, source);
@@ -165,7 +165,7 @@ void add_plateaus(Table& table) {
                       "published [sc23-logs]; fitted: the cores' ratio");
   table.add_operation("allgatherv, bf2 over bf3, 1024 B", "", 1771.1 / 1079.3, ratio, kHeldOut,
                       "published [sc23-logs]; held out");
-  // Host without offload, us: blocking and nonblocking.
+  // Duration without offload on the host, us: blocking and nonblocking.
   const struct {
     const char* card;
     const char* how;
@@ -186,9 +186,9 @@ void add_plateaus(Table& table) {
                     "published [sc23-logs]: where the offload begins to win");
 }
 
-/// Times with offload over those of the model's host, on the nodes and in the benchmark of the host's table.
-/// Below 1 the offload wins. Both have a link of 100 Gb/s: the rate is not published, and the nonblocking
-/// times of the host give away 84 to 92.
+/// Durations with offload divided by those of the model's host, on the nodes and in the benchmark of the
+/// host's table; below 1 the offload is faster. Both have a link of 100 Gb/s: the rate is not published, but
+/// the host's nonblocking times imply 84 to 92.
 void add_against_host(Table& table) {
   const struct {
     const char* card;
@@ -218,8 +218,8 @@ void add_against_host(Table& table) {
   }
 }
 
-/// Until a nonblocking allgather returns. Figures that are not published themselves follow from the overlap
-/// and the wait that are: OSU's overlap is what initiation and wait leave of the time of the operation alone.
+/// Time until a nonblocking allgather returns. Unpublished figures follow from the published overlap and
+/// wait: OSU's overlap is the rest of the operation's time alone after initiation and wait.
 void add_initiation(Table& table) {
   const struct {
     const char* card;
@@ -243,11 +243,11 @@ void add_initiation(Table& table) {
   }
 }
 
-/// From one rank to another one, whose receives are posted; per message.
+/// Time per message from one rank to another, whose receives are posted.
 double stream(std::size_t bytes) {
   constexpr int kMore = 200;
   const auto run = [bytes](int messages) {
-    // Its limit is not published: 16 KiB go through the DPU's memory there.
+    // The eager limit is unpublished: 16 KiB pass through the DPU's memory there.
     const Values values = {{{"card", word("bf3")}, {"eager_limit", number(65536)}}};
     return end_of(2, values, [=](RankHandle& rank) -> Task<void> {
       std::vector<RankRequest> requests;
@@ -274,7 +274,7 @@ void add_messages(Table& table) {
             "published [sc25-odos]: MPI_Get");
 }
 
-/// 4 nodes with one rank each, another service [sc25-odos].
+/// 4 nodes with one rank each, and another service [sc25-odos].
 void add_alltoall(Table& table) {
   const std::pair<std::size_t, double> rows[] = {{2, 43},        {64, 43},       {4096, 47.5},
                                                  {16384, 54.6},  {65536, 69.7},  {262144, 121},
@@ -303,7 +303,7 @@ void add_alltoall(Table& table) {
   }
 }
 
-/// WRITEs of the DPU's DMA engine to its host.
+/// WRITEs of the DPU's DMA engine to host memory.
 void add_dma(Table& table) {
   const CardSpec card = bluefield2();
   const std::pair<std::int64_t, double> rows[] = {{16, 10.19},  {64, 10.19},   {256, 10.19}, {1024, 9.02},

@@ -1,25 +1,23 @@
 // Allgather, with blocks of equal and of different sizes.
 //
 // The algorithms follow coll_base_allgather.c and coll_base_allgatherv.c of [openmpi] (ompi/mca/coll/base),
-// whose functions are called ompi_coll_base_allgather_intra_* and ..._allgatherv_intra_*: an entry has the
-// name in the catalogue, the function there, and what it does. "Memory" is what a rank takes beside the
-// program's buffers.
+// functions ompi_coll_base_allgather_intra_* and ..._allgatherv_intra_*. Each entry lists the name in the
+// catalogue, the function, and a description. "Memory" is memory in addition to the program's buffers.
 //
-//   linear              basic_linear: gather to rank 0 and a bcast of the whole, both linear. No memory.
-//   default             basic_default, of allgatherv: gatherv to rank 0 and a bcast, which the settings or
-//                       the rules choose. Blocks travel through a buffer that holds all of them.
-//   bruck               bruck: log2(p) steps; what a rank has doubles in each. J. Bruck and others,
-//                       "Efficient Algorithms for All-to-All Communications in Multiport Message-Passing
-//                       Systems", IEEE TPDS 8 (1997), doi:10.1109/71.642949. Any number of ranks. Memory:
-//                       all blocks, in the order of the circle from the own one on, but at rank 0 where
-//                       equal blocks lie so.
-//   recursive_doubling  recursivedoubling: groups of 1, 2, 4 ... ranks exchange what they have. Ranks: a
-//                       power of two, else bruck runs. No memory.
-//   ring                ring: p - 1 steps; each passes on the block that came last. Any ranks. No memory.
-//   neighbor            neighborexchange: p/2 steps, in turns with the rank on either side, two blocks in
-//                       each but the first. J. Chen and others, "Performance Evaluation of Allgather
-//                       Algorithms on Terascale Linux Cluster with Fast Ethernet", HPC-Asia 2005. An even
-//                       number of ranks, else a ring runs. No memory.
+//   linear              basic_linear: gather to rank 0 and bcast of the result, both linear. No memory.
+//   default             basic_default, of allgatherv: gatherv to rank 0 and bcast, by the algorithms of the
+//                       settings or rules. Memory: all blocks.
+//   bruck               bruck: log2(p) steps; each doubles a rank's blocks. J. Bruck and others, "Efficient
+//                       Algorithms for All-to-All Communications in Multiport Message-Passing Systems", IEEE
+//                       TPDS 8 (1997), doi:10.1109/71.642949. Any number of ranks. Memory: all blocks, in the
+//                       order of the circle from the own block on; none at rank 0 for equal blocks.
+//   recursive_doubling  recursivedoubling: groups of 1, 2, 4 ... ranks exchange their blocks. Ranks: a power
+//                       of two, else bruck. No memory.
+//   ring                ring: p - 1 steps; each forwards the latest block. Any number of ranks. No memory.
+//   neighbor            neighborexchange: p/2 steps, alternating between the two neighbours, with two blocks
+//                       in all steps but the first. J. Chen and others, "Performance Evaluation of Allgather
+//                       Algorithms on Terascale Linux Cluster with Fast Ethernet", HPC-Asia 2005. Ranks:
+//                       even, else ring. No memory.
 //   two_proc            two_procs: two ranks exchange their blocks, which is a ring of two.
 //   han                 in han.cpp.
 #include "backends/host/collectives.hpp"
@@ -44,7 +42,7 @@ Task<Outcome> allgather_ring(Call call) {
                                         wrap(call.rank() + 1, size));
 }
 
-/// To rank 0 and from there to all.
+/// Gathers to rank 0, and broadcasts from there.
 Task<Outcome> allgather_linear(Call call) {
   Call gathering = call;
   gathering.operation.root = 0;
@@ -55,7 +53,7 @@ Task<Outcome> allgather_linear(Call call) {
   co_return outcome;
 }
 
-/// The same with blocks anywhere in memory: they travel through a buffer in which they lie in order.
+/// As allgather_linear(), for blocks anywhere in memory: they travel through a contiguous buffer.
 Task<Outcome> allgatherv_gather_bcast(Call call) {
   Team& team = call.team;
   const std::span<const MutableBytes> places = call.buffers.receive_blocks;
@@ -83,7 +81,8 @@ Task<Outcome> allgatherv_gather_bcast(Call call) {
   co_return outcome;
 }
 
-/// Bruck's: blocks in the order of the circle, the own one first; what a rank has doubles in each step.
+/// Bruck's algorithm: blocks in the order of the circle, starting with the rank's own; each step doubles
+/// them.
 Task<Outcome> allgather_bruck(Call call) {
   Team& team = call.team;
   const int size = call.size();
@@ -125,7 +124,7 @@ Task<Outcome> allgather_recursive_doubling(Call call) {
   co_return outcome;
 }
 
-/// Two blocks behind each other. Equal ones are one message.
+/// Exchanges two consecutive blocks; equal blocks form one message.
 Task<Outcome> exchange_pairs(Call call, int peer, int sent, int received) {
   Team& team = call.team;
   Outcome outcome = Outcome::kOk;
@@ -142,8 +141,7 @@ Task<Outcome> exchange_pairs(Call call, int peer, int sent, int received) {
   co_return outcome;
 }
 
-/// Each rank exchanges with its two neighbours in turns: its own block first, then always the two blocks that
-/// came last.
+/// Each rank exchanges with its two neighbours alternately: first its own block, then the two latest blocks.
 Task<Outcome> allgather_neighbour_exchange(Call call) {
   const int size = call.size();
   const int rank = call.rank();
@@ -167,7 +165,7 @@ Task<Outcome> allgather_neighbour_exchange(Call call) {
   co_return outcome;
 }
 
-// Two ranks exchange their blocks: "two_proc" is a ring of two.
+// "two_proc" is a ring of two ranks.
 constexpr Algorithm kAllgather[] = {
     {"linear", allgather_linear},
     {"bruck", allgather_bruck},

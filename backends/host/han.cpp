@@ -1,13 +1,12 @@
 // Open MPI's component "han": collectives between nodes and within them, one level after the other or, for
-// the segments of a long message, both at once. On each node one rank, its leader, takes part between
-// nodes. X. Luo and others, "HAN: a Hierarchical AutotuNed Collective Communication Framework", IEEE
-// CLUSTER 2020.
+// the segments of a long message, both at once. One rank of each node, its leader, communicates between
+// nodes. X. Luo and others, "HAN: a Hierarchical AutotuNed Collective Communication Framework", IEEE CLUSTER
+// 2020.
 //
 // The functions follow branch v4.1.x (ompi/mca/coll/han/coll_han_bcast.c and so on, functions
-// mca_coll_han_*_intra; the barrier is ..._intra_simple). Within nodes, and where a call waits for it
-// between nodes, the component "tuned" decides; what goes on between nodes meanwhile is libnbc's. There are
-// two such operations at once in Open MPI's allreduce; here the reduction begins when the broadcast has
-// ended.
+// mca_coll_han_*_intra; the barrier is ..._intra_simple). The component "tuned" selects within nodes, and
+// between nodes for operations that a call waits for; libnbc carries concurrent operations between nodes.
+// Open MPI's allreduce overlaps two of those; here the reduction begins when the broadcast has ended.
 //
 // Segments in the pipelines; "up" is between the leaders, "low" within the nodes:
 //
@@ -17,14 +16,14 @@
 //     low 1   up 2      up 1    low 2     up bcast 0    up reduce 1   low reduce 2
 //     ...               ...               low bcast 0   up bcast 1    up reduce 2   low reduce 3
 //
-// The functions by_nodes have the same levels, in one piece and with what the selection takes on each, as
-// MPICH's devices and libraries that descend from it compose them.
+// The functions *_by_nodes have the same levels, unsegmented and with the algorithms of the selection on each
+// level, as in MPICH's devices and its derivatives.
 //
-// Gather, scatter and allgather run their levels one after the other. Their blocks lie node by node between
-// the levels, and are put into the order of ranks by a copy where ranks do not lie so. All but allreduce
-// and the barrier need as many ranks on each node; reductions need an operation that commutes. Memory:
-// reduce takes two segments at each leader but the root; gather, scatter and allgather the blocks of a node
-// at each leader and, where ranks are not node by node, all blocks where these are put in order.
+// Gather, scatter, and allgather run their levels one after the other. Between the levels, blocks are ordered
+// by node; a copy puts them into rank order if that differs. All but allreduce and barrier need equally many
+// ranks on each node; reductions need a commutative operation. Memory: reduce needs two segments at each
+// leader but the root. Gather, scatter, and allgather need the blocks of a node at each leader, and all
+// blocks where they are reordered.
 #include "backends/host/collectives.hpp"
 #include "backends/host/levels.hpp"
 #include "backends/host/pieces.hpp"
@@ -32,7 +31,7 @@
 namespace offramp::host {
 namespace {
 
-/// The two levels of a collective as one of its ranks sees them.
+/// The two levels of a collective, as seen by one of its ranks.
 class Levels {
  public:
   /// The leaders are the ranks with the root's index on their nodes.
@@ -53,8 +52,8 @@ class Levels {
     return {bytes, call_.element(), call_.collectives.han_segment()};
   }
 
-  /// This rank's part of an operation on its node, with the leader as root, and of one between the leaders.
-  /// bytes: of the message or the block.
+  /// This rank's part of an operation on its node, with the leader as root, or of one between the leaders.
+  /// bytes: size of the message or the block.
   [[nodiscard]] Call within(OperationKind kind, std::size_t bytes, const CollectiveBuffers& buffers) {
     return part(low_, kind, leader_, bytes, buffers);
   }
@@ -69,7 +68,7 @@ class Levels {
     co_return outcome;
   }
 
-  /// The blocks of all ranks lie node by node; each is copied to or from its rank's place.
+  /// Calls copy(position, rank) for each block; positions are ordered by node.
   template <typename Copy>
   void for_each_block(Copy copy) const {
     int index = 0;
@@ -111,7 +110,7 @@ CollectiveBuffers in_place(MutableBytes bytes) {
 
 }  // namespace
 
-/// A segment spreads on the nodes while the next one goes from leader to leader.
+/// A segment is broadcast on the nodes while the next one is broadcast between leaders.
 Task<Outcome> bcast_han(Call call) {
   Levels levels(call, call.operation.root);
   const Segments segments = levels.segments(call.buffers.receive.size());
@@ -132,7 +131,7 @@ Task<Outcome> bcast_han(Call call) {
   co_return outcome;
 }
 
-/// A segment goes from leader to leader while the next one is reduced on the nodes.
+/// A segment is reduced between leaders while the next one is reduced on the nodes.
 Task<Outcome> reduce_han(Call call) {
   Levels levels(call, call.operation.root);
   const Bytes own = call.buffers.send;
@@ -167,8 +166,8 @@ Task<Outcome> reduce_han(Call call) {
   co_return outcome;
 }
 
-/// A pipeline of four: a segment is reduced on the nodes, then to the first leader, spreads to the leaders,
-/// and then on the nodes.
+/// A pipeline of four stages: a segment is reduced on the nodes, reduced to the first leader, broadcast to
+/// the leaders, and broadcast on the nodes.
 Task<Outcome> allreduce_han(Call call) {
   Levels levels(call, 0);
   const MutableBytes sum = call.buffers.receive;

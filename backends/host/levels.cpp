@@ -1,7 +1,7 @@
-// A SubTeam has no messages of its own: a send or receive is the parent's, with ranks translated, and Part
-// keeps its handle. Both teams have one clock, which synchronize() takes over before a call into the parent
-// and after. While a team is held (InFlight::begin()), its operation stops at the first wait, even for what
-// is there already: how far it gets must not depend on when messages arrive.
+// A SubTeam forwards sends and receives to the parent with translated ranks; Part stores the parent's handle.
+// The teams share one clock, which synchronize() transfers before and after calls into the parent. An
+// operation of a held team (InFlight::begin()) stops at its first wait even if the message is there, because
+// its progress must not depend on arrival times.
 #include "backends/host/levels.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace offramp::host {
 // --- nodes ---
 
 NodeMap::NodeMap(const Team& team, const MachineLayout& machine) {
-  std::map<int, int> found;  // number of a node in the world -> here
+  std::map<int, int> found;  // node in the world -> node here
   for (int rank = 0; rank < team.size(); ++rank) {
     const auto [entry, is_new] = found.try_emplace(machine.node(team.world_rank(rank)), nodes());
     if (is_new) ranks_.emplace_back();
@@ -97,7 +97,7 @@ void SubTeam::wait(Handle handle, std::coroutine_handle<> waiter) {
 
 void SubTeam::release() {
   held_ = false;
-  if (!waiting_) return;  // it has not waited at all
+  if (!waiting_) return;  // it did not wait at all
   const Waiting waiting = *waiting_;
   waiting_.reset();
   if (waiting.part->pending.await_ready()) {

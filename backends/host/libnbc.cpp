@@ -1,20 +1,19 @@
-// Nonblocking collectives as Open MPI 4.1 carries them, in its component "libnbc": which schedule it takes
-// for which ranks and bytes, as of v4.1.8 (ompi/mca/coll/libnbc/nbc_i*.c). A schedule is a list of rounds:
-// what comes behind a wait here begins a new round there.
+// Nonblocking collectives of Open MPI 4.1, from its component "libnbc" as of v4.1.8
+// (ompi/mca/coll/libnbc/nbc_i*.c): the schedules, and their selection by ranks and bytes. A schedule is a
+// list of rounds; a wait here corresponds to the end of a round there.
 //
-// The schedules with a function of their own there, at the names of those here:
+// Functions here, and the schedules that they follow:
 //
 //   bcast_of_libnbc   bcast_sched_linear, _binomial, _chain (nbc_ibcast.c), without memory.
 //   reduce_of_libnbc  red_sched_redscat_gather, _binomial, _chain (nbc_ireduce.c), and a binomial tree to
-//                     rank 0 for operations that do not commute. Memory: as in reduce.cpp; in order two
+//                     rank 0 for non-commutative operations. Memory: as in reduce.cpp; in order two
 //                     vectors at most.
 //   allreduce         allred_sched_diss, a binomial tree to rank 0 and back, and _redscat_allgather
 //                     (nbc_iallreduce.c). Memory: up to two vectors.
-//   reduce_scatter    a binomial tree to rank 0, whence all blocks leave at once (nbc_ireduce_scatter.c).
+//   reduce_scatter    a binomial tree to rank 0, which sends all blocks at once (nbc_ireduce_scatter.c).
 //                     Memory: the vector at rank 0 and the tree's.
 //
-// The others send and receive all blocks at once, or run an algorithm of the catalogue. Any number of
-// ranks.
+// The others exchange all blocks at once, or use an algorithm of the catalogue. Any number of ranks.
 #include <algorithm>
 #include <cassert>
 
@@ -38,7 +37,7 @@ Task<Outcome> all_of(std::vector<Team::Pending> messages) {
   co_return outcome;
 }
 
-/// To rank 0 up a binomial tree, operands in rank order. result: where rank 0 gets it.
+/// Reduces to rank 0 up a binomial tree, operands in rank order. result: memory for the result at rank 0.
 Task<Outcome> reduce_in_order(Call call, MutableBytes result) {
   Team& team = call.team;
   Tree tree = Tree::binomial_in_order(call.rank(), call.size(), 0);
@@ -85,7 +84,7 @@ Task<Outcome> nbc_allreduce(Call call) {
                         call.operation.commutative && !is_in_place(call);
   if (in_parts && is_one_per_power_of_two(call))
     return algorithm_named(OperationKind::kAllreduce, "rabenseifner").run(call);
-  // Its ring is for fewer elements than that, with nothing in most of the parts.
+  // Its ring handles fewer elements than that, with mostly empty parts.
   return reduce_and_bcast(call);
 }
 
@@ -110,7 +109,7 @@ Task<Outcome> nbc_reduce_scatter(Call call) {
   co_return outcome;
 }
 
-/// All blocks come to the root at once.
+/// The root receives all blocks at once.
 Task<Outcome> nbc_gather(Call call) {
   Team& team = call.team;
   if (!call.is_root()) co_return co_await team.send(call.operation.root, call.buffers.send);
@@ -125,7 +124,7 @@ Task<Outcome> nbc_gather(Call call) {
   co_return co_await all_of(std::move(messages));
 }
 
-/// Which rank the step-th message goes to, and which one comes from: in rank order or around the circle.
+/// Destination and source of the messages in a step: in rank order or around the circle.
 struct Peers {
   int to;
   int from;
@@ -138,7 +137,7 @@ Peers around_circle(const Call& call, int step) {
   return {wrap(call.rank() + step, call.size()), wrap(call.rank() - step, call.size())};
 }
 
-/// All blocks between all ranks at once.
+/// All ranks exchange all blocks at once.
 template <Peers (*peers_of)(const Call&, int)>
 Task<Outcome> nbc_allgather(Call call) {
   const MutableBytes own = call.receive_block(call.rank());
@@ -152,7 +151,7 @@ Task<Outcome> nbc_allgather(Call call) {
   co_return co_await all_of(std::move(messages));
 }
 
-/// In place it sends from a copy, where libnbc goes through the pairs with one of a block.
+/// In place it sends from a copy, while libnbc handles the pairs one by one with a block of memory.
 Task<Outcome> nbc_alltoall(Call call) {
   Team& team = call.team;
   if (!call.buffers.send.empty() && is_in_place(call)) {

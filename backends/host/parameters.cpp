@@ -19,64 +19,65 @@ std::vector<Parameter> with_algorithms(std::vector<Parameter> table) {
   return table;
 }
 
-// What each preset has, and 0 in the table stands for.
+// The values of each preset, selected by 0 in the table of parameters.
 struct Preset {
   std::string_view name;
   Nic nic;
 };
-// Around a packet. RoCE v2: preamble and gap 20, Ethernet 18, IP 20, UDP 8, BTH 12, ICRC 4. InfiniBand: LRH
-// 8, BTH 12, ICRC 4, VCRC 2, start and end 4.
+// Framing per packet. RoCE v2: preamble and gap 20, Ethernet 18, IP 20, UDP 8, BTH 12, ICRC 4. InfiniBand:
+// LRH 8, BTH 12, ICRC 4, VCRC 2, start and end 4.
 constexpr std::size_t kRoce = 82;
 constexpr std::size_t kInfiniBand = 30;
 constexpr std::array kPresets = {
     Preset{"100g",
            {Time::ns(1000), Time::ns(250), Time::ns(50), Bandwidth::gigabits_per_second(100),
             Bandwidth::gigabits_per_second(208), kRoce}},
-    // BlueField-2 as a NIC [bf2-osu]. OSU's bcast between two nodes, which is one message: 1.75 us for 8
-    // bytes, 84.18 for 1 MiB.
+    // BlueField-2 as a NIC [bf2-osu]: OSU's bcast between two nodes, which is one message, takes 1.75 us for
+    // 8 bytes and 84.18 us for 1 MiB.
     Preset{"bf2",
            {Time::ns(1370), Time::ns(250), Time::ns(80), Bandwidth::gigabits_per_second(100),
             Bandwidth::gigabits_per_second(208), kInfiniBand}},
-    // ConnectX-6 on HDR InfiniBand: 8 bytes take Open MPI 1.61 us, long messages run at 23.48 GB/s (OSU, two
-    // virtual machines [azure-hbv2]), which is 189.2 Gb/s with the framing; 215 million messages per
-    // second [connectx-6].
+    // ConnectX-6 on HDR InfiniBand: 8 bytes take 1.61 us with Open MPI, long messages reach 23.48 GB/s (OSU,
+    // two virtual machines [azure-hbv2]), which is 189.2 Gb/s with framing; 215 million messages per second
+    // [connectx-6].
     Preset{"200g",
            {Time::ns(1110), Time::ns(250), Time::ps(4650), Bandwidth::bits_per_second(189'200'000'000),
             Bandwidth::gigabits_per_second(208), kInfiniBand}},
-    // BlueField-3 as a NIC [smartns]: 375 Gb/s between two hosts, 382.5 with the framing.
+    // BlueField-3 as a NIC [smartns]: 375 Gb/s between two hosts, 382.5 Gb/s with framing.
     Preset{"400g",
            {Time::ns(1110), Time::ns(250), Time::ps(4650), Bandwidth::bits_per_second(382'500'000'000),
             Bandwidth::gigabits_per_second(416), kRoce}}};
 
-/// What Open MPI sends by: its limits (-1 in the table), and what a message within a node takes (0 there).
+/// Transports of Open MPI: their limits (-1 in the table of parameters), and costs within a node (0 there).
 struct Transport {
   std::string_view name;
   EagerLimits limits;
   NodeMessages within_node;
 };
 // ob1 puts a header of 64 bytes into the buffers of its transports: openib has 12288 bytes, vader 4096. UCX
-// asks first above one segment of its reliable transport, and within a node, where a blocking send may be
-// complete once it is copied, from UCX_RNDV_SEND_NBR_THRESH = 256 KiB on.
+// uses rendezvous above one segment of its reliable transport, and within a node from
+// UCX_RNDV_SEND_NBR_THRESH = 256 KiB on; a blocking send there may complete once it is copied.
 //
-// Within a node vader has room for all eager messages beside their headers. An element of UCX's queue has 128
-// bytes: what does not fit lies elsewhere, in lines that the receiver fetches, too. vader's times are those
-// of two ranks of an idle node, UCX's those of a node with a rank on each of 32 cores [hpc-tests].
+// Within a node vader's buffers have room for all eager messages with their headers. An element of UCX's
+// queue has 128 bytes; the rest of a message is in separate lines, which the receiver fetches, too. vader's
+// times are those of two ranks on an idle node, UCX's those of a node with one rank on each of 32 cores
+// [hpc-tests].
 constexpr std::array kTransports = {
     Transport{"ob1", {12288 - 64, 4096 - 64}, {Time::ns(65), Time::ns(50), 4096 - 64}},
     Transport{"ucx", {8192, 256 * 1024 - 1}, {Time::ns(400), Time::ns(250), 92}}};
 
-/// What the memory of a node delivers to all its ranks at once. The rates are of copies, which read, fetch
-/// the line that they write, and write it back, so they are a fraction of what the channels have.
+/// The memory throughput of a node for all its ranks together. The rates are those of copies, which read,
+/// fetch the written line, and write it back: a fraction of the channels' rates.
 struct Processor {
   std::string_view name;
   NodeMemory memory;
-  int ranks;  // from here on memory grows with the ranks; 0: it has one size
+  int ranks;  // memory scales with the ranks from here on; 0: constant
 };
-// xeon: AlaSKA and CSD3, 32 ranks on two sockets of six channels each: allgathers beyond the caches come at
-// 24 and 22 GB/s, in them at 26 and 45; the caches end between 34 and 68 MB, and beyond 136 MB. epyc: as many
-// bytes for each channel (16 of 3200 MT/s in place of 12 of 2666 to 2933) and for each core (128 in place of
-// 32). sc23: the hosts of the dpu's measurements, whose processors are not published: 47 us per KiB of an
-// allgatherv of 128 ranks are 89 GB/s. They are the fastest of any.
+// xeon: AlaSKA and CSD3, 32 ranks on two sockets of six channels each. Allgathers beyond the caches run at 24
+// and 22 GB/s, within them at 26 and 45; the caches end between 34 and 68 MB, and beyond 136 MB. epyc: the
+// same bytes per channel (16 of 3200 MT/s instead of 12 of 2666 to 2933) and per core (128 instead of 32).
+// sc23: the hosts of the dpu backend's measurements, with unpublished processors: 47 us per KiB of an
+// allgatherv on 128 ranks are 89 GB/s, the fastest of all.
 constexpr std::array kProcessors = {
     Processor{"any",
               {Bandwidth::gigabits_per_second(190), Bandwidth::gigabits_per_second(280), 96 << 20, 0.9, 3.8},
@@ -105,7 +106,7 @@ std::vector<std::string_view> names_of(const Table& table) {
   return names;
 }
 
-/// 0: what the NIC has.
+/// A parameter whose 0 selects the NIC's value.
 Parameter of_nic(std::string_view name, std::string_view unit, double most, std::string_view source,
                  std::string_view description) {
   return real(name, unit, 0, {0, most}, source, description);
@@ -113,9 +114,8 @@ Parameter of_nic(std::string_view name, std::string_view unit, double most, std:
 
 }  // namespace
 
-// LogGP [loggp]: latency L, overhead o, gap g, gap per byte G. The default is a
-// 100 Gb/s NIC without any offload; it is assumed, not measured on one machine, and meant to be set to one's
-// own.
+// LogGP [loggp]: latency L, overhead o, gap g, gap per byte G. The default is a 100 Gb/s NIC without offload.
+// Its values are assumed rather than measured on one machine; users should set their own.
 const std::vector<Parameter>& parameters() {
   static const auto& table = immortal(with_algorithms(std::vector<Parameter>{
       choice("nic", kPresets.front().name, names_of(kPresets),

@@ -1,12 +1,12 @@
-// The trees follow coll_base_topo.c of [openmpi] in shape and in the order in which children are served;
-// reduce_by_halves() and begin_rabenseifner() are what reduce, allreduce and reduce_scatter share of
-// recursive halving (sources in allreduce.cpp and reduce_scatter.cpp).
+// The trees follow coll_base_topo.c of [openmpi] in shape and in the order of children. reduce_by_halves()
+// and begin_rabenseifner() are the recursive halving shared by reduce, allreduce, and reduce_scatter (sources
+// in allreduce.cpp and reduce_scatter.cpp).
 #include "backends/host/pieces.hpp"
 
 namespace offramp::host {
 namespace {
 
-/// Ranks that count from the root, around the circle.
+/// Converts ranks to relative ranks, which count from the root around the circle.
 struct Circle {
   int size;
   int root;
@@ -49,7 +49,7 @@ Tree Tree::chain(int rank, int size, int root) {
 }
 
 Tree Tree::binary(int rank, int size, int root) {
-  // Level by level. A level of 2^n ranks hangs below the one before it, so that its odd relative ranks are
+  // Level by level. A level of 2^n ranks is below the previous one, such that its odd relative ranks are
   // below the root's first child and its even ones below the second.
   const Circle circle{size, root};
   const int own = circle.relative(rank);
@@ -98,13 +98,13 @@ Tree Tree::k_nomial(int rank, int size, int root, int radix) {
 }
 
 Tree Tree::binary_in_order(int rank, int size) {
-  // Ranks [first, last] are a subtree with `last` at its top. Its second child is at the top of the first
-  // half of the others, its first child next to itself.
+  // Ranks [first, last] are a subtree with `last` at its top. The first child is the next lower rank; the
+  // second child is the top of the lower half of the rest.
   int first = 0;
   int last = size - 1;
   Tree tree;
   for (;;) {
-    const int middle = first + (last - first + 1) / 2;  // the first rank below the first child
+    const int middle = first + (last - first + 1) / 2;  // lowest rank below the first child
     if (rank == last) {
       if (last > first) tree.children.push_back(last - 1);
       if (last - 1 >= middle && middle > first) tree.children.push_back(middle - 1);
@@ -213,7 +213,8 @@ Task<Outcome> reduce_by_halves(Call call, const Positions& positions, Halving ha
 
 Task<Outcome> begin_rabenseifner(Call call, const Positions& positions, const Cut& cut, MutableBytes& sum,
                                  MutableBytes& incoming) {
-  // Two ranks of one position combine a half each; the even one gets the other half of the result.
+  // Both ranks of a position combine one half each; the odd rank sends its half of the result to the even
+  // one.
   Team& team = call.team;
   const int rank = team.rank();
   Outcome outcome = Outcome::kOk;

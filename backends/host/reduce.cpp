@@ -1,27 +1,26 @@
 // Reduction to one rank.
 //
-// The algorithms follow coll_base_reduce.c of [openmpi] (ompi/mca/coll/base), whose functions are called
-// ompi_coll_base_reduce_intra_*: an entry has the name in the catalogue, the function there, and what it
-// does. The trees are those of coll_base_topo.c. All but the first and the last two are one function, up(),
-// over different trees: a rank combines what its children send, segment by segment, the next contribution
-// being under way meanwhile, and passes each segment on. Any number of ranks. "Memory" is what a rank takes
-// beside the program's buffers; v is the vector, s a segment.
+// The algorithms follow coll_base_reduce.c of [openmpi] (ompi/mca/coll/base), functions
+// ompi_coll_base_reduce_intra_*. Each entry lists the name in the catalogue, the function, and a description.
+// The trees are those of coll_base_topo.c. Those from chain to in-order_binary share one function, up(): a
+// rank combines its children's contributions segment by segment while it receives the next one, and forwards
+// each segment. Any number of ranks. "Memory" is memory in addition to the program's buffers; v is the
+// vector, s a segment.
 //
-//   linear           basic_linear: the root takes one operand after the other, from the last rank down, so
-//                    that they are combined in order. Memory: v at the root, 2 v in place.
-//   chain, pipeline  chain, pipeline: up a chain of all ranks; with the fan-out 1, the default of both,
-//                    they are one. Commutes. Memory: v at each rank that has a child, 2 s in place at the
-//                    root.
-//   binary           binary: up a tree in which a rank has two children. Commutes. Memory: v + 2 s there.
-//   binomial         binomial: up a binomial tree whose subtrees are contiguous. Commutes, since the root's
-//                    place turns the circle. Memory: v + 2 s.
-//   in-order_binary  in_order_binary: a binary tree with the last rank at its top, whose operands are in
-//                    order; the top sends the result to the root. Memory: v + 2 s, and v at the top.
-//   rabenseifner     redscat_gather: recursive halving, then a binomial gather of the parts. R.
-//                    Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004. Commutes;
-//                    an element per position. A root that was folded into its neighbour gets the result
-//                    from that one (Open MPI exchanges the two ranks' roles). Memory: v at the root, 2 v
-//                    elsewhere.
+//   linear           basic_linear: the root receives one operand after the other, from the last rank down,
+//                    which keeps their order. Memory: v at the root, 2 v in place.
+//   chain, pipeline  chain, pipeline: up a chain of all ranks; both are equal for their default fan-out of 1.
+//                    Commutative. Memory: v at each rank with a child, 2 s in place at the root.
+//   binary           binary: up a tree with two children per rank. Commutative. Memory: v + 2 s at inner
+//                    ranks.
+//   binomial         binomial: up a binomial tree with contiguous subtrees. Commutative, since the circle
+//                    starts at the root. Memory: v + 2 s.
+//   in-order_binary  in_order_binary: a binary tree with the last rank at its top and operands in order; the
+//                    top sends the result to the root. Memory: v + 2 s, and v at the top.
+//   rabenseifner     redscat_gather: recursive halving, then a binomial gather of the parts. R. Rabenseifner,
+//                    "Optimization of Collective Reduction Operations", ICCS 2004. Commutative; at least one
+//                    element per position. A root that is folded into its neighbour receives the result from
+//                    it (Open MPI exchanges the two ranks' roles). Memory: v at the root, 2 v elsewhere.
 //   han              in han.cpp.
 #include <optional>
 
@@ -30,16 +29,16 @@
 namespace offramp::host {
 namespace {
 
-/// Up a tree, segment by segment: what one child has sent is combined while the next contribution comes in.
-/// The sum of the rank at the top goes to `result`.
+/// Reduces up a tree, segment by segment: one contribution is combined while the next is received. The rank
+/// at the top stores the sum in `result`.
 Task<Outcome> up(Call call, Tree tree, MutableBytes result, std::size_t segment_bytes) {
   Team& team = call.team;
   const Bytes own = call.buffers.send;
   const Segments segments(own.size(), call.element(), segment_bytes);
   const std::size_t children = tree.children.size();
   MutableBytes sum = tree.is_top() ? result : children > 0 ? team.scratch(own.size()) : MutableBytes();
-  // Where operands come in any order, the first contribution to a segment takes the place of the sum, and the
-  // own operand need not be copied there.
+  // For commutative operations the first contribution to a segment is received into `sum`, which saves the
+  // copy of the own operand.
   const bool direct = call.operation.commutative && children > 0 && own.data() != sum.data();
   if (!direct && !sum.empty()) local_copy(team, call.costs(), own, sum);
   MutableBytes rooms[2];
@@ -81,7 +80,7 @@ Task<Outcome> reduce_binomial(Call call) {
   return reduce_up_binomial(call, call.segment());
 }
 
-/// The tree that keeps operands in order ends at the last rank, which sends the result on.
+/// The tree that preserves the order ends at the last rank, which sends the result to the root.
 Task<Outcome> reduce_binary_in_order(Call call) {
   Team& team = call.team;
   const int top = call.size() - 1;
@@ -96,7 +95,7 @@ Task<Outcome> reduce_binary_in_order(Call call) {
   co_return outcome;
 }
 
-/// Rabenseifner's: reduce-scatter by halves, then a binomial gather of the parts.
+/// Rabenseifner's algorithm: reduce-scatter by halves, then a binomial gather of the parts.
 Task<Outcome> reduce_rabenseifner(Call call) {
   Team& team = call.team;
   const Positions positions(call.size());
@@ -106,7 +105,7 @@ Task<Outcome> reduce_rabenseifner(Call call) {
   MutableBytes sum = call.is_root() ? call.buffers.receive : team.scratch(bytes);
   MutableBytes incoming = team.scratch(bytes);
   Outcome outcome = co_await begin_rabenseifner(call, positions, cut, sum, incoming);
-  const int top = positions.rank(positions.of(root));  // the root, or the rank that stands for it
+  const int top = positions.rank(positions.of(root));  // the root, or the rank into which it is folded
   if (!positions.is_folded(call.rank())) {
     const int own = positions.of(call.rank());
     const std::vector<Window> windows = windows_of(own, positions, true);
@@ -140,7 +139,7 @@ constexpr Algorithm kReduceAlgorithms[] = {
 
 }  // namespace
 
-/// The root takes one operand after the other, from the last rank down.
+/// The root receives one operand after the other, from the last rank down.
 Task<Outcome> reduce_linear(Call call) {
   Team& team = call.team;
   const int root = call.operation.root;

@@ -1,34 +1,33 @@
 // Reduction to blocks, of equal and of different sizes. Any number of ranks.
 //
 // The algorithms follow coll_base_reduce_scatter_block.c (equal blocks) and coll_base_reduce_scatter.c of
-// [openmpi] (ompi/mca/coll/base); one is MPICH's. "Memory" is what a rank takes beside the program's
-// buffers; v is the whole vector.
+// [openmpi] (ompi/mca/coll/base); one is MPICH's. "Memory" is memory in addition to the program's buffers; v
+// is the whole vector.
 //
 //   basic_linear, non-overlapping  reduce_scatter_block_basic_linear, reduce_scatter_intra_nonoverlapping:
-//                                  reduce to rank 0, then scatter(v), each by the algorithm that the
-//                                  settings or the rules choose. Operands in order. Memory: v at rank 0,
-//                                  and theirs.
-//   recursive_doubling             ..._block_intra_recursivedoubling: an allreduce of the whole vector
-//                                  (Open MPI exchanges fewer blocks from step to step), of which a rank
-//                                  keeps its block. Operands in order. Memory: up to 2 v.
+//                                  reduce to rank 0, then scatter(v), by the algorithms of the settings or
+//                                  rules. Operands in order. Memory: v at rank 0, and theirs.
+//   recursive_doubling             ..._block_intra_recursivedoubling: an allreduce of the whole vector; a
+//                                  rank keeps its block (Open MPI exchanges fewer blocks from step to step).
+//                                  Operands in order. Memory: up to 2 v.
 //   recursive_halving              ..._block_intra_recursivehalving, ..._intra_basic_recursivehalving:
-//                                  log2(p) steps; each gives half of what is left away and combines the
-//                                  other half, far partners first. Ranks beyond a power of two fold into a
-//                                  neighbour before and get their block after. Commutes. Memory: 2 v.
-//   butterfly                      ..._butterfly: the same with near partners first and operands in order;
-//                                  the block that a rank ends with is that of its mirrored position, whence
-//                                  it goes to its owner. Source at the function. Memory: 2 v.
-//   ring                           reduce_scatter_intra_ring: p - 1 steps around the circle. Commutes.
+//                                  log2(p) steps; each sends half of the rest and combines the other half,
+//                                  far partners first. Ranks beyond a power of two fold into a neighbour
+//                                  first and receive their block at the end. Commutative. Memory: 2 v.
+//   butterfly                      ..._butterfly: as recursive_halving, but near partners first and operands
+//                                  in order. A rank ends with the block of its mirrored position, and sends
+//                                  it to its owner. Source at the function. Memory: 2 v.
+//   ring                           reduce_scatter_intra_ring: p - 1 steps around the circle. Commutative.
 //                                  Memory: v and the longest block.
-//   pairwise                       MPICH's for long vectors (MPIR_Reduce_scatter_intra_pairwise): each
-//                                  block goes straight to its owner. Commutes. Memory: two blocks.
+//   pairwise                       MPICH's for long vectors (MPIR_Reduce_scatter_intra_pairwise): each block
+//                                  is sent directly to its owner. Commutative. Memory: two blocks.
 #include "backends/host/collectives.hpp"
 #include "backends/host/pieces.hpp"
 
 namespace offramp::host {
 namespace {
 
-/// The vector, cut into the ranks' blocks.
+/// Partitions the vector into the ranks' blocks.
 Cut blocks_of(const Call& call) {
   std::vector<std::size_t> begins{0};
   for (int rank = 0; rank < call.size(); ++rank)
@@ -36,7 +35,7 @@ Cut blocks_of(const Call& call) {
   return Cut(std::move(begins));
 }
 
-/// Reduce to rank 0, then scatter.
+/// Reduces to rank 0, then scatters.
 Task<Outcome> reduce_and_scatter(Call call) {
   Team& team = call.team;
   const bool equal = call.buffers.send_blocks.empty();
@@ -61,7 +60,7 @@ Task<Outcome> reduce_and_scatter(Call call) {
   co_return outcome;
 }
 
-/// Every rank gets the whole vector and keeps its block.
+/// Every rank computes the whole vector and keeps its block.
 Task<Outcome> reduce_scatter_recursive_doubling(Call call) {
   Team& team = call.team;
   const Cut cut = blocks_of(call);
@@ -85,7 +84,7 @@ Task<Outcome> reduce_scatter_ring(Call call) {
   co_return outcome;
 }
 
-/// MPICH's for long vectors: each block goes straight to its owner.
+/// MPICH's algorithm for long vectors: each block is sent directly to its owner.
 Task<Outcome> reduce_scatter_pairwise(Call call) {
   Team& team = call.team;
   const Cut cut = blocks_of(call);
@@ -103,7 +102,7 @@ Task<Outcome> reduce_scatter_pairwise(Call call) {
   co_return outcome;
 }
 
-/// The bits of a position in reverse: whose blocks it has after halving with near partners first.
+/// Reverses the bits of a position: the owner of its blocks after halving with near partners first.
 int mirrored(int position, int count) {
   int mirror = 0;
   for (int bit = 1; bit < count; bit *= 2, position /= 2) mirror = 2 * mirror + position % 2;
@@ -140,10 +139,10 @@ Task<Outcome> reduce_scatter_by_halves(Call call, Halving halving) {
   }
   note(outcome, co_await reduce_by_halves(call, positions, halving, cut, sum, incoming));
 
-  // The blocks go from their holders to their owners.
+  // Sends the blocks from their holders to their owners.
   std::vector<Team::Pending> messages;
   if (holder(rank) != rank) messages.push_back(team.receive(holder(rank), call.buffers.receive));
-  const int held = positions.of(holder(rank));  // mirroring twice comes back
+  const int held = positions.of(holder(rank));  // mirroring is its own inverse
   for (int owner = positions.rank(held); owner < positions.rank(held + 1); ++owner) {
     if (owner == rank) {
       local_copy(team, call.costs(), blocks.of(sum, owner), call.buffers.receive);

@@ -1,6 +1,6 @@
-// A function per source: its figures, the job that they were measured on (ranks, nodes, how ranks are dealt
-// out, settings), and the same job in a world, where collectives are timed as OSU's benchmarks do, by the
-// mean over the ranks. Why a figure is not met stands in its row.
+// One function per source: its figures, the measured job (ranks, nodes, distribution of ranks, settings), and
+// the same job in a world, with collectives timed as in OSU's benchmarks by the mean over the ranks. A row
+// explains why its figure is missed.
 #include "backends/host/validation.hpp"
 
 #include <fmt/core.h>
@@ -22,13 +22,13 @@
 namespace offramp::host {
 namespace {
 
-// Whether a parameter was chosen after the figure.
+// True if a parameter was fitted to the figure.
 constexpr bool kHeldOut = false;
 constexpr bool kFitted = true;
 
 constexpr std::size_t kKi = 1024;
 
-/// Ranks of a job: block by block on its nodes, or dealt out to them one by one (mpirun --map-by node).
+/// A job's ranks: block by block on its nodes, or round-robin (mpirun --map-by node).
 struct Job {
   int ranks;
   int ranks_per_node;
@@ -90,7 +90,7 @@ double message_time(const Job& job, std::size_t bytes) {
   return half_round_trip(world, bytes).seconds() * 1e6;
 }
 
-/// What is said of a row of the allgatherv table whose figure is not met.
+/// The remark on a row of the allgatherv table that misses its figure.
 std::string_view reason(std::size_t bytes) {
   if (bytes <= 512) return "; by bruck";
   if (bytes <= 16 * kKi) return "; by neighbor";
@@ -99,9 +99,9 @@ std::string_view reason(std::size_t bytes) {
   return "; `processor = sc23`: 47 us per KiB";
 }
 
-/// 4 nodes of 32 ranks, cards as plain NICs on InfiniBand, OSU 5.8, Open MPI with pml ucx, September 2023.
-/// Neither its version nor the rate of the link is published [sc23-logs]; the nonblocking ones move 97 Gb/s
-/// into each node.
+/// 4 nodes with 32 ranks, cards as plain NICs on InfiniBand, OSU 5.8, Open MPI with pml ucx, September 2023.
+/// Its version and the link's rate are unpublished [sc23-logs]; the nonblocking figures move 97 Gb/s into
+/// each node.
 void add_allgatherv(ValidationRows& rows) {
   struct Point {
     std::size_t bytes;
@@ -148,7 +148,7 @@ void add_allgatherv(ValidationRows& rows) {
   }
 }
 
-/// Four points of a collective, at these sizes.
+/// A collective's times at these sizes.
 constexpr std::size_t kSizes[] = {8, kKi, 64 * kKi, kKi* kKi};
 struct Measured {
   OperationKind kind;
@@ -186,7 +186,7 @@ void add_messages(ValidationRows& rows) {
     add(here, " within a node", bytes, measured, "measured: the same");
 }
 
-/// Why a figure of OSU 5.3 is not met.
+/// The reason why a figure of OSU 5.3 is missed.
 std::string_view reason(const Job& job, OperationKind kind, std::size_t bytes, double published,
                         double ours) {
   using enum OperationKind;
@@ -206,7 +206,7 @@ std::string_view reason(const Job& job, OperationKind kind, std::size_t bytes, d
   return kNotKnownWhy;
 }
 
-/// A figure that a parameter was chosen after.
+/// The figure to which parameters were fitted.
 struct FittedTo {
   OperationKind kind;
   std::size_t bytes;
@@ -228,10 +228,10 @@ void add_collectives(ValidationRows& rows, const Job& job, std::string_view wher
   }
 }
 
-/// OSU 5.3, 2 and 4 nodes with a BlueField-2 each as a NIC, July 2025 [bf2-osu], ranks dealt out to the
-/// nodes. Neither the version of Open MPI nor the rate of the link is published; its messages are UCX's,
-/// since only that can do the tag matching of the measurements beside these. With one rank per node "han"
-/// leaves all to "tuned".
+/// OSU 5.3, 2 and 4 nodes with one BlueField-2 each as a NIC, July 2025 [bf2-osu], ranks distributed
+/// round-robin. The version of Open MPI and the link's rate are unpublished. Its messages are UCX's, the only
+/// transport with the tag matching of the related measurements. With one rank per node "han" delegates
+/// everything to "tuned".
 void add_nodes(ValidationRows& rows) {
   using enum OperationKind;
   constexpr Measured kOnTwo[] = {{kAllreduce, {1.99, 3.41, 27.79, 305.28}},
@@ -262,8 +262,8 @@ void add_nodes(ValidationRows& rows) {
                   {kGather, 8, "; `memory_latency`, `memory_overhead` of that machine: 140 ns each"});
 }
 
-/// What rank 0 of two on a node spends in MPI for a nonblocking operation, with that much computing between
-/// its begin and its end, in which it asks at equal distances.
+/// Time in MPI of rank 0, with two ranks on a node, for a nonblocking operation. Between start and wait the
+/// program computes for `computing` and polls at equal distances.
 double time_in_mpi(OperationKind kind, std::size_t bytes, Time computing, int questions) {
   WorldOptions options;
   options.ranks = options.machine.ranks_per_node = 2;
@@ -288,8 +288,8 @@ double time_in_mpi(OperationKind kind, std::size_t bytes, Time computing, int qu
   return (world.clock(0) - computing).seconds();
 }
 
-/// How much of an operation computing hides: overlap of two ranks of a node with Open MPI 4.1.4, in a message
-/// at its sender. The medians of 7 runs of 10 operations each; less than nothing counts as nothing.
+/// The share of an operation that is hidden by computing, in percent: two ranks of a node with Open MPI
+/// 4.1.4; for messages, at the sender. Medians of 7 runs of 10 operations each; negative shares count as 0.
 void add_overlap(ValidationRows& rows) {
   struct Point {
     OperationKind kind;

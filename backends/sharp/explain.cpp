@@ -14,7 +14,7 @@
 namespace offramp::sharp {
 namespace {
 
-/// Which sizes go which way.
+/// The path of each range of sizes.
 Explanation explain_sizes(const ExplainRequest& request) {
   const Driver driver = driver_of(request.settings);
   const Spec& spec = driver.spec;

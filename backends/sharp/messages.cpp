@@ -1,6 +1,6 @@
-// Messages: only those with which the ranks of a node combine before and behind the switches. The sender
-// copies into memory that both ranks share, and the receiver copies from there. In a run, where no stage is
-// asked, messages between nodes move the data of the switches, too.
+// Messages: only those of ranks that combine within a node, before and after the switches. The sender copies
+// to memory that both ranks share, and the receiver copies from it. In a run, which calls no stages, messages
+// between nodes move the data of the switches, too.
 #include "backends/sharp/backend.hpp"
 
 namespace offramp::sharp {

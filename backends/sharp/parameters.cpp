@@ -12,7 +12,7 @@
 namespace offramp::sharp {
 namespace {
 
-/// What a preset has. 0 in the table of parameters means this value.
+/// The values of a preset, selected by 0 in the table of parameters.
 struct Preset {
   std::string_view name;
   Generation generation;
@@ -41,7 +41,7 @@ const Preset& preset_of(const Settings& settings) {
   return *std::find_if(kPresets.begin(), kPresets.end(), [&](const Preset& p) { return p.name == name; });
 }
 
-/// 0: what the preset has.
+/// A parameter whose 0 selects the preset's value.
 Parameter of_preset(std::string_view name, std::string_view unit, double most, std::string_view source,
                     std::string_view description) {
   return real(name, unit, 0, {0, most}, source, description);

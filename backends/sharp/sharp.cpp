@@ -1,5 +1,5 @@
-// Which operations the switches carry: by their kind, the elements and functions that the generation adds,
-// and their size, which decides between low-latency and streaming operations.
+// Verdicts: by kind, by the elements and functions that the generation combines, and by size, which selects
+// between low-latency and streaming operations.
 #include "backends/sharp/sharp.hpp"
 
 #include <memory>
@@ -33,7 +33,7 @@ constexpr bool is_unsigned(ElementType element) {
          element == ElementType::kUint32 || element == ElementType::kUint64;
 }
 
-/// The enumerations of [sharp-api].
+/// By the enumerations of [sharp-api].
 std::string_view objection_of_sharp(const Operation& operation, Generation generation) {
   const bool has_bits = is_integer(operation.element) || operation.element == ElementType::kByte;
   if (is_bitwise(operation.function) || is_logical(operation.function)) {
@@ -51,7 +51,7 @@ std::string_view objection_of_sharp(const Operation& operation, Generation gener
   return {};
 }
 
-/// The table of fi_cxi(7) [libfabric].
+/// By the table of fi_cxi(7) [libfabric].
 std::string_view objection_of_slingshot(const Operation& operation, bool reproducible) {
   if (is_bitwise(operation.function))
     return is_unsigned(operation.element) || operation.element == ElementType::kByte

@@ -26,7 +26,7 @@ std::string problem(const Configuration& configuration, const Operation& operati
   return operation.root < operation.ranks && operation.root >= 0 ? "" : "there is no such root";
 }
 
-/// Key, beats and records of every board that a broadcast goes through.
+/// Key, beats, and records of every board on the path of a broadcast.
 Explanation explain_tables(const ExplainRequest& request) {
   Explanation result;
   const Configuration configuration(request.settings, request.operation.ranks);
@@ -66,7 +66,7 @@ Time time_of(const Configuration& configuration, int root, std::uint64_t bytes, 
   return last;
 }
 
-/// The proposal's point: what the router's multicast saves, over fan-out and size.
+/// The gain of the router's multicast, by fan-out and size.
 Explanation explain_multicast(const ExplainRequest& request) {
   Explanation result;
   std::vector<int> counts = {4, 16, 96, 768, 3072, 12288, 49152};
@@ -80,7 +80,7 @@ Explanation explain_multicast(const ExplainRequest& request) {
     for (const std::uint64_t bytes : sizes) {
       const Configuration configuration(request.settings, ranks);
       if (!configuration.fits) continue;
-      // The software's sends alone would be hundreds of millions of events.
+      // The software sends would need hundreds of millions of events.
       if (static_cast<std::uint64_t>(ranks) * bytes > 64'000'000) continue;
       std::array<double, 3> us{};
       for (const Multicast kind : {Multicast::kHardware, Multicast::kMailbox, Multicast::kSoftware})
@@ -92,7 +92,7 @@ Explanation explain_multicast(const ExplainRequest& request) {
   return result;
 }
 
-/// The formats, from the tables that the codec uses.
+/// The formats, from the tables of the codec.
 Explanation explain_records(const ExplainRequest&) {
   Explanation result;
   std::string& out = result.text;
@@ -109,7 +109,7 @@ Explanation explain_records(const ExplainRequest&) {
   return result;
 }
 
-/// What a packet capture shows in front of a fragment.
+/// The header of a fragment in a packet capture.
 Explanation explain_fragment(const ExplainRequest&) {
   std::string text = "byte  size  field\n";
   for (const FrameField& field : frame_fields())

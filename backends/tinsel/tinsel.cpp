@@ -1,6 +1,6 @@
-// Verdicts and messages. A message is what it takes on an idle machine (Device::unicast()), and later by
-// what others hold of the units on its way (SharedUnits) and by credits of its own earlier messages to the
-// same receiver (cross()). in_flight_ counts what idle detection would count.
+// Verdicts and messages. A message has the times of an idle machine (Device::unicast()), plus delays by other
+// users of the units on its path (SharedUnits) and by missing credits of its sender for the same receiver
+// (cross()). in_flight_ counts as idle detection does.
 #include "backends/tinsel/tinsel.hpp"
 
 #include <fmt/core.h>
@@ -54,7 +54,7 @@ class TinselBackend final : public Backend {
   }
 
   void issue(const Transfer& transfer, Passage& passage) override {
-    if (multicasts_.issued(transfer)) {  // the call's cost is the stream's
+    if (multicasts_.issued(transfer)) {  // the stream includes the call's cost
       passage.host_free = passage.begin = passage.issued;
       return;
     }
@@ -63,7 +63,7 @@ class TinselBackend final : public Backend {
     if (transfer.source == transfer.destination) return;
     const bool waits = transfer.synchronous || waits_for_receiver(transfer);
     if (waits) passage.protocol = Protocol::kRendezvous;
-    // A rank with one thread sends by itself; others leave it to the tile's threads.
+    // A rank with one thread sends by itself; other ranks leave it to the tile's threads.
     if (configuration_.workers() == 1)
       passage.host_free += trip_of(transfer, waits ? 0 : transfer.bytes, passage.begin).sent;
   }
@@ -81,7 +81,7 @@ class TinselBackend final : public Backend {
                  transfer.operation);
   }
 
-  /// The receiver grants a request once its receive is posted, and the grant goes back.
+  /// The receiver sends a grant once the receive is posted.
   void grant(const Transfer& transfer, Passage& passage) override {
     const Time asked = passage.granted + configuration_.receive_call;
     const Trip trip = device_.unicast(transfer.destination, transfer.source, 0, transfer.number, asked);
@@ -101,7 +101,7 @@ class TinselBackend final : public Backend {
   Time receive(const Transfer& transfer, const Passage& passage, Time at, Matched matched) override {
     if (transfer.source == transfer.destination) return at + configuration_.receive_call;
     count_in_flight(transfer, transfer.destination, -1);
-    // One that came before its receive lies in the rank's own DRAM and is copied from there.
+    // An unexpected message is in the rank's own DRAM, and is copied from there.
     const Time done = matched == Matched::kUnexpected ? at + configuration_.copy(transfer.bytes) : at;
     device_.span(transfer.destination, "tinsel.threads", "receive", passage.first, done, transfer.operation);
     return done;
@@ -118,7 +118,7 @@ class TinselBackend final : public Backend {
 
   [[nodiscard]] bool records() const override { return device_.records(); }
   void record_sender(const Transfer& transfer, const Passage& passage) override {
-    if (passage.protocol == Protocol::kDirect) return;  // told as it departed
+    if (passage.protocol == Protocol::kDirect) return;  // recorded at departure
     device_.capture_unicast(transfer, 0, passage.begin);
     tell(transfer, passage);
   }
@@ -136,7 +136,7 @@ class TinselBackend final : public Backend {
   }
 
  private:
-  /// A message's way through the machine, with others on it.
+  /// A message's times, including delays by others.
   struct Crossing {
     Time sent;
     Time first;
@@ -145,7 +145,7 @@ class TinselBackend final : public Backend {
     WireCounters wire;
   };
 
-  /// What one rank has to hold at once.
+  /// The maximum amount of data that one rank stores at once.
   [[nodiscard]] static std::uint64_t held_bytes(const Operation& operation) {
     const auto ranks = static_cast<std::uint64_t>(std::max(1, operation.ranks));
     if (!has_block_per_rank(operation.kind)) return operation.bytes;
@@ -168,7 +168,7 @@ class TinselBackend final : public Backend {
     delay.add(shared_.unicast(sender, configuration_.place(transfer.source),
                               configuration_.place(transfer.destination), load, begin, first, last));
     device_.spend_credits(transfer.source, transfer.destination, load.fragments, begin, delay.last);
-    // What is within the window does not wait for credits on its way.
+    // Fragments within the window need not wait for credits.
     const Time sent = begin + trip.sent + (load.fits_window ? held : delay.last);
     return {sent, first + delay.first, later(last + delay.last, first + delay.first), trip.ok, trip.wire};
   }
@@ -202,7 +202,7 @@ class TinselBackend final : public Backend {
   SharedUnits shared_;
   Device device_;
   Multicasts multicasts_;
-  std::vector<std::int64_t> in_flight_;  // by rank, what it has sent less what it has received
+  std::vector<std::int64_t> in_flight_;  // by rank: messages sent minus messages received
   std::string too_long_;
 };
 

@@ -31,7 +31,7 @@ ZrlmpiBackend::ZrlmpiBackend(const BackendContext& context)
       seen_(context.spans == nullptr ? nullptr : std::make_unique<SeenSpans>()),
       faulty_(faults_.any() ? std::make_unique<FaultyCalls>() : nullptr) {
   collectives_.order = context.settings.choice("collectives") == "linear" ? Order::kLinear : Order::kTree;
-  // The width of the bus limits what streams through the engine, not what the role does in its own memory.
+  // The bus width limits streams through the engine, but not the role's work in its own memory.
   collectives_.copy = collectives_.combine = Bandwidth::bits_per_second(spec_.clock.count() * kRoleWordBits);
   collectives_.spans = spans_;
 }

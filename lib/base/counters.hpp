@@ -1,7 +1,5 @@
-// What a rank's operations come to: how many of each function, how they were carried, why some were declined,
-// and what they took. A run counts what it carries, a replay what it replays.
-//
-// A rank's counters are used by one thread at a time, which is that of the rank.
+// Statistics of a rank's operations: calls per function, carriers, reasons of declines, and times. A run
+// counts the operations that it carries, a replay those that it replays. Used by the rank's thread.
 #pragma once
 
 #include <array>
@@ -19,13 +17,13 @@
 
 namespace offramp {
 
-/// Counts of one MPI function. count: calls; the next three: operations by how they went.
+/// Counts of one MPI function: calls, then operations by carrier.
 struct CallCounter {
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
   std::uint64_t offloaded = 0;
   std::uint64_t declined = 0;
-  std::uint64_t routed = 0;  // a route gave it to another backend than the default
+  std::uint64_t routed = 0;  // a route selected another backend than the default
   std::uint64_t native = 0;
   Time modelled;
 
@@ -36,7 +34,7 @@ struct CallCounter {
   CallCounter& operator+=(const CallCounter& other);
 };
 
-/// Those besides the time.
+/// All fields except the time.
 inline constexpr CounterField<CallCounter> kCallFields[] = {
     {"count", "calls", "of the function", &CallCounter::count},
     {"bytes", "bytes", "of their messages", &CallCounter::bytes},
@@ -46,21 +44,20 @@ inline constexpr CounterField<CallCounter> kCallFields[] = {
     {"native", "operations", "left to the MPI library", &CallCounter::native},
 };
 
-/// What the modelled time may depend on besides the program: which message came first, or when the program
-/// asked.
+/// Dependences of modelled time on real time: the arrival order of messages, or the moment of a poll.
 enum class Dependence : std::uint8_t {
-  kUnnamedSource,  // a receive or a probe that names no source
-  kPolling,        // a question that found nothing
-  kChoice,         // "any" or "some" of several requests
+  kUnnamedSource,  // a receive or a probe with a wildcard source
+  kPolling,        // a failed poll
+  kChoice,         // MPI_Waitany, MPI_Waitsome, and the like
   kCount
 };
 
-/// What operations took of the time in MPI calls: what the program spent on beginning them and on learning
-/// that they were over. Meetings of the MPI library's own are no operations.
+/// Modelled time in MPI calls, by carrier: time to start operations and to complete them. The MPI library's
+/// internal synchronisation is excluded.
 struct OperationTimes {
-  Time carried;   // by the hardware that was asked for
-  Time routed;    // by other hardware, which a route names
-  Time declined;  // by the host, where the hardware declined
+  Time carried;   // by the selected hardware
+  Time routed;    // by other hardware, selected by a route
+  Time declined;  // by the host, after the hardware declined
 
   OperationTimes& operator+=(const OperationTimes& other) {
     carried += other.carried;
@@ -76,13 +73,13 @@ struct OperationTimes {
 };
 
 struct Counters {
-  std::vector<CallCounter> calls;  // by function number, which the MPI face defines
+  std::vector<CallCounter> calls;  // by function number, as defined by the MPI layer
   OperationTimes times;            // of a replay
   std::map<std::pair<OperationKind, std::string>, std::uint64_t> declines;
   std::array<std::uint64_t, static_cast<std::size_t>(Dependence::kCount)> dependences{};
-  std::uint64_t given_up = 0;  // messages and collectives whose faults the protocol could not repair
+  std::uint64_t given_up = 0;  // messages and collectives with faults beyond the protocol's repair
 
-  /// Of a function, whose counter is made if need be.
+  /// The counter of a function, created on first use.
   [[nodiscard]] CallCounter& of(std::size_t function) {
     if (function >= calls.size()) calls.resize(function + 1);
     return calls[function];
@@ -95,7 +92,7 @@ struct Counters {
   }
 };
 
-/// Operations by size, for the report: what each class of sizes took on the host clock.
+/// Operations by size class, with their time on the host clock, for the report.
 class SizeTable {
  public:
   enum class Kind : std::uint8_t { kSend, kReceive, kCollective, kCount };
@@ -113,7 +110,7 @@ class SizeTable {
     entry.bytes += bytes;
     entry.modelled += spent;
   }
-  /// What an operation that is counted already took besides.
+  /// Adds time to an operation that is already counted.
   void add_time(Kind kind, std::uint64_t bytes, Time spent) {
     if (spent > Time()) at(kind, bytes).modelled += spent;
   }
@@ -128,7 +125,7 @@ class SizeTable {
   std::array<std::array<Entry, kClasses>, kKinds> entries_;
 };
 
-/// Counts declines. A program that repeats one does not search the map each time.
+/// Counts declines. Caches the last counter, so that repeated declines avoid the map lookup.
 class DeclineCounter {
  public:
   void count(Counters& counters, OperationKind kind, std::string_view reason);

@@ -31,7 +31,7 @@ Result<Place> place_of_folder(const string& path) {
   return place;
 }
 
-/// Moves what is in a folder into another one. After a failure everything is back.
+/// Moves the contents of a folder to another one. A failure moves everything back.
 Result<void> move_contents(const string& from, const string& to) {
   std::vector<fs::path> names;
   std::error_code error;
@@ -82,7 +82,7 @@ OutputFolder::~OutputFolder() {
 }
 
 Result<void> OutputFolder::finish() {
-  if (rename(aside_.c_str(), target_.c_str()) == 0) {  // where none is, or an empty one
+  if (rename(aside_.c_str(), target_.c_str()) == 0) {  // succeeds if the target is missing or empty
     aside_.clear();
     return {};
   }

@@ -1,6 +1,6 @@
-// The path is followed component by component with openat(O_NOFOLLOW), so that every link is judged by its
-// owner before it is followed, and the folder that was judged is the one that is written to. The kernel's
-// protected_symlinks does not help here: it guards open(), and an output is renamed.
+// Resolves the path component by component with openat(O_NOFOLLOW). Every link is checked for its owner
+// before it is followed, and the checked folder is the one that is written to. The kernel's
+// protected_symlinks does not suffice: it guards open(), but an output is renamed.
 #include "lib/base/output_place.hpp"
 
 #include <fcntl.h>
@@ -33,7 +33,7 @@ string joined(const string& folder, const string& name) {
   return folder.empty() ? name : folder.back() == '/' ? folder + name : folder + "/" + name;
 }
 
-/// Finds the place of an output. For one use.
+/// Resolves one path. Single use.
 class PlaceFinder {
  public:
   explicit PlaceFinder(const string& path) : asked_(path) {}
@@ -73,7 +73,7 @@ class PlaceFinder {
  private:
   [[nodiscard]] Failure fail(int error) const { return failure(output_reason(asked_, error)); }
 
-  /// The components of a path, the first one last. A name that ends in a slash is a folder.
+  /// Pushes the components of a path, in reverse order. A trailing slash means a folder.
   void push(const string& path) {
     std::vector<string> parts;
     for (std::size_t begin = 0; begin <= path.size();) {
@@ -104,7 +104,7 @@ class PlaceFinder {
     return fstatfs(folder_.get(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
   }
 
-  /// A link on /proc may lead to what has no name. Those of this process are its descriptors.
+  /// A link on /proc may refer to an object without a name. Accepts only descriptors of this process.
   Result<Place> of_descriptor(const string& part) {
     struct stat folder {};
     struct stat own {};
@@ -141,9 +141,9 @@ class PlaceFinder {
   }
 
   const string& asked_;
-  std::vector<string> parts_;  // that are left, the next one last
+  std::vector<string> parts_;  // remaining components, the next one last
   OpenFile folder_;
-  string path_;  // of the folder
+  string path_;  // path of `folder_`
   int links_ = 0;
 };
 
@@ -159,7 +159,7 @@ Result<Place> find_place(const string& path) {
 
 string name_aside() {
   std::uint64_t number = 0;
-  // Not random enough: O_EXCL then fails, and another name is tried.
+  // The fallback is not random: O_EXCL then fails, and the caller retries.
   if (getrandom(&number, sizeof number, 0) != sizeof number)
     number = reinterpret_cast<std::uintptr_t>(&number);
   constexpr char kDigits[] = "0123456789abcdefghijklmnopqrstuv";

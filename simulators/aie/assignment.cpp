@@ -1,6 +1,6 @@
-// Windows to memory modules, as a maximum flow: buffer pair -> (module, class) -> module. A class is a kind
-// of pair (shared, source, target); source and target pairs also take one of the module's DMA channels. A
-// module takes as many pairs as its memory and its locks allow.
+// Assigns windows to memory modules by maximum flow: buffer pair -> (module, class) -> module. A class is a
+// kind of pair: shared, source, or target. Source and target pairs also need one of the module's DMA
+// channels. A module has room for as many pairs as its memory and locks allow.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,10 +12,10 @@ namespace {
 
 enum Class : int { kShared, kSource, kTarget, kClasses };
 
-/// A double-buffered pair that has to lie somewhere.
+/// A double-buffered pair that needs a module.
 struct Pair {
-  int edge = -1;  // -1: to or from the host
-  int host = -1;  // which of these
+  int edge = -1;  // -1: for the host
+  int host = -1;  // index among the host's pairs
   Class kind = kShared;
   Modules choices;
   int module = -1;
@@ -30,7 +30,7 @@ class Matching {
         load_(room.size(), 0),
         class_load_(room.size() * kClasses, 0) {}
 
-  /// Finds a module for a pair, moving others if that helps.
+  /// Finds a module for a pair by an augmenting path, which may move other pairs.
   bool add(std::vector<Pair>& pairs, int pair) {
     pairs_ = static_cast<int>(pairs.size());
     const int slots = static_cast<int>(class_load_.size());
@@ -57,7 +57,7 @@ class Matching {
     before_[at(to)] = from;
     queue.push_back(to);
   }
-  /// Follows the residual edges of a node; returns a module with room, or -1.
+  /// Follows the residual edges of a node. Returns a module with room, or -1.
   int expand(const std::vector<Pair>& pairs, int node, std::vector<int>& queue) {
     const int slots = static_cast<int>(class_load_.size());
     if (node < pairs_) {
@@ -98,8 +98,8 @@ class Matching {
   }
 
   const ArraySpec& array_;
-  std::vector<int> room_;               // pairs that a module takes
-  std::vector<std::vector<int>> held_;  // pairs of a (module, class)
+  std::vector<int> room_;               // capacity of each module, in pairs
+  std::vector<std::vector<int>> held_;  // pairs of each (module, class)
   std::vector<int> load_;
   std::vector<int> class_load_;
   std::vector<int> before_;
@@ -139,7 +139,7 @@ std::vector<Pair> pairs_of(const ArraySpec& array, const Graph& graph, const Pla
   return pairs;
 }
 
-/// Pairs with the fewest choices first. Returns the pairs that found no room.
+/// Assigns pairs with the fewest choices first. Returns the pairs without room.
 std::vector<int> match(const ArraySpec& array, const std::vector<int>& room, std::vector<Pair>& pairs) {
   std::stable_sort(pairs.begin(), pairs.end(),
                    [](const Pair& a, const Pair& b) { return a.choices.size() < b.choices.size(); });
@@ -220,7 +220,7 @@ void assign_windows(const ArraySpec& array, const Graph& graph, Plan& plan) {
     std::vector<Pair> pairs = pairs_of(array, graph, plan, by_dma);
     const std::vector<int> left_over = match(array, room, pairs);
     if (left_over.empty()) return fill_connections(array, graph, pairs, by_dma, plan);
-    bool changed = false;  // a pair that finds no common module goes through DMA
+    bool changed = false;  // a pair without a common module uses DMA
     for (const int i : left_over) {
       const Pair& pair = pairs[at(i)];
       if (pair.kind == kShared) changed = by_dma[at(pair.edge)] = true;

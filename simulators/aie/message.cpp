@@ -7,7 +7,7 @@
 namespace offramp::aie {
 namespace {
 
-/// Notes when a window came for the first time.
+/// Records when the first window arrives.
 class FirstNoted final : public Input {
  public:
   FirstNoted(Input& input, Time& clock, Time& first) : input_(input), clock_(clock), first_(first) {}
@@ -63,8 +63,8 @@ Task<void> receive_kernel(Core core, const MessageCall* what) {
   what->result->last = core.clock;
 }
 
-// Cycles of a kernel's body between the locks, of the latency benchmark. The four of the partner are in the
-// simulator trace; the others are assumed (two each).
+// Cycles of the latency benchmark's kernels between locks. The partner's four are in the simulator trace; the
+// others are assumed (two each).
 constexpr double kTouch = 2;
 constexpr double kAnswer = 4;
 constexpr int kRounds = 8;

@@ -1,15 +1,14 @@
-// A pair of buffers is two channels of tokens, "full" and "empty", which stand for the two values of its
-// locks. Between tiles that share a memory one pair serves both ends; otherwise there is one at each end,
-// and a DMA engine with the circuit between them. Engines never end: when nothing can go on any more, run()
-// says whether all kernels have ended or the rest waits for ever.
+// A pair of buffers is two channels of tokens, "full" and "empty", which represent the two values of its
+// locks. Tiles that share memory share one pair. Otherwise each end has a pair, with a DMA engine and the
+// circuit in between. Engines never end; run() returns whether all kernels have ended.
 #include "simulators/aie/network.hpp"
 
 #include <utility>
 
 namespace offramp::aie {
 
-/// Two buffers: tokens for the locks' two values. Both buffers are empty at first, so the first two waits for
-/// an empty one need no token.
+/// Two buffers, with tokens for the values of their locks. Both are empty at first, so the first two waits
+/// for an empty buffer need no token.
 struct Network::Pair {
   explicit Pair(Scheduler& scheduler) : full(scheduler, 2), empty(scheduler, 2) {}
   Channel<Token> full;
@@ -38,12 +37,12 @@ struct Network::Producer final : Output {
   std::size_t filled = 0;
 };
 
-/// MM2S, the circuit and S2MM at its ends.
+/// MM2S, the circuit, and S2MM.
 struct Network::Engine {
   Pair* from;
   std::vector<Pair*> to;
   std::vector<Time> passages;
-  Time occupied;  // of the stream, by one window
+  Time occupied;  // stream time of one window
 };
 
 Network::Network(const Timing& timing) : timing_(timing) {}

@@ -1,5 +1,5 @@
-// Streams to switch channels. The grid is the array with the interface row below it, whose switches can carry
-// streams east and west as well.
+// Routes streams over switch channels. The grid is the array plus the interface row below it, whose switches
+// also carry streams east and west.
 #include <algorithm>
 #include <array>
 #include <queue>
@@ -33,7 +33,7 @@ class Router {
     return false;
   }
 
-  /// The cheapest way with what the nets before have taken; takes it.
+  /// Finds and reserves the cheapest route, given the reservations of earlier nets.
   Route route(Tile from, Tile to) {
     cost_.assign(at(nodes_), kFar);
     step_.assign(at(nodes_), Direction::kEast);
@@ -91,7 +91,7 @@ class Router {
   const ArraySpec& array_;
   int rows_;
   int nodes_;
-  std::vector<int> used_;  // channels of a link
+  std::vector<int> used_;  // channels per link
   std::vector<double> history_;
   double pressure_ = 0.5;
   std::vector<double> cost_;

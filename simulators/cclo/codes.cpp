@@ -1,5 +1,5 @@
-// The tables of codes, a row each with the numbers of both generations, and the look-ups over them. Only
-// the tables hold numbers; what a generation does not have is -1 or false there, with the reason.
+// Tables of codes, one row with the numbers of both generations per item, and lookups in them. Items that a
+// generation lacks are -1 or false, with a reason.
 #include "simulators/cclo/codes.hpp"
 
 #include <bit>
@@ -35,9 +35,8 @@ constexpr std::array<ScenarioCode, static_cast<std::size_t>(Scenario::kNumber)> 
     {Scenario::kNop, 255, 255, "NOP"},
 }};
 
-// [accl] EXCEPTIONS (0-2); the rest: read in [accl-2021] and [accl-2025]. What the second generation's
-// hardware waits for until a reset ends here after the timeout, with the code that its firmware of 2021 had
-// for it.
+// [accl] EXCEPTIONS (0-2); the rest: read in [accl-2021] and [accl-2025]. Where second-generation hardware
+// would wait until a reset, the call here ends after the timeout, with the code of its firmware of 2021.
 constexpr std::array<ReturnCode, static_cast<std::size_t>(Error::kNumber)> kReturnCodes = {{
     {Error::kNone,
      0,

@@ -1,13 +1,12 @@
-// Cards without MPI: calls come through their registers, messages lie in an engine's mailbox until a call
-// asks for them, and the machine runs whichever engine can go on first.
+// Cards without MPI: calls come through registers, messages wait in an engine's mailbox, and the machine runs
+// the engine with the earliest turn.
 //
-// An engine has one control processor. turn() says what it does next and when, in three cases: the call
-// that spins for a message, once that is there; a new call; or, in the second generation, a call from the
-// retry queue whose notification has come. New calls and retries alternate in periods of retry_time(), so
-// their moments are computed by rounding up to whole periods rather than by stepping through empty polls.
-// take() does it, settle() notes where the call stands afterwards: done, spinning, or queued. When no
-// engine has a turn, the spinning one with the earliest clock runs into its timeout; when none can, the
-// machine stands, and Engine::waits_for() says for what.
+// turn() determines the next action of an engine's control processor and its time: a spinning call whose
+// message is there, a new call, or (second generation) a queued call whose notification has come. New calls
+// and retries alternate in periods of retry_time(), so the time is rounded up to whole periods instead of
+// simulating empty polls. take() executes the action. settle() records whether the call is done, spinning, or
+// queued. If no engine has a turn, the spinning call with the earliest clock times out. If none can, the
+// machine stops, and Engine::waits_for() explains why.
 #include "simulators/cclo/machine.hpp"
 
 #include <fmt/core.h>
@@ -30,14 +29,14 @@ std::uint64_t address(const CallWords& words, Argument low) {
   return std::uint64_t{words[i + 1]} << 32 | words[i];
 }
 
-/// By `function` ([accl] Software interface): whatever is above 2 computes 64-bit integers.
+/// The lane for `function` ([accl] Software interface). All values above 2 select 64-bit integers.
 std::uint32_t lane_of_first(std::uint32_t function) {
   return std::min(function, 3U);
 }
 
 }  // namespace
 
-/// The ranks of one call's communicator: engines.
+/// The ranks of a call's communicator. Each is an engine.
 class Engine::CallTeam final : public Team, private TeamHardware {
  public:
   CallTeam(Engine& engine, Call& call, int rank, int size)
@@ -48,7 +47,7 @@ class Engine::CallTeam final : public Team, private TeamHardware {
   [[nodiscard]] int world_rank(int rank) const override { return engine_of(rank); }
 
   std::coroutine_handle<> waiter;
-  int awaited = 0;  // the peer
+  int awaited = 0;  // the peer of the pending receive
 
  protected:
   void combine_elements(Bytes in, MutableBytes inout) override;
@@ -65,7 +64,7 @@ class Engine::CallTeam final : public Team, private TeamHardware {
 
  private:
   Resources resources(int /*world_rank*/) override { return {kEngineResources, engine_.units_.data()}; }
-  /// Of a rank that the communicator does not have: none.
+  /// The engine of a rank, or -1 if the communicator has no such rank.
   [[nodiscard]] int engine_of(int rank) const {
     if (rank < 0 || rank >= size()) return -1;
     const Communicator communicator(engine_.space_, communicator_address());
@@ -106,7 +105,7 @@ void Engine::CallTeam::combine_elements(Bytes in, MutableBytes inout) {
 
 Team::Handle Engine::CallTeam::start_send(int peer, Bytes data, const Stamp* stamp) {
   const int to = engine_of(peer);
-  if (to < 0 || to >= static_cast<int>(engine_.machine_.engines_.size())) return nullptr;  // into the dark
+  if (to < 0 || to >= static_cast<int>(engine_.machine_.engines_.size())) return nullptr;  // lost
   Message message;
   message.source = engine_.number_;
   message.stamp = *stamp;
@@ -117,7 +116,7 @@ Team::Handle Engine::CallTeam::start_send(int peer, Bytes data, const Stamp* sta
   return nullptr;
 }
 
-/// A call that may be retried goes on only with what is there by its own clock.
+/// A call that may be retried uses only messages that have arrived by its own clock.
 bool Engine::CallTeam::ready(Handle handle) {
   if (handle == nullptr) return true;
   const Message* const message = engine_.find(call_, awaited);
@@ -130,7 +129,7 @@ bool Engine::CallTeam::ready(Handle handle) {
 Team::Arrival Engine::CallTeam::take(Handle handle) {
   if (handle == nullptr) return {};
   const Message* const found = engine_.find(call_, awaited);
-  if (found == nullptr) {  // the firmware has polled long enough
+  if (found == nullptr) {  // the timeout has expired
     const Time now = call_.processor->now();
     return {Outcome::kFault,
             {now, now, Stamp::kFailed | kLost | static_cast<std::uint64_t>(Error::kReceiveTimeout)}};
@@ -181,8 +180,8 @@ const Engine::Result& Engine::result(std::size_t call) const {
   return std::next(calls_.begin(), static_cast<std::ptrdiff_t>(call))->result;
 }
 
-/// Messages of a source in their order; notifications by type, source and tag, whose wildcard is the
-/// message's.
+/// The message that a call waits for. Eager messages of a source come in order. Notifications match by type,
+/// source, and tag, where the message may have the wildcard.
 const Engine::Message* Engine::find(const Call& call, int peer) const {
   const Processor::Wanted& wanted = call.processor->wanted();
   const int source = call.team->engine_of(peer);
@@ -206,7 +205,7 @@ void Engine::note_notifications(const Call& call) {
         fmt::format("{} notifications wait for calls, and their FIFO holds {}", pending, kMostNotifications);
 }
 
-/// To take a call of 16 words from the retry queue, look for its notification and put it back.
+/// Time to take a call of 16 words from the retry queue, check its notification, and put it back.
 Time Engine::retry_time() const {
   return spec_.cycles(spec_.firmware.fetch + 17 * spec_.firmware.word + spec_.firmware.step);
 }
@@ -273,7 +272,7 @@ void Engine::begin(Call& call, Time at) {
   call.result.begin = at;
   prepare(call);
   const bool waits = scenario_of(spec_.generation, call.word(Argument::kScenario)) == Scenario::kBarrier;
-  if (waits && !retry_.empty()) return queue(call);  // a BARRIER begins when no other call is retried
+  if (waits && !retry_.empty()) return queue(call);  // BARRIER begins only when the retry queue is empty
   resume(call);
 }
 
@@ -298,7 +297,7 @@ void Engine::settle(Call& call) {
   queue(call);
 }
 
-/// A reset answers the calls that it drops (read in [accl-2025]).
+/// A reset completes the calls that it drops (read in [accl-2025]).
 void Engine::reset_retries() {
   for (Call* const call : std::exchange(retry_, {})) {
     call->task.reset();
@@ -313,7 +312,7 @@ void Engine::reset_retries() {
   }
 }
 
-/// The call that spins for an eager message that does not come.
+/// Returns whether a call spins for an eager message that does not come.
 bool Engine::may_time_out() const {
   return spinning_ != nullptr && stuck_.empty() && spinning_->processor->wanted().type == MessageType::kEager;
 }
@@ -348,7 +347,7 @@ void Engine::prepare(Call& call) {
                      call.word(Argument::kType2) & 0xffU, call.word(Argument::kFunction)};
     const bool is_root = call.word(Argument::kRootSourceDestination) == static_cast<std::uint32_t>(rank);
     if (scenario == Scenario::kReduce && !is_root)
-      call.datapath.streams &= kOperand0Stream;  // the others have no result (read in [accl-2025])
+      call.datapath.streams &= kOperand0Stream;  // only the root has a result (read in [accl-2025])
     context.datapath = &call.datapath;
   }
   call.processor.emplace(context, call.result.begin);
@@ -356,8 +355,7 @@ void Engine::prepare(Call& call) {
   call.task = run_call(*call.processor, space_, call.words, memory);
 }
 
-/// Which buffers a call has, and how long they are ([accl] Kernel Parameters; read in [accl-2021] and
-/// [accl-2025]).
+/// The buffers of a call and their sizes ([accl] Kernel Parameters; read in [accl-2021] and [accl-2025]).
 CallMemory Engine::memory_of(Call& call, Scenario scenario) {
   const bool first = spec_.generation == Generation::kFirst;
   const Datapath& path = call.datapath;
@@ -442,7 +440,7 @@ CallMemory Engine::memory_of(Call& call, Scenario scenario) {
     default:
       break;
   }
-  // Reads run ahead of writes: where a result lies across an operand, that one is as it was before.
+  // Reads run ahead of writes, so an operand that partly overlaps the result keeps its old content.
   for (Bytes* const read : {&memory.send, &memory.second}) {
     if (read->data() == memory.receive.data() || !overlap(*read, memory.receive)) continue;
     *read = staging_.emplace_back(read->begin(), read->end());
@@ -450,7 +448,7 @@ CallMemory Engine::memory_of(Call& call, Scenario scenario) {
   return memory;
 }
 
-/// The packets take the receiver's link and depacketizer, and no RX buffer.
+/// The packets use the receiver's link and depacketizer, but no RX buffer.
 void Engine::send_to_kernel(int peer, std::uint32_t stream, Bytes data, const Flow& when) {
   const int number = current_->team->engine_of(peer);
   if (number < 0 || number >= static_cast<int>(machine_.engines_.size())) return;

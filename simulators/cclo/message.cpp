@@ -1,10 +1,9 @@
-// A message outside of a world: each end is a call of its own on a SoloTeam, a team of one whose sends are
-// noted as stamps and whose receives are those stamps. So the firmware, the processor and the units are the
-// ones of collectives and of a world; nothing is timed a second time here.
+// A message outside of a world. Each end is a call on a SoloTeam, which records sends as stamps and returns
+// those stamps as receives. Firmware, processor, and units are therefore the same code as for collectives and
+// in a world.
 //
-// A rendezvous is cut at the two moments at which one end waits for the other (announce, write, finish),
-// since the world may move the parts against each other. The watch_*() functions run one part once more, at
-// its place in time, for spans and packets.
+// A rendezvous is split where one end waits for the other (announce, write, finish), since the world may
+// shift the parts in time. The watch_*() functions repeat one part at its actual time, for spans and packets.
 #include "simulators/cclo/message.hpp"
 
 namespace offramp::cclo {

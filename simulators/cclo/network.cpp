@@ -1,9 +1,8 @@
-// Two ways through one network. send_closed() takes a message that meets no fault: two servers in a row,
-// the protocol engine and the link, of which the first, the last full and the last packet say everything.
-// PacketNetwork takes the others packet by packet, with cumulative acknowledgements, TCP's fast
-// retransmission and NewReno's recovery (RFC 6582) in the form of one packet at a time. Either leaves the
-// engine's and the link's time to be free at the same moments: the next message does not know which way the
-// last one went.
+// Two computations of one network. send_closed() handles messages without faults: two servers in series
+// (protocol engine and link), determined by the first, the last full, and the last packet. PacketNetwork
+// handles the others packet by packet, with cumulative acknowledgements, TCP's fast retransmission, and
+// NewReno recovery (RFC 6582) of one packet at a time. Both leave engine and link busy until the same times,
+// so the next message is independent of the method.
 #include "simulators/cclo/network.hpp"
 
 #include <algorithm>
@@ -21,15 +20,15 @@ struct Segment {
   std::uint32_t bytes = 0;
 };
 
-/// Cumulative: packets received without a gap.
+/// Cumulative: the number of packets received without a gap.
 struct Acknowledgement {
   std::uint32_t received = 0;
 };
 
 constexpr int kDuplicatesBeforeRepeat = 3;  // TCP's fast retransmission
 
-/// When a message's first `words` words have left the packetizer: a packet is complete with its last word.
-/// Words that come slower than one per cycle come evenly.
+/// Returns the time when a message's first `words` words have left the packetizer. A packet is complete with
+/// its last word. Words slower than one per cycle are evenly spaced.
 Time complete_at(const Spec& spec, const PacketCut& cut, const Flow& in, std::int64_t words) {
   const std::int64_t all = Spec::words(cut.bytes());
   const Time cycle = spec.cycles(1);
@@ -37,7 +36,7 @@ Time complete_at(const Spec& spec, const PacketCut& cut, const Flow& in, std::in
   return later(in.first + cycle * (words - 1), in.last - pace * (all - words));
 }
 
-/// One message on its way, packet by packet.
+/// One message in flight, packet by packet.
 class PacketNetwork {
  public:
   PacketNetwork(Scheduler& scheduler, const Spec& spec, const PacketCut& cut, const Flow& in,
@@ -66,7 +65,7 @@ class PacketNetwork {
   Time link_free;
 
  private:
-  /// The acknowledgements' link has the ends of the message's.
+  /// The link of the acknowledgements connects the same ends as the message's.
   static std::uint64_t id(const Fate& fate, std::uint64_t channel) {
     return Link::id(static_cast<std::uint64_t>(fate.source), static_cast<std::uint64_t>(fate.destination),
                     channel);
@@ -75,7 +74,7 @@ class PacketNetwork {
     return index + 1 < packets_ ? cut_.full_bytes : cut_.last_bytes;
   }
 
-  /// A packet is complete with its last word.
+  /// Stages each packet when its last word is there.
   Task<void> cut_stream() {
     std::int64_t words = 0;
     for (std::uint32_t i = 0; i < packets_; ++i) {
@@ -108,8 +107,8 @@ class PacketNetwork {
     self.clock = at;  // the engine stages the next packet while this one is on the link
   }
 
-  /// Everything has been sent once. Three acknowledgements of the same packet, or the timer, begin a
-  /// recovery; within it every acknowledgement that leaves a gap names the next packet to repeat (NewReno).
+  /// Runs after the first transmission of all packets. Three duplicate acknowledgements or the timer start a
+  /// recovery. Each acknowledgement with a gap then names the next packet to repeat (NewReno).
   Task<void> repeat_until_acknowledged() {
     Process& self = co_await this_process();
     self.clock = later(self.clock, link_free);
@@ -126,7 +125,7 @@ class PacketNetwork {
       } else if (ack && (recovering || ++duplicates < kDuplicatesBeforeRepeat)) {
         continue;
       } else if (!ack && attempts++ >= spec_.retries) {
-        result.error = Error::kPacketizerTimeout;  // the engine gives the session up
+        result.error = Error::kPacketizerTimeout;  // the engine abandons the session
         result.last = later(result.last, self.clock);
         co_return;
       }
@@ -145,7 +144,7 @@ class PacketNetwork {
       const Segment packet = co_await forth_.receive();
       if (expected == 0 || self.clock < result.first) result.first = self.clock;
       if (!reliable_) {
-        // The depacketizer counts bytes only: anything but the next packet spoils the message.
+        // The depacketizer only counts bytes, so any packet out of order corrupts the message.
         if (packet.index != expected) disordered_ = true;
         ++expected;
       }
@@ -199,7 +198,7 @@ Crossing Transmitter::send(const Flow& in, std::uint64_t payload, const Fate* fa
   return send_closed(in, cut);
 }
 
-/// The two servers of send_closed(), one packet after the other.
+/// Lists the packets' times by simulating both servers of send_closed() packet by packet.
 void Transmitter::list_packets(const Flow& in, const PacketCut& cut, std::vector<SentPacket>& packets) const {
   Time engine = units_[Unit::kEngine].free_at();
   Time link = units_[Unit::kLinkOut].free_at();
@@ -214,8 +213,8 @@ void Transmitter::list_packets(const Flow& in, const PacketCut& cut, std::vector
   }
 }
 
-/// Two servers in a row, engine and link. Where each stands after the first packet, after the last full one
-/// and after the last one says everything, since packets never come faster later on.
+/// Two servers in series, engine and link. Their state after the first, the last full, and the last packet
+/// suffices, because packets never arrive faster later on.
 Crossing Transmitter::send_closed(const Flow& in, const PacketCut& cut) {
   Time engine = units_[Unit::kEngine].free_at();
   Time link = units_[Unit::kLinkOut].free_at();
@@ -251,7 +250,7 @@ Crossing Transmitter::send_packets(const Flow& in, std::uint64_t payload, const 
   Scheduler scheduler;
   PacketNetwork network(scheduler, spec_, cut, in, fate, packets);
   network.spawn(scheduler, units_[Unit::kEngine].free_at(), units_[Unit::kLinkOut].free_at());
-  (void)scheduler.run();  // the receiver goes on waiting
+  (void)scheduler.run();  // the receiver keeps waiting
   occupy_until(in, network.engine_free, network.link_free);
   return network.finish();
 }
@@ -263,13 +262,13 @@ void Transmitter::occupy_until(const Flow& in, Time engine, Time link) {
 
 Time Receiver::land(Time first, Time last, std::uint64_t payload, bool rendezvous) {
   const PacketCut cut = cut_message(spec_.generation, spec_.transport, spec_.max_packet, payload);
-  // The link into this engine carries one message after the other.
+  // The link into this engine carries one message at a time.
   const Time occupied = spec_.port_time(cut, payload, rendezvous);
   const Time first_on_link = first - spec_.port_time_of_first(cut);
   Arbiter& link = units_[Unit::kLinkIn];
   Arbiter& depacketizer = units_[Unit::kDepacketizer];
   const Time carried = later(link.acquire(first_on_link, occupied).end, last);
-  // The depacketizer takes a word per cycle, faster than the link: it ends with the last packet's words.
+  // The depacketizer processes one word per cycle, faster than the link, and ends with the last packet.
   const Time all = depacketizer.acquire(first, spec_.stream_time(cut.bytes())).end;
   const Time passed = later(all, carried + spec_.stream_time(cut.last_bytes));
   const Time shared = rendezvous && spec_.host_memory

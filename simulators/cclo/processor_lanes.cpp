@@ -1,16 +1,16 @@
-// Moves of the second generation whose operands or result are of the compressed type, come from a kernel or
-// go to one; and the first generation's calls through external kernels (read in [accl-2021]).
+// Moves of the second generation with compressed or kernel operands or results, and the first generation's
+// calls through external kernels (read in [accl-2021]).
 //
-// Three lanes cast: of the first operand, the second, and the result. Where an operation computes, its
-// arithmetic configuration says on which of the two types. Segments are cut by the plain type's size, so
-// compressed ones leave a part of their RX buffer empty.
+// Three lanes cast: first operand, second operand, and result. The arithmetic configuration determines in
+// which of the two types a reduction computes. Segments are cut by the size of the plain type, so compressed
+// ones fill only part of their RX buffer.
 #include <algorithm>
 
 #include "simulators/cclo/processor.hpp"
 
 namespace offramp::cclo {
 
-/// The first operand: from memory, or from a kernel.
+/// The first operand, from memory or from a kernel.
 Bytes Processor::operand(const Piece& piece, Time command_at, Flow& flow, Flight& flight) {
   const Datapath& path = *context_.datapath;
   if (!path.streamed(kOperand0Stream)) {
@@ -42,8 +42,8 @@ Bytes Processor::convert(Unit lane, Bytes data, bool from, bool to, std::uint64_
   return out;
 }
 
-/// Operands through their lanes, the arithmetic unit and the result's lane. result: memory of the result's
-/// type for these elements.
+/// Passes operands through their lanes, the arithmetic unit, and the result's lane. result: memory for these
+/// elements, of the result's type.
 Flow Processor::produce(const Piece& piece, const Commands& commands, MutableBytes result, Flight& flight) {
   const Datapath& path = *context_.datapath;
   const bool own_compressed = path.compressed(kOperand0Compressed);
@@ -79,7 +79,7 @@ Flow Processor::produce(const Piece& piece, const Commands& commands, MutableByt
   return flow;
 }
 
-/// A result that stays at this engine: to memory, or to a kernel.
+/// Delivers a result at this engine, to memory or to a kernel.
 void Processor::deliver(const Flow& flow, MutableBytes result, Time command_at, Flight& flight) {
   if (!context_.datapath->streamed(kResultStream)) {
     flight.data = plane_.write(flow, command_at, result.size(), user_memory(result.size()));
@@ -207,7 +207,7 @@ Task<void> Processor::run_lanes(Primitive p) {
   finish_moves();
 }
 
-/// Segment by segment: the kernel gets the words of one, and its result is written.
+/// Processes segments one by one: the kernel receives the words, and its result is written.
 void Processor::run_external(Bytes a, Bytes b, MutableBytes into) {
   const bool reduces = !b.empty();
   const Primitive shape = reduces ? Primitive::receive_reduce(rank(), a, into) : Primitive::copy(a, into);
@@ -247,7 +247,7 @@ void Processor::run_external(Bytes a, Bytes b, MutableBytes into) {
       flow = plane_.port(Unit::kPortIn, flow, bytes);
       flight.data = plane_.write(flow, now_, bytes, user_memory(bytes));
       command(DmaChannel::kWrite, result, bytes, flight);
-    } else {  // the write's acknowledgement never comes
+    } else {  // the write is never acknowledged
       flight.command[flight.commands++] = {DmaChannel::kWrite, true, {}};
     }
     push(flight);

@@ -24,7 +24,7 @@ void Barrier::arrive(int rank, Time at) {
   if (--processes_[static_cast<std::size_t>(process)].missing == 0) advance(process, now);
 }
 
-/// token: the process that it is for and the round.
+/// token: destination process and round.
 void Barrier::hear(int token, Time at) {
   const int process = token / rounds_;
   Process& p = processes_[static_cast<std::size_t>(process)];
@@ -34,7 +34,7 @@ void Barrier::hear(int token, Time at) {
   if (p.round == round) advance(process, now);
 }
 
-/// The next rounds, as long as their tokens are there.
+/// Sends the tokens of further rounds as long as the tokens of earlier rounds have arrived.
 void Barrier::advance(int process, Time at) {
   Process& p = processes_[static_cast<std::size_t>(process)];
   while (++p.round < rounds_) {

@@ -1,5 +1,6 @@
-// A barrier of the service processes: each counts its ranks' arrivals, all tell each other in rounds
-// (dissemination), each notifies its ranks. Inferred: published are a barrier between DPUs and its place.
+// A barrier of the service processes: each collects its ranks' arrivals, exchanges tokens with the others in
+// rounds (dissemination), and notifies its ranks. Inferred; published: a barrier between DPUs, and its
+// position.
 #pragma once
 
 #include <vector>
@@ -17,8 +18,8 @@ class Barrier final : public Offload {
   struct Process {
     std::vector<int> ranks;
     int missing = 0;
-    int round = -1;           // that its token has been sent for; -1: ranks are missing
-    std::vector<bool> heard;  // by round
+    int round = -1;           // round of the last token sent; -1: ranks are missing
+    std::vector<bool> heard;  // tokens received, by round
   };
 
   void handle(const Machine::Event& event, Time at) override {

@@ -1,10 +1,9 @@
-// What surrounds the work of the service processes: the hosts' part of the cost, what an arrival carries,
-// and the run to the end where there is no world (run_to_end()), with or without the population of an
-// endpoint cache in front. The work itself is a Barrier or a Run over a plan (plan_run.cpp).
+// The environment of a collective: host costs, arrival payloads, and stand-alone runs (run_to_end()),
+// optionally after populating an endpoint cache. The work itself is a Barrier or a Run of a plan
+// (plan_run.cpp).
 //
-// A failure may take two runs. In the first one hosts work in the place of a service process only where its
-// failure is known by then (take_over()); if that run meets the failure all the same, the second one begins
-// with all hosts of that process in its place.
+// A failure may need two runs. In the first run, hosts replace a service process only if its failure is
+// already known (take_over()). If that run meets the failure, the second one uses all hosts of that process.
 #include "simulators/dpu/collective.hpp"
 
 #include <algorithm>
@@ -17,8 +16,8 @@
 namespace offramp::dpu {
 namespace {
 
-/// The members whose service process is given up, and when their hosts take over. A partner that has heard
-/// nothing for the time of detection goes its own way; what is known already costs nothing more.
+/// Determines the members whose hosts replace the failed service process, and delays them until they detect
+/// the failure. Detection takes `detect` without a response; a failure already known adds no delay.
 std::vector<bool> take_over(const PlatformSpec& spec, bool known_only, CollectiveRequest& request) {
   const FailureSpec& failure = spec.failure;
   std::vector<bool> host_run(request.members.size());
@@ -40,7 +39,7 @@ bool gathers_everywhere(OperationKind kind) {
   return kind == OperationKind::kAllgather || kind == OperationKind::kAllgatherv;
 }
 
-/// Blocks that hosts deliver among themselves: everybody's, to each of the node's ranks.
+/// Time in which a host delivers the blocks of all ranks to the node's local ranks.
 Time delivery(const CardSpec& card, const CollectiveRequest& request, int local) {
   Time all;
   for (int from = 0; from < static_cast<int>(request.members.size()); ++from) {
@@ -88,7 +87,7 @@ std::unique_ptr<Offload> offload_of(const PlatformSpec& spec, const CollectiveRe
   return run_plan(spec, request, host_run, agenda, observer);
 }
 
-/// Hosts hand over their arrivals once the endpoint cache is populated.
+/// Posts the hosts' arrivals once the endpoint cache is populated.
 class Waiting final : public Population::Observer {
  public:
   Waiting(Offload& work, const CollectiveRequest& request) : work_(work), request_(request) {}
@@ -101,7 +100,7 @@ class Waiting final : public Population::Observer {
   const CollectiveRequest& request_;
 };
 
-/// From the first arrival to the end.
+/// Runs a collective from the first arrival to the end.
 std::unique_ptr<Offload> run_to_end(const PlatformSpec& spec, const CollectiveRequest& request,
                                     const std::vector<bool>& host_run) {
   std::unique_ptr<Offload> work = offload_of(spec, request, host_run, nullptr, nullptr);
@@ -120,8 +119,8 @@ std::unique_ptr<Offload> run_to_end(const PlatformSpec& spec, const CollectiveRe
   return work;
 }
 
-/// Counts and displacements: each rank's own (read in [ucc-offload]); of a gather and a scatter the root's
-/// (inferred).
+/// Returns whether a rank posts counts and displacements: each rank its own (read in [ucc-offload]); for
+/// gather and scatter only the root (inferred).
 bool has_vectors(OperationKind kind, bool at_root) {
   switch (kind) {
     case OperationKind::kAllgather:
@@ -192,7 +191,7 @@ Time host_delivery(const PlatformSpec& spec, const CollectiveRequest& request, c
   return local > 1 ? delivery(spec.card, request, local) : Time();
 }
 
-/// Once more with the hosts' help when a service process turns out to have failed.
+/// Repeats the run with hosts in place of a service process if that process turns out to have failed.
 CollectiveResult run_collective(const PlatformSpec& spec, const CollectiveRequest& request) {
   CollectiveRequest first = request;
   std::vector<bool> host_run = take_over(spec, true, first);

@@ -1,9 +1,8 @@
-// Work, notifications and the moving of bytes, as events of the machine. A transfer takes its stages one
-// after the other: read from memory in move(), out of a NIC (kOut), into the other one (kIn), down into
-// memory (kDown), or by the DPU's DMA engine to its own host (kDma); each occupies its resource from its
-// own moment on, which is why a stage is an event and not an addition. A notification whose payload is
-// above the limit travels as a header first, and its receiver READs the rest (kRequest, kFetch, kFetched,
-// kLeft).
+// Work, notifications, and transfers as events. The stages of a transfer are: read from memory in move(), out
+// of a NIC (kOut), into the other NIC (kIn), and down into memory (kDown); the DPU's DMA engine writes to its
+// own host (kDma). Each stage occupies its resource from its own time on and is therefore an event. A
+// notification with a payload above the limit first sends its header; the receiver then READs the payload
+// (kRequest, kFetch, kFetched, kLeft).
 #include "simulators/dpu/machine.hpp"
 
 #include <map>
@@ -11,11 +10,11 @@
 namespace offramp::dpu {
 namespace {
 
-/// An Arm core of the card against a core of the host: published for BlueField-2 [dpdk-compression] (1.57
-/// zlib, 1.56 zstd) and BlueField-3 (1.60, 1.64).
+/// Speed of a host core relative to an Arm core of the card, in tenths. Published for BlueField-2
+/// [dpdk-compression] (1.57 zlib, 1.56 zstd) and BlueField-3 (1.60, 1.64).
 constexpr std::int64_t kHostSpeedTenths = 16;
 
-constexpr std::uint64_t kCollectives = 1;  // channel: links between service processes, not between ranks
+constexpr std::uint64_t kCollectives = 1;  // channel of links between service processes
 
 }  // namespace
 
@@ -45,7 +44,7 @@ Machine::Machine(const PlatformSpec& spec, const std::vector<Member>& members,
     const auto dpu = dpus.emplace(dpu_id, static_cast<int>(dpus_.size()));
     if (dpu.second) dpus_.push_back({host.first->second, dpu_id % spec.dpus, 0, 0});
     const int global_id = placement.global_id(world_rank);
-    // A host that works for itself has a process of its own, under a name that no service process has.
+    // A host that replaces its process has a private process, with a name that no service process has.
     const int name = host_run[i] ? -1 - world_rank : global_id;
     const auto process = processes.emplace(name, static_cast<int>(processes_.size()));
     if (process.second) {
@@ -104,7 +103,7 @@ Arbiter::Grant Machine::carry(int dpu, NodePart part, Time at, std::int64_t byte
 }
 
 void Machine::notify(int from, int to, std::int64_t payload, Time at, Event then, dpu::Event* meta) {
-  if (from == to) return schedule(at, then.kind, then.subject);  // a call of the handler
+  if (from == to) return schedule(at, then.kind, then.subject);  // a direct call of the handler
   const Note note{Course::kProcesses, from, to, payload, then.kind, then.subject};
   if (on_host(from) || on_host(to)) {  // hosts have no event systems
     schedule(header_arrives(note, payload, at), then.kind, then.subject);
@@ -115,7 +114,7 @@ void Machine::notify(int from, int to, std::int64_t payload, Time at, Event then
 }
 
 void Machine::notify_host(int from, int member, std::int64_t payload, Time at, Event then) {
-  constexpr std::uint64_t kHosts = std::uint64_t{1} << 32;  // behind all service processes
+  constexpr std::uint64_t kHosts = std::uint64_t{1} << 32;  // after all service processes
   const Note note{Course::kToHost, from, member, payload, then.kind, then.subject};
   notifications_->emit(note, sender_of(note),
                        kHosts + static_cast<std::uint64_t>(world_rank_[static_cast<std::size_t>(member)]),
@@ -205,8 +204,7 @@ bool Machine::take(const Event& event, Time at) {
   }
 }
 
-/// Its receiver has the header, and READs the payload from the memory of the sender: its DPU's, or its
-/// host's.
+/// The receiver has the header and READs the payload from the sender's memory, on its DPU or its host.
 void Machine::ask_for_payload(int number, Time at) {
   const Note& note = fetched_at(number).note;
   const Time posted = note.course == Course::kToHost ? at : step(note.to, at);

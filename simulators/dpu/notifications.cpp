@@ -8,10 +8,10 @@
 namespace offramp::dpu {
 namespace {
 
-constexpr std::uint64_t kType = 601;  // read in [ucc-offload]: those of collectives begin here
-constexpr std::uint64_t kRanks = std::uint64_t{1} << 32;  // behind all service processes
+constexpr std::uint64_t kType = 601;                      // read in [ucc-offload]: first type of collectives
+constexpr std::uint64_t kRanks = std::uint64_t{1} << 32;  // after all service processes
 
-/// A name of the sender for the headers of what it sends.
+/// The sender's id in the headers of its notifications.
 std::uint64_t id_of(const Sender& sender) {
   return sender.world_rank >= 0 ? kRanks + static_cast<std::uint64_t>(sender.world_rank)
                                 : static_cast<std::uint64_t>(sender.global_id);
@@ -58,7 +58,7 @@ void Notifications::emit(const Note& note, const Sender& sender, std::uint64_t r
   if (meta != nullptr) system.queue_sub(*meta, *event);
   current_ = {note, &way, at};
   now_ = at;
-  // Sizes only: the carrier looks at no bytes.
+  // Sizes only; the carrier reads no bytes.
   static std::byte nothing;
   const std::span<const std::byte> payload(no_memory(&nothing), static_cast<std::size_t>(note.payload));
   const EventResult result = system.emit(event, kType, payload, {this, receiver, id_of(sender)});

@@ -1,7 +1,7 @@
-// A rank is done when its READs (or results) are in and its own bytes are acknowledged. RTS and arrival
-// meet in any order: an RTS that comes first is parked with the rank that it is for. A service process has
-// `reads` places for READs; further ones wait in the order in which they became ready. With once_per_node
-// the first pull of a block to a node moves the bytes, and the others wait for that one (class Fetch).
+// A rank is done when its READs (or results) are complete and its own bytes are acknowledged. RTS and arrival
+// come in any order: an early RTS is parked with its destination rank. A service process has `reads` READs in
+// progress; further ones wait in the order in which they became ready. With once_per_node, the first pull of
+// a block to a node moves the bytes, and the others wait for it (Fetch).
 #include "simulators/dpu/plan_run.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kResultPayload = 16;
 
-/// The service processes at work on one plan.
+/// A plan in progress on the service processes.
 class Run final : public Offload {
  public:
   Run(const PlatformSpec& spec, const CollectiveRequest& request, const std::vector<bool>& host_run,
@@ -54,17 +54,17 @@ class Run final : public Offload {
   };
 
   struct Rank {
-    int receives = 0;  // READs or results that it waits for
-    int acks = 0;      // of its own bytes
+    int receives = 0;  // outstanding READs or results
+    int acks = 0;      // outstanding, for its own bytes
     bool arrived = false;
-    bool data = false;  // has what it passes on
+    bool data = false;  // has the data that it forwards
     bool done = false;
-    std::vector<int> parked;  // RTS that came before its own arrival
-    std::size_t offered = 0;  // of its own RTS
+    std::vector<int> parked;  // RTS received before its own arrival
+    std::size_t offered = 0;  // number of its own RTS sent
   };
   struct Sink {
     int reading = 0;
-    std::vector<int> waiting;  // READs that found no free place, from `next` on
+    std::vector<int> waiting;  // READs beyond the limit, from `next` on
     std::size_t next = 0;
   };
   struct Slice {
@@ -73,7 +73,7 @@ class Run final : public Offload {
   };
   struct Fetch {
     explicit Fetch(int first) : pull(first) {}
-    int pull;  // that moves the bytes
+    int pull;  // the pull that moves the bytes
     bool done = false;
     std::vector<int> waiting;
   };
@@ -129,19 +129,19 @@ class Run final : public Offload {
     const int process = machine_.process_of(rank);
     Time now = machine_.step(process, at);
     r.arrived = true;
-    // An idle member of a collective without bytes has nothing to import.
+    // A collective without bytes needs no import.
     if (plan_.imports) now = machine_.import(process, now);
     if (r.data) offer(rank, now);
     for (const int pull : std::exchange(r.parked, {})) begin_read(pull, now);
     finish(rank, now);
   }
 
-  /// RTS to all who need a rank's bytes: one after the other, without other work in between.
+  /// Sends RTS to all ranks that need this rank's bytes, one after the other without interruption.
   void offer(int rank, Time at) {
     const std::vector<int>& outgoing = plan_.ranks[index(rank)].outgoing;
     if (outgoing.empty()) return;
     const int process = machine_.process_of(rank);
-    if (spec_.failure.kind != Failure::kNone) {  // which may come between two of them
+    if (spec_.failure.kind != Failure::kNone) {  // a failure may occur between two of them
       for (const int pull : outgoing) {
         at = machine_.step(process, at);
         machine_.notify(process, sink_of(pull), kRtsPayload, at, {kRts, pull});
@@ -153,7 +153,7 @@ class Run final : public Offload {
     machine_.schedule(end - spec_.card.step() * (all - 1), kOffer, rank);
   }
 
-  /// Some at a time: all of them would crowd the order of events.
+  /// Sends a few RTS at a time, since all at once would overload the event queue.
   void offer_next(int rank, Time at) {
     constexpr std::size_t kTogether = 16;
     const std::vector<int>& outgoing = plan_.ranks[index(rank)].outgoing;
@@ -177,7 +177,7 @@ class Run final : public Offload {
     const int process = sink_of(pull);
     if (plan_.once_per_node) {
       const auto fetch = fetches_.try_emplace(fetch_key(pull), pull);
-      if (!fetch.second) {  // another rank of this node has asked for the same bytes
+      if (!fetch.second) {  // another rank of this node has requested the same bytes
         const Time now = machine_.step(process, at);
         if (fetch.first->second.done) return machine_.schedule(now, kReadDone, pull);
         fetch.first->second.waiting.push_back(pull);
@@ -203,13 +203,13 @@ class Run final : public Offload {
   void read_at_source(int pull, Time at) {
     const PlannedPull planned_pull = planned(pull);
     const bool remote = is_remote(planned_pull);
-    // Within a host the reader's own NIC reads.
+    // Within a host, the reader's own NIC reads.
     const int from = machine_.dpu_of(remote ? planned_pull.from : planned_pull.to);
     machine_.move({from, machine_.dpu_of(planned_pull.to), remote, false, lands_in_dpu(pull)},
                   planned_pull.bytes, at, {kReadDone, pull});
   }
 
-  /// The completion of a READ, or word that the bytes are on this node.
+  /// A READ has completed, or another pull has brought the bytes to this node.
   void read_done(int pull, Time at) {
     const Time now = machine_.step(sink_of(pull), at);
     const bool staged = is_fetch(pull) && lands_in_dpu(pull) && planned(pull).slice < 0;
@@ -238,7 +238,7 @@ class Run final : public Offload {
     if (planned_pull.slice >= 0) return combine(planned_pull.slice, at);
     const int to = planned_pull.to;
     --ranks_[index(to)].receives;
-    if (!ranks_[index(to)].data) {  // now it has what it passes on
+    if (!ranks_[index(to)].data) {  // now it can forward the data
       ranks_[index(to)].data = true;
       offer(to, at);
     }
@@ -301,7 +301,7 @@ class Run final : public Offload {
     return static_cast<std::int64_t>(planned_pull.from) * machine_.hosts() +
            machine_.host_of(planned_pull.to);
   }
-  /// Whether this pull is the one that moves the bytes.
+  /// Returns whether this pull moves the bytes itself.
   [[nodiscard]] bool is_fetch(int pull) const {
     return !plan_.once_per_node || fetches_.find(fetch_key(pull))->second.pull == pull;
   }
@@ -310,7 +310,7 @@ class Run final : public Offload {
   std::vector<Rank> ranks_;
   std::vector<Sink> sinks_;
   std::vector<Slice> slices_;
-  std::unordered_map<std::int64_t, Fetch> fetches_;  // once_per_node: by source and node
+  std::unordered_map<std::int64_t, Fetch> fetches_;  // with once_per_node, by source and node
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Two ways to fill a cache with the same steps: ranks that connect when the service starts (connect,
-// accept, greet; start_service()), and members of a new communicator whose connections are there (add()).
-// What a cache tells whom is decided by the service's own EndpointCache; here its decisions take time.
+// Populates a cache in two ways: for ranks that connect when the service starts (connect, accept, greet;
+// start_service()), and for members of a new communicator with existing connections (add()). The service's
+// own EndpointCache decides what to send; this code adds the times.
 #include "simulators/dpu/population.hpp"
 
 #include <span>
@@ -13,8 +13,8 @@ namespace {
 
 // Read in [dpu-service-src].
 constexpr std::int64_t kRankInfo = 72;
-constexpr std::int64_t kWorldRank = 8;         // of the table in an addition
-constexpr std::int64_t kWorkerAddress = 2048;  // the most that it may have
+constexpr std::int64_t kWorldRank = 8;         // per rank of the table in an ADD
+constexpr std::int64_t kWorkerAddress = 2048;  // maximum length
 constexpr std::int64_t kProcessRecord = 40;
 
 std::vector<std::vector<int>> runs_of(const std::vector<int>& ranks) {
@@ -42,7 +42,7 @@ Population::Population(const PlatformSpec& spec, const std::vector<Member>& memb
       runs_(static_cast<std::size_t>(machine.processes())),
       connected_(members.size()) {
   for (const Member& member : members) group_.world_ranks.push_back(member.world_rank);
-  group_.uid = group_uid(0, group_.world_ranks);  // caches of this communicator only
+  group_.uid = group_uid(0, group_.world_ranks);  // only caches of this communicator
   for (int process = 0; process < machine.processes(); ++process) {
     caches_.emplace_back(placement_of(spec), machine.global_id(process), processes_of(spec));
     process_at_[static_cast<std::size_t>(machine.global_id(process))] = process;
@@ -105,7 +105,7 @@ void Population::tell_processes(int process, Time at) {
     Event* const meta = machine_.begin_meta(process);
     for (std::size_t run = 0; run < runs.size(); ++run) {
       at = handle_entries(process, runs[run].size(), at);
-      if (to < 0) continue;  // it takes what it is told beside its other work
+      if (to < 0) continue;  // not modelled: its receiver handles the entries beside its other work
       const auto bytes = static_cast<std::int64_t>(runs[run].size()) * spec_.cache_entry;
       machine_.notify(process, to, bytes, at, event(kEntries, static_cast<int>(told_.size())), meta);
       told_.push_back({to, process, static_cast<int>(run)});
@@ -142,13 +142,13 @@ void Population::connect(int member, Time at) {
   machine_.schedule(at + spec_.card.tcp_latency * 3, Offload::kOthers + kConnect, member);
 }
 
-/// The service process tells its worker's address and the numbers of both; the rank makes its endpoint.
+/// The service process sends its worker's address and both ids; the rank creates its endpoint.
 void Population::accept(int member, Time at) {
   const Time accepted = machine_.work(machine_.process_of(member), at, spec_.card.connect);
   machine_.schedule(accepted + spec_.card.tcp_latency, Offload::kOthers + kWelcome, member);
 }
 
-/// The rank has told who it is: the service process makes its endpoint, and answers over it.
+/// The rank has identified itself; the service process creates its endpoint and replies over it.
 void Population::greet(int member, Time at) {
   const int process = machine_.process_of(member);
   const Time greeted = machine_.work(process, at, spec_.card.connect);

@@ -1,7 +1,6 @@
-// class Parser takes the file line by line and refuses at the first thing that it does not understand. What
-// a process of the service learns from variables instead is behind it: config_path(), connection_of() and
-// service_identity() ask through a Lookup, so that arguments may come before the environment and tests need
-// none.
+// Parser reads the configuration file line by line and refuses it at the first error. The other functions
+// read the alternatives in environment variables: config_path(), connection_of(), and service_identity().
+// They use a Lookup, so that arguments can override the environment and tests need none.
 #include "simulators/dpu_protocol/config_file.hpp"
 
 #include <sys/stat.h>
@@ -17,7 +16,7 @@
 namespace offramp::dpu {
 namespace {
 
-constexpr std::size_t kMostProcesses = 256;  // of the published service
+constexpr std::size_t kMostProcesses = 256;  // limit of the published service
 constexpr std::string_view kVersionText = "Format version:";
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -63,7 +62,7 @@ std::string text_of(std::initializer_list<std::string_view> parts) {
   return text;
 }
 
-/// For messages: what a file says may be anything.
+/// For messages, since the file's content is arbitrary.
 std::string quoted(std::string_view text) {
   std::string shown = "\"";
   for (const char c : text.substr(0, 60)) shown += c >= ' ' && c <= '~' ? c : '?';
@@ -232,7 +231,7 @@ Result<ConfigFile> load_config(const std::string& path) {
   constexpr off_t kLargestFile = 16 << 20;
   const Failure refused = failure(text_of({path, ":0: cannot be read"}));
   struct stat status {};
-  // A pipe or a device may have no end.
+  // Pipes and devices may be endless.
   if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return refused;
   if (status.st_size > kLargestFile) return failure(text_of({path, ":0: is larger than 16 MiB"}));
   std::ifstream file(path, std::ios::binary);
@@ -357,7 +356,7 @@ Result<ConfigFile> connection_of(const Lookup& lookup) {
     dpu.name = name;
     dpu.address = address;
     dpu.process_ports = {static_cast<std::uint16_t>(*port)};
-    dpu.rank_ports = {0};  // the environment has it
+    dpu.rank_ports = {0};  // set in the environment
     file.hosts.push_back({"", {std::move(dpu)}});
   }
   return file;

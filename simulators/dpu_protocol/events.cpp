@@ -1,6 +1,6 @@
-// Events live in slots that are used again. A send is known by slot and number together (kSlotBits), so
-// that the report of an earlier send does not complete the event that has its slot now. Carriers and
-// callbacks may call back in, so loops hold no iterator over such a call and find their place again.
+// Events use slots that are recycled. A send is identified by slot and number (kSlotBits), so a late report
+// of an earlier send cannot complete the slot's current event. Carriers and callbacks may reenter the system,
+// so loops keep no iterator across such calls and look up their position again.
 #include "simulators/dpu_protocol/events.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace offramp::dpu {
 namespace {
 
-// The name of a send: the place of its event, and the event's number, which tells it from earlier ones there.
+// A send's id: the slot of its event, and the event's number, which differs from earlier ones there.
 constexpr unsigned kSlotBits = 24;
 constexpr std::size_t kMostEvents = std::size_t{1} << kSlotBits;
 
@@ -137,7 +137,7 @@ bool EventSystem::has_to_wait(const Send& send) {
   return true;
 }
 
-/// Whether it has left at once.
+/// Returns whether the notification has left at once.
 bool EventSystem::post(const Send& send) {
   Event& event = *send.event;
   const std::uint64_t name = event.number_ << kSlotBits | event.slot_;
@@ -151,7 +151,7 @@ bool EventSystem::post(const Send& send) {
 
 void EventSystem::post_waiting(std::size_t most) {
   for (auto next = lanes_.begin(); next != lanes_.end();) {
-    const Peer peer = next->first;  // a carrier may call back: nothing is held over its call
+    const Peer peer = next->first;  // a carrier may call back, so no iterator is kept across its call
     for (auto lane = next;
          lane != lanes_.end() && !lane->second.waiting.empty() && lane->second.posted < most;
          lane = lanes_.find(peer)) {
@@ -176,7 +176,7 @@ std::size_t EventSystem::waiting() const {
   return all;
 }
 
-/// What emit() leaves behind.
+/// Moves an emitted event to its next state, or returns it to the pool if it is done.
 EventResult EventSystem::hold(Event*& event) {
   settle(*event);
   const bool done = completed(*event);
@@ -212,11 +212,11 @@ bool EventSystem::queue_sub(Event& meta, Event& sub) {
 
 EventResult EventSystem::emit_meta(Event*& event) {
   if (event == nullptr || !event->meta_ || event->state_ != Event::State::kHeld) return EventResult::kError;
-  event->sent_ = true;  // nothing leaves for a meta-event itself
+  event->sent_ = true;  // a meta-event has no notification of its own
   return hold(event);
 }
 
-/// Drops finished sub-events and tells the owner once.
+/// Releases completed sub-events, and calls on_complete once if the event is complete.
 void EventSystem::settle(Event& event) {
   std::erase_if(event.subs_, [this, &event](Event* sub) {
     settle(*sub);
@@ -264,7 +264,7 @@ void EventSystem::reset(Event& event) {
   event.subs_.clear();
 }
 
-/// The event of a send that has not left; null: there is none.
+/// The event of an unsent notification. Null if there is none.
 Event* EventSystem::under_way(std::uint64_t send) {
   const std::size_t slot = send % kMostEvents;
   if (slot >= events_.size()) return nullptr;
@@ -287,7 +287,7 @@ void EventSystem::failed(std::uint64_t event) {
   left(*found);
 }
 
-/// progress() does the rest.
+/// Queues a sent event for progress(), which completes it.
 void EventSystem::left(Event& event) {
   if (std::exchange(event.posted_, false)) {
     const auto lane = lanes_.find(peer_of(event.way_));

@@ -36,7 +36,7 @@ bool Cascade::route(const Way& way, Routing /*routing*/, const LinkLoads& /*load
   Place at = place_of(way.source / s_.nodes);
   const Place to = place_of(way.destination / s_.nodes);
   if (at.group != to.group) {
-    // Router g of the first chassis has the link to group g.
+    // Router g of the first chassis has the blue link to group g.
     to_router(at, to.group, links);
     to_chassis(at, 0, links);
     links.push_back(link_of(at, s_.routers + s_.chassis));

@@ -1,7 +1,7 @@
-// Every beginning and end of a message calls share() for the messages that reached_from() finds: those on
-// its links, on the links of those, and so on. Rates that have changed give new ends, and an end that was
-// announced before is recognised as stale by its turn number. Filling is in integers and settles all
-// messages of a level before it takes their rates off the links, so that no order of messages matters.
+// The start and the end of every message call share() for the flows that reached_from() finds: those on its
+// links, those on their links, and so on. New rates imply new end times, and stale end events are recognised
+// by their turn number. Filling uses integers and settles all flows of a level before it subtracts their
+// rates, so the result is independent of their order.
 #include "simulators/network/fair.hpp"
 
 #include <algorithm>
@@ -110,8 +110,8 @@ std::vector<FairNetwork::Flow*> FairNetwork::reached_from(const Route& route) {
 
 void FairNetwork::share(std::vector<Flow*>& flows, NetworkWorld& world) {
   struct Room {
-    std::int64_t rate = 0;  // that no settled message has
-    std::int64_t open = 0;  // messages that are not settled
+    std::int64_t rate = 0;  // not assigned to settled flows
+    std::int64_t open = 0;  // flows that are not settled
   };
   std::map<std::size_t, Room> rooms;
   for (Flow* const flow : flows) {
@@ -131,8 +131,7 @@ void FairNetwork::share(std::vector<Flow*>& flows, NetworkWorld& world) {
     for (const Flow* const flow : flows) {
       if (!flow->settled) level = std::min(level, flow->own);
     }
-    // First all that end at this level, and then what it leaves: the order of the messages makes no
-    // difference.
+    // Collect all flows that end at this level before subtracting rates, so that their order does not matter.
     std::vector<Flow*> ended;
     for (Flow* const flow : flows) {
       if (flow->settled) continue;

@@ -23,7 +23,7 @@ std::vector<int> scattered(int nodes, int machine) {
   std::vector<int> places;
   for (std::int64_t node = 0; node < nodes; ++node)
     places.push_back(static_cast<int>(node * machine / nodes));
-  // Neighbours are a stride apart: the list is dealt out to about its square root of hands.
+  // Deals the list into about sqrt(nodes) hands, so that neighbours are a stride apart.
   int hands = 1;
   while (hands * hands < nodes) ++hands;
   std::vector<int> dealt;

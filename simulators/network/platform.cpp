@@ -1,7 +1,6 @@
-// Routes through nested zones; platform_file.cpp makes the zones. find() climbs from both ends to the
-// innermost zone that both are in (meet()), crosses it, and between the zone's hops calls itself for the
-// ways within the zones that the hops lead through. A zone of the kind kShortest follows the table of
-// predecessors that the reader has computed.
+// Finds routes through nested zones, which platform_file.cpp creates. find() climbs from both ends to the
+// innermost common zone (meet()) and crosses it; for the route within each zone that the hops pass, it calls
+// itself. Zones of kind kShortest use the reader's table of predecessors.
 #include "simulators/network/platform.hpp"
 
 #include <fmt/core.h>
@@ -47,14 +46,14 @@ void Platform::through(const Cluster& cluster, const Point& from, const Point& t
   own(cluster.limiters, to);
 }
 
-/// Between two points of one zone. first, last: the hosts or routers at the ends.
+/// Routes between two points of one zone. first, last: the hosts or routers at the ends.
 bool Platform::cross(const Zone& zone, std::int32_t from, std::int32_t to, std::int32_t first,
                      std::int32_t last, std::vector<std::size_t>& links, Gap& gap) const {
   if (zone.kind == Kind::kCluster) {
     through(*zone.cluster, point(from), point(to), links);
     return true;
   }
-  std::vector<std::int32_t> stops = {to};  // backwards
+  std::vector<std::int32_t> stops = {to};  // in reverse order
   while (zone.kind == Kind::kShortest && stops.back() != from) {
     const auto before = zone.at.find(pair(from, stops.back()));
     if (before == zone.at.end()) {
@@ -79,7 +78,7 @@ bool Platform::cross(const Zone& zone, std::int32_t from, std::int32_t to, std::
   return find(at, last, links, gap);
 }
 
-/// Gateways are deeper in the zones than what they stand for, and every hop has a link, so this ends.
+/// Terminates, since gateways are deeper than the points they represent and every hop has a link.
 bool Platform::find(std::int32_t from, std::int32_t to, std::vector<std::size_t>& links, Gap& gap) const {
   if (from == to) return true;
   std::int32_t a = from;

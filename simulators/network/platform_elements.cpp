@@ -12,7 +12,7 @@ namespace {
 
 using std::string_view;
 
-/// Each a sentence that is said once, with what it is about.
+/// Each kind of note is reported once.
 enum class NoteKind : std::uint8_t { kProfiles, kLoopback, kModels, kActors, kLimiters, kCount };
 
 string_view consequence(NoteKind kind) {
@@ -35,11 +35,11 @@ string_view consequence(NoteKind kind) {
 
 struct ElementWords {
   string_view name;
-  string_view read;                 // attributes, with blanks between them
-  string_view without_effect = {};  // attributes that say nothing about a network
-  string_view noted = {};           // attributes that are not read, which is said
+  string_view read;                 // attributes, separated by blanks
+  string_view without_effect = {};  // attributes irrelevant to a network
+  string_view noted = {};           // unsupported attributes, which are reported
   NoteKind kind = NoteKind::kProfiles;
-  bool has_parts = false;  // elements within it that are read
+  bool has_parts = false;  // has child elements that are read
 };
 constexpr string_view kLinkProfiles = "bandwidth_file latency_file state_file";
 constexpr ElementWords kElements[] = {

@@ -1,4 +1,4 @@
-// What of a SimGrid platform file makes a Platform.
+// Builds a Platform from the elements of a SimGrid platform file.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,8 +24,8 @@ using std::string_view;
 
 constexpr std::size_t kMostHosts = std::size_t{1} << 20;
 constexpr std::size_t kMostFileLinks = std::size_t{1} << 22;
-constexpr std::size_t kMostHops = std::size_t{1} << 22;      // of all routes: links
-constexpr std::size_t kMostSearched = std::size_t{1} << 22;  // by Floyd and Dijkstra: points x hops
+constexpr std::size_t kMostHops = std::size_t{1} << 22;      // links of all routes together
+constexpr std::size_t kMostSearched = std::size_t{1} << 22;  // points x hops, for Floyd and Dijkstra
 
 using Wrong = WrongPlatform;
 
@@ -45,7 +45,7 @@ struct Unit {
   double factor;
 };
 
-/// A number with a unit behind it, as SimGrid writes them. Nothing: it is none.
+/// A number with an optional unit, in SimGrid's notation. `nullopt` if it is invalid.
 std::optional<double> quantity(string_view text, std::span<const Unit> units, double plain) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -58,7 +58,7 @@ std::optional<double> quantity(string_view text, std::span<const Unit> units, do
   return std::nullopt;
 }
 
-/// "125MBps", "1.25GBps", "10Gbps"; a number alone: bytes per second.
+/// "125MBps", "1.25GBps", "10Gbps"; without unit: bytes per second.
 Bandwidth rate_of(const XmlElement& element, string_view attribute) {
   static constexpr double kKi = 1024;
   static constexpr std::array<Unit, 20> kUnits = {{{"bps", 1},
@@ -88,7 +88,7 @@ Bandwidth rate_of(const XmlElement& element, string_view attribute) {
   return Bandwidth::bits_per_second(std::llround(*bits));
 }
 
-/// "50us"; a number alone: seconds.
+/// "50us"; without unit: seconds.
 Time latency_of(const XmlElement& element, string_view attribute, const char* otherwise = nullptr) {
   static constexpr std::array<Unit, 6> kUnits = {
       {{"ps", 1e-12}, {"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}}};
@@ -114,7 +114,7 @@ std::optional<std::int64_t> whole(string_view text, std::int64_t least, std::int
   return whole_number(text, least, most);
 }
 
-/// "0-7,12": these numbers.
+/// "0-7,12": the numbers 0 to 7 and 12.
 std::vector<std::int64_t> radical_of(const XmlElement& element) {
   const string& text = required(element, "radical");
   std::vector<std::int64_t> all;
@@ -199,7 +199,7 @@ class PlatformReader {
  private:
   struct Ends {
     std::int32_t up = Platform::kNone;
-    std::int32_t down = Platform::kNone;  // the same of a link that both directions share
+    std::int32_t down = Platform::kNone;  // equal to `up` for a link that both directions share
   };
 
   static bool is_zone(const XmlElement& element) {
@@ -233,7 +233,7 @@ class PlatformReader {
     return static_cast<std::int32_t>(p_.links_.size() - 1);
   }
 
-  /// One link, or one for each direction.
+  /// Adds one link, or one per direction.
   Ends add_links(const XmlElement& element, const string& name, Topology::Link link, const string& policy) {
     link.shared = policy != "FATPIPE";
     if (policy == "SPLITDUPLEX" || policy == "FULLDUPLEX") {
@@ -323,7 +323,7 @@ class PlatformReader {
     add_inner(element, number, radical.size(), link, policy);
   }
 
-  /// The hosts' own.
+  /// Adds each host's own link.
   void add_cables(const XmlElement& element, std::int32_t number, const std::vector<std::int64_t>& radical,
                   Bandwidth rate, const string& policy) {
     for (const std::int64_t place : radical) {
@@ -334,7 +334,7 @@ class PlatformReader {
     }
   }
 
-  /// What a host sends and receives together passes its limiter.
+  /// Adds each host's limiter, which all traffic of the host crosses in either direction.
   void add_limiters(const XmlElement& element, std::int32_t number,
                     const std::vector<std::int64_t>& radical) {
     if (given(element, "limiter_link") == nullptr) return;
@@ -440,8 +440,7 @@ class PlatformReader {
     cluster.up[at] = wire(element, "up", &Ends::up);
     cluster.down[at] = wire(element, "down", &Ends::down);
   }
-  /// A link of a host, whose latency is that of the backend's own wire. The halves of a link l that is split
-  /// are l_UP and l_DOWN.
+  /// A host's link, whose latency is the backend wire's. A split link l has the halves l_UP and l_DOWN.
   std::int32_t wire(const XmlElement& element, string_view attribute, std::int32_t Ends::*half) {
     const string& id = required(element, attribute);
     auto found = ends_.find(id);
@@ -461,7 +460,7 @@ class PlatformReader {
     const string& prefix = required(element, "prefix");
     const string& suffix = required(element, "suffix");
     const Bandwidth rate = rate_of(element, "bw");
-    (void)latency_of(element, "lat");  // the backend's own wire has one
+    (void)latency_of(element, "lat");  // part of the backend's own wire
     for (const std::int64_t place : radical_of(element)) {
       string id = fmt::format("{}{}{}", prefix, place, suffix);
       const Ends ends = add_links(element, "link_" + id, {rate, Time()}, "SPLITDUPLEX");
@@ -488,7 +487,7 @@ class PlatformReader {
     return point;
   }
 
-  /// The gateway of a zone; of a host or router, itself.
+  /// The gateway of a zone; a host or router is its own gateway.
   std::int32_t gate(const XmlElement& element, string_view attribute, std::int32_t point) {
     const bool is_zone = p_.point(point).inner != Platform::kNone;
     if (!is_zone && given(element, attribute) == nullptr) return point;
@@ -507,7 +506,7 @@ class PlatformReader {
   void read_route(const XmlElement& element, std::int32_t in, bool of_zones) {
     const std::int32_t from = member(element, "src", in);
     const std::int32_t to = member(element, "dst", in);
-    if (from == to) return;  // within a node or a zone, which says so itself
+    if (from == to) return;  // within a node or zone, which has its own routes
     if (zone(in).kind == Platform::Kind::kCluster) throw Wrong{element.line, "a cluster has its own routes"};
     const bool is_inner = p_.point(from).inner == Platform::kNone && p_.point(to).inner == Platform::kNone;
     if (!of_zones && !is_inner) throw Wrong{element.line, "a route of zones is a <zoneRoute>"};
@@ -551,7 +550,7 @@ class PlatformReader {
     back.links.push_back(static_cast<std::uint32_t>(down ? ends.up : ends.down));
   }
 
-  /// The ways with the fewest links between all points of a zone, as Floyd and Dijkstra find them.
+  /// Finds the routes with the fewest links between all points of a zone (SimGrid's Floyd and Dijkstra).
   void search(const XmlElement& element, std::int32_t number) {
     Platform::Zone& own = zone(number);
     struct Edge {

@@ -23,7 +23,7 @@ RoutedNetwork::RoutedNetwork(NetworkSetting setting)
   }
 }
 
-/// Replaces what is in `links`.
+/// Replaces the content of `links`.
 void RoutedNetwork::find_route(int from, int to, std::uint32_t number, Route& links) const {
   links.clear();
   const int source = place(from);

@@ -1,8 +1,7 @@
-// The life of a message: carry() finds its route, begin_next() cuts off a train when the one before has
-// passed the first link, approach() asks the world for the train's moment at its next link, step() lets the
-// link take it, and end() collects trains until the message is whole. A link is a time at which it is free,
-// not a queue: trains come in the order of their moments, since the world calls step() in the order of
-// time.
+// The life of a message: carry() finds its route; begin_next() cuts off a train once the previous one has
+// passed the first link; approach() schedules the train at its next link; step() sends it over that link;
+// end() collects trains until the message is complete. A link is only the time at which it is next idle, not
+// a queue: the world calls step() in order of time, so trains come in order.
 #include "simulators/network/trains.hpp"
 
 #include <algorithm>
@@ -13,7 +12,7 @@
 namespace offramp {
 namespace {
 
-/// bytes of all, as a part of a span.
+/// The share of `span` that corresponds to `bytes` of `all`.
 Time part(Time span, std::size_t bytes, std::size_t all) {
   if (bytes == 0) return {};
   const auto exact = static_cast<detail::Wide>(span.count()) * static_cast<detail::Wide>(bytes);
@@ -46,7 +45,7 @@ Time TrainNetwork::serial(Bandwidth rate, std::size_t bytes) {
   return trains > 0 ? rate.bytes(kTrainBytes) * trains + rest : rest;
 }
 
-/// A train comes to the first link as the sender's port lets it go.
+/// The train arrives at the first link as the sender's port releases it.
 void TrainNetwork::begin_next(Passing& message, NetworkWorld& world) {
   const Parcel& parcel = message.parcel;
   const std::size_t bytes = std::min(kTrainBytes, parcel.bytes - message.begun);

@@ -1,5 +1,5 @@
-// Events are kept in a list, and their places in it are their numbers. What the network carries comes back by
-// crossed(), at or after its first byte; it is handled at its own moment.
+// Events are identified by their index in events_. The network reports with crossed(), at or after the first
+// byte; the event is then processed at its own time.
 #include "simulators/sharp/machine.hpp"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ void Machine::step(Time at, std::uint32_t number) {
   }
 }
 
-/// A packet is handled once it is whole, a stream as it comes.
+/// Processes a packet once it is complete, a stream from its first byte.
 void Machine::crossed(std::uint32_t number, Time first, Time last) {
   Event event = event_of(number);
   event.first = first;
@@ -58,7 +58,7 @@ void Machine::crossed(std::uint32_t number, Time first, Time last) {
   later_on(at(event.operation).request.streams ? first : last, event);
 }
 
-// --- which member has to do with a piece ---
+// --- members of a piece ---
 
 Machine::Range Machine::range(const Operation& o, Part part, std::size_t begin, std::size_t bytes) const {
   const int all = static_cast<int>(o.posted.size());
@@ -96,7 +96,7 @@ std::size_t Machine::own_bytes(const Operation& o, int piece, int member) const 
   return to > from ? to - from : 0;
 }
 
-/// What each switch has to wait for, and what passes its links.
+/// Returns the piece's state. Creates it with the operands of each switch and the bytes on its links.
 Machine::Piece& Machine::piece_of(Operation& o, int number) {
   const auto [found, is_new] = o.under_way.try_emplace(number);
   Piece& piece = found->second;
@@ -121,7 +121,7 @@ Machine::Piece& Machine::piece_of(Operation& o, int number) {
     return is_first;
   });
   if (gathers) {
-    // The walk above stops where another one has passed: sums need all of them.
+    // The walk above stops at switches that another member has passed; these sums need all members.
     for (Station& station : piece.stations) station.up = 0;
     walk(contributors(o, number), Part::kOwner, [](Station& station, std::size_t bytes) {
       station.up += bytes;
@@ -139,7 +139,7 @@ Machine::Piece& Machine::piece_of(Operation& o, int number) {
 
 // --- times ---
 
-/// With what frames it: a stream's share of the link is for its payload.
+/// Bytes including framing. A stream uses only a share of the link for payload.
 std::size_t Machine::on_wire(const Operation& o, std::size_t bytes) const {
   if (!o.request.streams) return bytes + spec_.header;
   const double share = static_cast<double>(spec_.link.count()) / static_cast<double>(spec_.stream.count());
@@ -165,7 +165,7 @@ std::uint32_t Machine::begin(std::shared_ptr<Group> group, const Request& reques
   o.group = std::move(group);
   o.request = request;
   o.observer = &observer;
-  constexpr std::size_t kMostChunks = 1024;  // a longer stream goes in longer chunks
+  constexpr std::size_t kMostChunks = 1024;  // longer streams have longer chunks
   const double share = static_cast<double>(spec_.stream.count()) / static_cast<double>(spec_.link.count());
   const auto chunk = std::max<std::size_t>(static_cast<std::size_t>(share * (kStreamTrain - 1)), 1);
   const std::size_t chunks = (request.bytes / kMostChunks + chunk) / chunk;
@@ -207,7 +207,8 @@ void Machine::on_enter(std::uint32_t id, int member, Time now) {
   run_those_that_can(now);
 }
 
-/// In the order in which they were complete; none passes one that waits for a switch of its own.
+/// Starts operations in the order in which they became complete. An operation that waits for a switch blocks
+/// later ones that need the same switch.
 void Machine::run_those_that_can(Time now) {
   std::set<std::pair<bool, int>> wanted = busy_;
   for (auto turn = turns_.begin(); turn != turns_.end();) {
@@ -236,7 +237,8 @@ void Machine::run(std::uint32_t id, Time now) {
   for (int member = 0; member < static_cast<int>(o.posted.size()); ++member) release(id, member, now);
 }
 
-/// The member has entered, and its operation runs: its packets wait for their turn, or its stream begins.
+/// Begins a member's part once it has entered and the operation runs: its packets queue, or its stream
+/// begins.
 void Machine::release(std::uint32_t id, int member, Time now) {
   Operation& o = at(id);
   if (spec_.arms && member == 0 && !o.armed[0]) {
@@ -255,7 +257,7 @@ void Machine::release(std::uint32_t id, int member, Time now) {
   post_next(*o.group, member, now);
 }
 
-/// Hands over packets as long as fewer than `outstanding` wait for their results.
+/// Posts packets as long as fewer than `outstanding` wait for results.
 void Machine::post_next(Group& group, int member, Time now) {
   Group::Member& own = group.members[place(member)];
   while (!own.postings.empty() && own.waiting < spec_.outstanding) {
@@ -292,7 +294,7 @@ void Machine::on_send(const Event& event, Time now) {
                 bytes};
   later_on(o.request.streams ? arrival.first : arrival.last, arrival);
   if (is_arming(o, event.piece)) return;
-  // Complete for a member that gets no result once its switch has acknowledged it.
+  // Without a result, the member is done once its switch has acknowledged the piece.
   if (--o.unsent[place(member)] == 0) {
     o.finished[place(member)] = later(o.finished[place(member)], grant.end + spec_.latency);
     check_member(event.operation, member, now);
@@ -321,7 +323,7 @@ void Machine::on_arrive(const Event& event, Time now) {
   if (spec_.reproducible && !o.request.streams)
     delay += spec_.engine.bytes(static_cast<std::int64_t>(event.bytes)) * (station.expected - 1);
   if (spec_.time_out > Time() && now - station.since > spec_.time_out) {
-    // What has come by then went on without the rest: the root's processor adds both, packet by packet.
+    // The switch has passed on partial sums, and the root's processor adds them packet by packet.
     delay += spec_.latency + spec_.post * static_cast<std::int64_t>(station.expected);
   }
   station.first += delay;
@@ -403,7 +405,7 @@ void Machine::on_deliver(const Event& event, Time now) {
   later_on(later(grant.end, event.last), next);
 }
 
-/// piece: negative: nothing is delivered, all is sent.
+/// A negative piece: nothing was delivered, but everything is sent.
 void Machine::on_done(const Event& event, Time now) {
   const auto found = operations_.find(event.operation);
   if (found == operations_.end()) return;
@@ -429,7 +431,7 @@ void Machine::on_done(const Event& event, Time now) {
   check_member(event.operation, member, now);
 }
 
-/// Whether a member is done, and with the last one the operation.
+/// Completes a member that is done, and the operation with its last member.
 void Machine::check_member(std::uint32_t id, int member, Time now) {
   Operation& o = at(id);
   const std::size_t m = place(member);

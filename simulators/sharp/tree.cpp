@@ -38,7 +38,7 @@ std::size_t Fabric::opposite(std::size_t link) const {
   return kNoLink;
 }
 
-/// Breadth first, lower links first: of several shortest ways always the same.
+/// Breadth-first search in order of links, so that the choice among shortest paths is fixed.
 Fabric::Ways Fabric::ways_from(int start) const {
   const auto switches = static_cast<std::size_t>(map_->switches());
   Ways ways{std::vector<int>(switches, -1), std::vector<std::size_t>(switches, kNoLink)};
@@ -57,7 +57,7 @@ Fabric::Ways Fabric::ways_from(int start) const {
   return ways;
 }
 
-/// In the middle between two switches that are as far from each other as can be.
+/// Chooses a switch in the middle between two switches that are farthest apart.
 int Fabric::root_of(std::span<const int> leaves, int trees) const {
   if (leaves.size() == 1) return leaves.front();
   const auto farthest = [&](const Ways& ways) {
@@ -100,7 +100,7 @@ Tree Fabric::tree_of(std::span<const int> nodes, int trees) {
   }
   const int root = root_of(leaves, trees);
   const Ways ways = leaves.size() == 1 ? Ways() : ways_from(root);
-  std::unordered_map<int, int> places;  // switch of the network -> of the tree
+  std::unordered_map<int, int> places;  // switch of the network -> index in the tree
   tree.switches.emplace_back().number = root;
   places[root] = 0;
   for (int member = 0; member < static_cast<int>(nodes.size()); ++member) {

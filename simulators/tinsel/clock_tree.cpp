@@ -1,6 +1,5 @@
-// The clock tree of [tinsel-asap], vertex by vertex. Vertices are placed depth first, so that those of a
-// subtree follow each other over the threads. A message between two vertices of one thread never enters the
-// network: it is a timer.
+// The clock tree of [tinsel-asap], vertex by vertex. Vertices are placed depth first, so that subtrees are on
+// consecutive threads. A message between two vertices of one thread bypasses the network and is a timer.
 #include "simulators/tinsel/clock_tree.hpp"
 
 #include <algorithm>
@@ -41,14 +40,14 @@ class ClockTree final : public Software {
     handle(vertex, delivery.message.words[2] != 0, at);
   }
 
-  /// A message between two vertices of a thread.
+  /// Delivers a message between two vertices of one thread.
   void timer(Time at, std::uint64_t cookie) override {
     const auto vertex = static_cast<std::int64_t>(cookie >> 1U);
     handle(vertex, (cookie & 1U) != 0, take_up(thread_of(vertex), at));
   }
 
  private:
-  /// Depth first: a subtree's vertices follow each other.
+  /// Places vertices depth first, which keeps subtrees together.
   void place() {
     const auto threads = static_cast<std::int64_t>(threads_.size());
     std::vector<std::int64_t> open = {0};
@@ -102,7 +101,7 @@ class ClockTree final : public Software {
   const ClockTreeSpec spec_;
   std::int64_t vertices_;
   std::int64_t inner_ = 0;
-  std::vector<std::int32_t> places_;  // by vertex, the thread
+  std::vector<std::int32_t> places_;  // thread of each vertex
   std::vector<int> acknowledged_;
   std::vector<Arbiter> threads_;
   Time done_;

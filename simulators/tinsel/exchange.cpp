@@ -41,7 +41,7 @@ class Exchange final : public Software {
     go_on(at, index_of(from));
   }
 
-  /// What the thread was busy with is done.
+  /// The thread has finished its current send or receive.
   void timer(Time at, std::uint64_t cookie) override {
     Thread& thread = threads_[cookie];
     if (thread.receives) {

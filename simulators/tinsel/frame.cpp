@@ -53,7 +53,7 @@ void FrameTap::sent(Time at, const Place& from, const Message& message, std::uin
     put(std::span(frame).subspan(kFields[name].offset, kFields[name].width), value);
   };
   const std::uint64_t front = stream_.envelope ? kEnvelopeBytes : 0;
-  const std::uint64_t begin = fragment * kFragmentBytes;  // in envelope and data
+  const std::uint64_t begin = fragment * kFragmentBytes;  // within envelope and data
   const std::uint64_t size = std::min(kFragmentBytes, front + stream_.bytes - begin);
   set(kVersion, 1);
   set(kAddressing, message.to.keyed ? 1 : 0);

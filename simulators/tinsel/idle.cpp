@@ -1,7 +1,6 @@
-// The three phases: kProbe asks all boards again and again until every board was idle and sent and received
-// counts balance, kRelease tells all threads, kEnable lets them go on. Detection runs it alone on an idle
-// machine, which gives the time of a barrier; IdleDetection can ride along with other software on the same
-// machine.
+// The three phases: kProbe repeats until every board is idle and the counts of sent and received messages
+// balance; kRelease notifies all threads; kEnable lets them send. Detection runs this on an otherwise idle
+// machine to compute the time of a barrier. IdleDetection can also run beside other software.
 #include "simulators/tinsel/idle.hpp"
 
 namespace offramp::tinsel {
@@ -22,7 +21,7 @@ class Detection final : public Software, public IdleThreads {
     static_cast<void>(machine_.run());
     IdleTimes times;
     times.round = first_round_;
-    // Threads of a core share its pipeline: all of them have to get through the call.
+    // Threads of a core share its pipeline, and all of them must complete the call.
     times.barrier = end_ + machine_.spec().cycles(std::int64_t{spec_.wake_instructions} * kThreadsPerCore);
     times.wire = machine_.counters().link;
     return times;
@@ -55,7 +54,7 @@ IdleDetection::IdleDetection(Machine& machine, const IdleSpec& spec, IdleThreads
       threads_(threads),
       received_(static_cast<std::size_t>(machine.spec().mesh.boards())) {}
 
-/// The master serves boards in order.
+/// The master sends the tokens in order of boards.
 void IdleDetection::begin_round(Time at) {
   for (int board = 0; board < machine_.spec().mesh.boards(); ++board) {
     Message token;
@@ -71,8 +70,8 @@ void IdleDetection::begin_round(Time at) {
   if (phase_ == IdlePhase::kProbe) all_vote_ = true;
 }
 
-/// On the first mailbox of a board. One that has received something since the token before is not idle yet:
-/// what it did then may have escaped the count of a board that was asked earlier.
+/// Runs on a board's first mailbox. A board that has received a message since the last token is not idle: its
+/// reaction may have escaped the count of a board probed earlier.
 bool IdleDetection::delivered(const Delivery& delivery) {
   const Message& token = delivery.message;
   if (!token.idle_token) return false;

@@ -1,11 +1,11 @@
-// The network on chip and the mailboxes. The class goes on in router.cpp, with the programmable router, its
-// fetchers and the links.
+// The network on chip and the mailboxes; router.cpp implements the programmable router, its fetchers, and the
+// links.
 //
-// Backpressure is one protocol: a message that wants a unit calls enter(), which either takes the unit and
-// leaves the one before (leave()), or lines the message up in the unit's queue until call_next() calls it.
-// So a message holds at most one unit, keeps it until the next one takes it up, and a cycle of such
-// messages is a deadlock, which run() reports. Of the two times of enter(), `occupied` is for how long all
-// flits need the unit and `ahead` how long the head takes to its next step.
+// Backpressure uses one protocol. A message that needs a unit calls enter(), which either occupies the unit
+// and releases the previous one (leave()), or queues the message until call_next() calls it. A message
+// therefore occupies at most one unit, until the next one accepts it, and a cycle of such messages is a
+// deadlock, which run() reports. The times of enter(): `occupied` is how long all flits need the unit,
+// `ahead` how long the head takes to its next step.
 #include "simulators/tinsel/machine.hpp"
 
 #include <algorithm>
@@ -129,7 +129,7 @@ bool Machine::enter(std::uint32_t id, std::uint32_t which, Step step, Time occup
   return true;
 }
 
-/// The tail is out of the unit a while later.
+/// Releases the unit once the tail has left it.
 void Machine::leave(Moving& m) {
   if (m.unit == kNone) return;
   Unit& unit = units_[m.unit];
@@ -158,7 +158,7 @@ void Machine::call(std::uint32_t which) {
   perform({unit.called, messages_[unit.called].step});
 }
 
-/// From the send slot through the port that it shares with receiving, into the network on chip.
+/// Moves a message from the send slot into the network on chip, through the port shared with receiving.
 void Machine::inject(std::uint32_t id) {
   const Time occupied = cycle_noc_flit_ * messages_[id].flits + spec_.cycles(spec_.noc_turn_cycles);
   const Time ahead = spec_.cycles(spec_.noc_hop_cycles);
@@ -226,7 +226,7 @@ void Machine::perform(const Event& event) {
   }
 }
 
-/// At a mailbox's place in the mesh of its board: y first, then x; down to row 0 for what leaves the board.
+/// One hop in the board's mesh: y first, then x. Messages that leave the board go down to row 0.
 void Machine::hop(std::uint32_t id) {
   const Moving& m = messages_[id];
   const Time occupied = cycle_noc_flit_ * m.flits;
@@ -273,8 +273,7 @@ void Machine::take(const Place& place) {
   if (box.waiting != kNone) push(now_, Step::kReceive, std::exchange(box.waiting, kNone));
 }
 
-/// A message stays in front of a mailbox that has no slot for it, a ring without room, or a core with too
-/// many pointers to hand out.
+/// A message waits for a free slot in the mailbox, for room in rings, and for cores with too many pointers.
 void Machine::receive(std::uint32_t id) {
   Moving& m = messages_[id];
   Mailbox& box = mailbox(m);
@@ -297,7 +296,7 @@ void Machine::receive(std::uint32_t id) {
   deliver(id);
 }
 
-/// One slot for all targets; each core serialises the pointers of its own: 1 + 2k cycles.
+/// One slot for all destination threads. Each core delivers its own pointers serially: 1 + 2k cycles.
 void Machine::deliver(std::uint32_t id) {
   const Message message = messages_[id];
   drop(id);
@@ -332,7 +331,7 @@ void Machine::deliver(std::uint32_t id) {
 
 void Machine::free(Time at, std::uint32_t slot) {
   Slot& held = slots_[slot];
-  // Two cycles of the mailbox each; the port is far from busy, so frees do not queue for it.
+  // Two cycles of the mailbox per free; its port is mostly idle, so frees do not queue for it.
   held.last = later(held.last, at + spec_.cycles(2));
   if (--held.references == 0) push(held.last, Step::kFree, slot);
 }

@@ -1,7 +1,6 @@
-// A multicast tree is grown by recursion from its root: Grower::grow() first places the lists of the boards
-// beyond each link, since a board's own list holds the keys of those. Boards are reached along
-// first_step(), in an order of dimensions, so that no board has two parents; parent_board() is that step
-// backwards.
+// Grows a multicast tree recursively from its root: Grower::grow() first places the lists of the boards
+// beyond each link, since a board's own list contains their keys. Boards are reached along first_step(), in a
+// fixed order of dimensions, so that each has one parent; parent_board() reverses that step.
 #include "simulators/tinsel/placement.hpp"
 
 #include <algorithm>
@@ -117,7 +116,7 @@ void fell_tree(Machine& machine, const Tree& tree) {
 }
 
 int parent_board(const Mesh& mesh, int root_board, int board, DimensionOrder order) {
-  // The last step of the way from the root: x comes last when y comes first.
+  // The last step of the path from the root: along x if y comes first.
   const bool along_x = mesh.x(board) != mesh.x(root_board);
   const bool along_y = mesh.y(board) != mesh.y(root_board);
   const bool x_last = order == DimensionOrder::kYFirst ? along_x : !along_y;

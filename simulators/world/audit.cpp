@@ -40,7 +40,8 @@ void Audit::occupied(const Resource& resource, const ResourceDescription& descri
                      (use.end - use.first).count()));
 }
 
-/// What is there from `asked` on is served behind an occupation that was reserved before, for later.
+/// Reports a request that was available from `asked` on but had to queue behind an earlier reservation
+/// although the resource was idle.
 void Audit::waited(const ResourceDescription& description, const Use& use, Time asked, Time served) {
   for (const Gap& gap : use.gaps) {
     const Time from = later(gap.begin, asked);

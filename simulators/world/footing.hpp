@@ -1,4 +1,4 @@
-// What hardware that stands on the nodes says of it: BackendDescription::footing.
+// Text that describes hardware attached to nodes, for BackendDescription::footing.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace offramp {
 
-/// "4 nodes of 16 ranks, each with 2 NICs of 2 links of 100 Gb/s". card: a noun whose plural has an s. links:
-/// of a card, each with that rate.
+/// "4 nodes of 16 ranks, each with 2 NICs of 2 links of 100 Gb/s". card: a noun with a regular plural. links:
+/// per card, each with the bandwidth `link`.
 Footing footing_on_nodes(const MachineLayout& machine, int ranks, std::string_view card, Bandwidth link,
                          int links);
 
-/// "100 Gb/s", with the digits that it needs.
+/// "100 Gb/s", with as many digits as necessary.
 std::string gigabits_text(std::int64_t bits_per_second);
 
 /// "1 node", "16 ranks".

@@ -1,4 +1,4 @@
-// The world as its users have it: all that it does is Core's (world_core.hpp).
+// The public interface of a world; the implementation is world::Core (world_core.hpp).
 #include "simulators/world/world.hpp"
 
 #include <utility>

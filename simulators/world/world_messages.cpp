@@ -1,4 +1,4 @@
-// The way of a message through a world: its stages as events, what it holds, and its matching.
+// The path of a message through a world: its stages as events, the holds it owns, and its matching.
 #include <fmt/core.h>
 
 #include <cassert>
@@ -23,8 +23,8 @@ void Core::free(Message& message) {
   pool_.give_back(message);
 }
 
-/// Where wires have faults, messages of collectives have numbers of their own, as in a run: so the program's
-/// messages have the same fates there and here, whatever the algorithms send.
+/// With faulty wires, messages of collectives are numbered separately, as in a live run. The program's
+/// messages then have the same faults there and here, whatever messages the algorithms send.
 inline std::uint32_t Core::next_number(Flow& flow, const SendArguments& arguments, int source) {
   if (faulty_ && arguments.context % 2 != 0)
     return kFirstOfCollectives + further_numbers_[{source, ~arguments.destination, arguments.backend}]++;
@@ -100,7 +100,7 @@ Time Core::issue(Rank& source, Operation& send, const SendArguments& arguments, 
   return host_free;
 }
 
-/// What issuing the message takes the sender's processor, which is disturbed: all of it comes later.
+/// Delays a message by what stragglers add to its issue on the sender's processor.
 void Core::hold_up(Rank& rank, Passage& passage) {
   const Time free = processed(rank, passage.issued, passage.host_free - passage.issued);
   const Time delay = free - passage.host_free;
@@ -109,7 +109,7 @@ void Core::hold_up(Rank& rank, Passage& passage) {
   if (passage.complete >= Time()) passage.complete += delay;
 }
 
-/// A message of a rank to itself is a copy in its memory.
+/// Models a message of a rank to itself as a copy in its memory.
 Time Core::send_local(Message& message) {
   Passage& passage = message.passage;
   message.local = true;
@@ -132,12 +132,12 @@ void Core::has_wires_of_its_own(const BackendDescription& backend) {
       backend.name);
 }
 
-/// The receiver's answer is there; the send is complete then, or later.
+/// Records when the receiver's answer arrives; the send completes then or later.
 void Core::note_answer(Message& message, Time at) {
   if (message.send != nullptr) message.send->posted = at;
 }
 
-/// The send is complete; its operation may go on, and end, here.
+/// Completes the send. This may resume, and even end, its program.
 void Core::sent(Message& message, Time at) {
   Operation* const send = std::exchange(message.send, nullptr);
   if (send == nullptr) return;
@@ -160,7 +160,7 @@ void Core::give_up(Operation& operation) {
   given_up_.insert(&operation);
 }
 
-/// It is done, and its program does not learn of it.
+/// Deletes a completed operation whose program has given it up.
 void Core::discard(Operation& operation) {
   if (operation.kind == Operation::Kind::kReceive && operation.message != nullptr) free(*operation.message);
   given_up_.erase(&operation);
@@ -213,7 +213,7 @@ void Core::record_sender(const Message& message) const {
   if (backend.records()) backend.record_sender(message.transfer, message.passage);
 }
 
-/// Over the network to the receiver.
+/// Sends the message over the network to the receiver.
 void Core::cross(Message& message) {
   Passage& passage = message.passage;
   const Transfer& transfer = message.transfer;
@@ -229,7 +229,7 @@ void Core::cross(Message& message) {
   arrived(parcel, passage.leaves + passage.latency, passage.left + passage.latency, Time());
 }
 
-/// One that crosses nothing is there at once.
+/// A token without latency bypasses the network and arrives at once.
 void Core::cross_token(Message& message, Time latency) {
   Passage& passage = message.passage;
   message.crosses = latency >= Time();
@@ -260,7 +260,7 @@ void Core::arrived(const Parcel& parcel, Time first, Time last, Time waited) {
   push(later(now_, first), *message.destination, EventKind::kArrive, message);
 }
 
-/// Of the network.
+/// Called by the network.
 void Core::call(Time at, const Parcel& parcel, void* what) {
   push(at, parcel.source, EventKind::kNetwork, what,
        order_of(EventKind::kRelease, parcel.destination, parcel.number));
@@ -273,7 +273,7 @@ void Core::requested(Message& message) {
   see(message);
 }
 
-/// What answers requests looks at this one.
+/// Processes a request at the receiver once its processor or device is available for it.
 void Core::see(Message& message) {
   const Event event{&message, EventKind::kRequested};
   const std::uint64_t order = order_at(message.transfer.source, event.kind, message);
@@ -285,7 +285,7 @@ void Core::see(Message& message) {
     push(message.receive->posted, *message.destination, EventKind::kGranted, message);
 }
 
-/// The sender's device does other things while the receiver is not ready.
+/// Releases the sender's device for other messages while the receiver is not ready.
 void Core::park(Message& message) {
   if (!message.holds_sender) return;
   message.parked = true;
@@ -332,8 +332,8 @@ void Core::answered_send(Message& message) {
   sent(message, passage.complete);
 }
 
-/// The sender of a message that has come learns of it: behind what the network added to the way of the data,
-/// and over a way that is as much farther.
+/// Notifies the sender of a message that has arrived. The network delays this twice: by what it added to the
+/// data, and by the longer way back.
 void Core::notify(Message& message) {
   Passage& passage = message.passage;
   passage.complete += passage.last - (passage.left + passage.latency) + farther(message.transfer);
@@ -394,7 +394,7 @@ void Core::released(Hold& hold) {
     next->holds_sender = true;
     return depart(*next);
   }
-  // Behind its request, a message waits for the receiver's device first, and then for its own again.
+  // After its request, a message first acquires the receiver's device and then the sender's again.
   if (!next->holds_receiver && members_[next->backend].receiver_hold != kNoResource) {
     next->holds_receiver = true;
     return grant(*next);
@@ -405,8 +405,8 @@ void Core::released(Hold& hold) {
 
 // --- matching ---
 
-/// The envelope of a message is at its receiver. It is matched once all that its sender issued before on the
-/// same communicator are.
+/// The envelope of a message has arrived. It is matched once all earlier messages of its sender on the same
+/// communicator are matched.
 void Core::envelope(Message& message) {
   Flow& flow = *message.flow;
   message.arrived = true;
@@ -422,7 +422,7 @@ void Core::envelope(Message& message) {
 
 void Core::deliver_early(Flow& flow) {
   const auto overtakes = [&](const Message& message) {
-    const bool of_collective = message.key.context % 2 != 0;  // its number, the tag, tells it from others
+    const bool of_collective = message.key.context % 2 != 0;  // the tag is the collective's number
     for (const Message* before = flow.head; before != &message; before = before->next_in_flow) {
       if (before->key.context == message.key.context &&
           (!of_collective || before->key.tag == message.key.tag))
@@ -441,12 +441,12 @@ void Core::deliver_early(Flow& flow) {
     (before != nullptr ? before->next_in_flow : flow.head) = next;
     if (next == nullptr) flow.tail = before;
     --flow.early;
-    if (at->is_stored) {  // no receive could take it before
+    if (at->is_stored) {  // no receive could match it before
       at->passage.stored = later(at->passage.stored, now_);
       at->was_kept = true;
     }
     deliver(*at);
-    before = nullptr;  // the program may have gone on and issued more
+    before = nullptr;  // the program may have continued and issued more
     at = flow.head;
   }
 }
@@ -498,7 +498,7 @@ void Core::note_send(const Operation& send, Time at, const Team* collective) con
   if (send.posted > at) options_.log->host(send.rank->number(), id, kWaitForPeer, at, send.posted);
 }
 
-/// Whether the receiver was ready before the message came, and waited for it.
+/// Returns whether the receive was posted before the message arrived.
 static bool came_late(const Message& message, Time posted) {
   const Passage& passage = message.passage;
   if (message.local) return passage.complete > posted;
@@ -543,7 +543,7 @@ Time Core::learn(Operation& receive, Time at, bool by_processor) {
   if (audit_ != nullptr && !message.local) audit_->message(message.transfer, passage, receive.posted);
   const bool waited = !message.local && (message.was_kept || passage.came_before(receive.posted));
   const Matched matched = waited ? Matched::kUnexpected : Matched::kPosted;
-  const Time begin = later(there, passage.stored);  // of what the processor does
+  const Time begin = later(there, passage.stored);  // start of the processor's work
   Time done = own.backend->receive(message.transfer, passage, begin, matched);
   free(message);
   if (by_processor && options_.stragglers != nullptr) done = processed(*receive.rank, begin, done - begin);

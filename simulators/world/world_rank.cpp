@@ -1,8 +1,7 @@
-// What a rank's program calls: RankHandle over Rank. A program runs ahead of the world
-// while it only issues; the co_await in a call is Done (an operation has ended), Until (the world has come
-// to a time) or both. Where collectives in progress need the rank's processor, a call that waits shares it
-// with them (share_processor()) and one that computes closes a gate, through which they go on only while
-// the program is in MPI (gate, enter(), come_up()).
+// RankHandle: the calls of a rank's program. A program runs ahead of the world while it only issues. A
+// co_await in a call is Done (an operation has completed), Until (the world has reached a time), or both. If
+// collectives need the rank's processor, a waiting call shares it with them (share_processor()). A computing
+// call closes the thread's gate, and collectives then continue only in MPI calls (enter(), come_up()).
 #include "simulators/world/world_rank.hpp"
 
 #include <algorithm>
@@ -20,7 +19,7 @@ void Rank::use(Core& core, int number, const Communicator& everyone) {
   number_ = number;
   everyone_ = everyone;
   everyone_.rank_ = number;
-  // It is gone with the rank, which all programs that count with it end before.
+  // Not owned: it lives in the rank, which outlasts all programs that use it.
   everyone_.local_ = std::shared_ptr<Communicator::Local>(std::shared_ptr<void>(), &local_);
 }
 
@@ -109,7 +108,7 @@ void Rank::found(const MatchKey& key) {
   wake(first_);
   if (!has_threads()) [[likely]]
     return;
-  std::vector<Thread*> probing;  // those that go on may end, and others begin
+  std::vector<Thread*> probing;  // a copy, since resumed threads may end and start others
   for (const auto& [number, thread] : further_->running) {
     if (thread->prober != nullptr) probing.push_back(thread);
   }
@@ -141,7 +140,7 @@ offramp::Operation Thread::message_question(const Communicator& communicator, in
   question.element = element;
   question.bytes = bytes;
   question.tag = tag;
-  // Unknown for a wildcard.
+  // Unknown for a wildcard, assumed false.
   question.on_one_node =
       peer >= 0 && core().options().machine.is_within_node(rank_.number(), communicator.world_rank(peer));
   return question;
@@ -173,7 +172,7 @@ void Thread::start_receive(Operation& receive, const Communicator& communicator,
                            int tag) {
   receive.key = Rank::key_of(communicator, from, tag);
   receive.bytes = bytes;
-  // Hardware may leave messages within a node to the host, whose receives cost less.
+  // Hardware may leave messages within a node to the host, where posting a receive costs less.
   const offramp::Operation question = message_question(communicator, from, bytes, tag, ElementType::kByte);
   clock = core().processed(
       rank_, clock,
@@ -299,7 +298,7 @@ void RankHandle::rest_until(Time at) {
   thread_.clock = later(thread_.clock, at);
 }
 
-/// The world comes to the program's clock, which moves on by what the processor has to do for MPI until then.
+/// Lets the world reach the program's clock, which advances by any MPI work until then.
 static Task<void> come_up(world::Thread& thread) {
   do {
     co_await Until{thread, thread.clock};
@@ -307,14 +306,14 @@ static Task<void> come_up(world::Thread& thread) {
   thread.asked = false;
 }
 
-/// The program has computed, and comes to a call that waits or asks.
+/// The program enters a waiting or polling call after computing.
 static Task<void> enter(world::Thread& thread) {
   const bool may_have_copied = thread.core().options().machine.ranks_per_node > 1;
   if (may_have_copied) co_await come_up(thread);
   thread.core().enter_call(thread, thread.clock);
 }
 
-/// The program waits until then, and until its processor has done what collectives in progress need of it.
+/// Waits until `until`, and until the processor has finished its work for collectives in progress.
 static Task<void> share_processor(world::Thread& thread, Time until) {
   co_await Until{thread, later(thread.clock, until)};
   thread.clock = later(thread.clock, thread.rank().busy);
@@ -324,7 +323,7 @@ Task<Outcome> RankHandle::send(const Communicator& communicator, int to, std::si
                                ElementType element) {
   world::Operation operation(Kind::kSend, thread_.rank());
   thread_.start_send(operation, communicator, to, bytes, tag, element, Synchronous::kNo);
-  if (!operation.done && !thread_.gate.is_open()) co_await enter(thread_);  // it waits
+  if (!operation.done && !thread_.gate.is_open()) co_await enter(thread_);  // must wait
   co_await Done{operation};
   if (thread_.rank().going_on > 0) co_await share_processor(thread_, operation.done_at);
   const Outcome outcome = thread_.observe(operation).outcome;
@@ -399,7 +398,7 @@ Task<Received> RankHandle::wait(RankRequest& request) {
   co_return received;
 }
 
-/// What is done first the program learns of first, whatever the order of its list.
+/// Processes completions in order of their time, whatever their order in the list.
 const std::vector<Received>& RankHandle::learn_as_they_come(const std::vector<RankRequest>& requests) {
   auto& [order, received] = thread_.core().learning();
   order.clear();
@@ -455,7 +454,7 @@ Task<Outcome> RankHandle::wait_all(std::vector<RankRequest>& requests, std::vect
   co_return outcome;
 }
 
-/// By the program's clock, to which the world has come.
+/// Returns whether the operation is done at the program's clock, which the world has reached.
 static bool is_done_now(world::Thread& thread, const world::Operation& operation) {
   return operation.done && later(operation.done_at, thread.clock) <= thread.core().now();
 }
@@ -523,7 +522,7 @@ Task<std::optional<Received>> RankHandle::test(RankRequest& request) {
   co_return received;
 }
 
-/// A question that may find nothing.
+/// Charges the cost of a poll, and lets the world reach the program's clock.
 Task<void> RankHandle::ask() {
   if (!thread_.gate.is_open()) co_await enter(thread_);
   work(thread_.core().options().poll);
@@ -678,8 +677,8 @@ RankRequest RankHandle::start_synchronize(const Communicator& communicator) {
 }
 
 namespace {
-/// The clock goes to the latest of the ranks in `from`, while those in `to` get this rank's. Clocks travel as
-/// tokens, which cost nothing. They may come in any order, because the result is a maximum.
+/// Advances the clock to the latest of the ranks in `from`, and sends this rank's clock to those in `to`.
+/// Clocks travel as tokens at no cost. The order of receives is irrelevant, because the result is a maximum.
 Task<Outcome> exchange_clocks(Team& team, std::vector<int> to, std::vector<int> from) {
   std::vector<Team::PendingToken> sent;
   sent.reserve(to.size());

@@ -1,9 +1,8 @@
-// How a collective's algorithm, a coroutine, advances in a world. Each send and receive is an operation of
-// its own (a part) of the rank. Where the algorithm works on the rank's processor (by_processor_), what its
-// clock moves between two calls of the team is charged to that processor in settle_work(), where noise may
-// hold it up; left_ is the clock at the last charge. A nonblocking collective that no hardware carries
-// takes turns: it goes on when a part that it waits for has ended and the processor has come to it, and
-// begin_turn() and end_turn() bound what it takes from the rank.
+// Runs a collective's algorithm, a coroutine, in a world. Each send and receive is an operation (part) of the
+// rank. If the algorithm runs on the rank's processor (by_processor_), settle_work() charges the clock's
+// advance between two team calls to that processor, where noise may delay it. A nonblocking collective
+// without hardware uses turns: it continues when an awaited part is done and the processor is available.
+// begin_turn() and end_turn() delimit the processor time of a turn.
 #include "simulators/world/world_team.hpp"
 
 #include <algorithm>
@@ -58,7 +57,7 @@ void Collective::start(Thread& thread, const offramp::Operation& question, const
   if (progress_ == Progress::kCalls) ++rank.going_on;
   if (takes_turns()) begin_turn(thread.clock, nullptr);
   start(thread, own_backend().collective(question, *this, buffers));
-  if (takes_turns()) thread.clock = later(thread.clock, rank.busy);  // the call begins the first round itself
+  if (takes_turns()) thread.clock = later(thread.clock, rank.busy);  // the call itself runs the first round
 }
 
 void Collective::begin_turn(Time at, Thread* interrupts) {
@@ -77,7 +76,7 @@ void Collective::end_turn() {
 void Collective::go_on(Operation& part) {
   const Time now = core().now();
   begin_turn(now, progress_ == Progress::kCalls ? own().interrupted_at(now) : nullptr);
-  std::exchange(part.waiter, nullptr).resume();  // and this may be gone
+  std::exchange(part.waiter, nullptr).resume();  // may delete this collective
 }
 
 bool Collective::ready(Handle handle) {
@@ -94,7 +93,7 @@ void Collective::wait(Handle handle, std::coroutine_handle<> algorithm) {
   if (part.done) core().resume(part, part.done_at);
 }
 
-/// What MPI_IN_PLACE says. An alltoall or reduce_scatter in place sends from a copy.
+/// Implements MPI_IN_PLACE. Algorithms for alltoall and reduce_scatter make their own copy to send from.
 void Collective::put_in_place(OperationKind of, CollectiveBuffers& buffers) {
   const auto own_rank = static_cast<std::size_t>(Team::rank());
   switch (of) {
@@ -124,7 +123,7 @@ void Collective::put_in_place(OperationKind of, CollectiveBuffers& buffers) {
     case OperationKind::kAllreduce:
     case OperationKind::kScan:
     case OperationKind::kExscan:
-      // Both are one memory.
+      // Both use the same memory.
       if (buffers.receive.size() < buffers.send.size()) buffers.receive = writable(buffers.send);
       buffers.send = Bytes(buffers.receive).first(buffers.send.size());
       break;

@@ -16,7 +16,7 @@ bool extension_bytes_fit(const Header& header, Format format) {
   for (const FieldSpec& spec : kFields) {
     if (!spec.extension || header.get(spec.field) == 0) continue;
     if (format == Format::kStrict) return false;
-    // The optional tag of [zrlmpi-protocol] needs no extension; everything else does.
+    // The optional tag of [zrlmpi-protocol] needs no extension; all others do.
     if (spec.field != Field::kTagLow && !header.extended()) return false;
   }
   return true;

@@ -1,7 +1,7 @@
-// The stages of a path, each a coroutine over channels: bus, shell, wire, shell. message() cuts a message
-// into datagrams while the state machine is still copying it, so the last datagram leaves when the copy
-// ends and not before. In a burst the full datagrams between the first one and the last one are one item
-// with a period: the stages pass it on in closed form.
+// The stages of a path as coroutines over channels: bus, shell, wire, shell. message() cuts a message into
+// datagrams while the state machine is still copying it, so the last datagram leaves when the copy ends. In a
+// burst, the full datagrams between the first and the last are one item with a period, which the stages
+// process in closed form.
 #include "simulators/zrlmpi/path.hpp"
 
 #include <algorithm>
@@ -14,10 +14,10 @@
 namespace offramp::zrlmpi {
 namespace {
 
-// Datagrams between two stages. A full one pushes back instead of dropping, as a paused Ethernet link would.
+// Datagrams between two stages. A full channel pushes back instead of dropping, like a paused Ethernet link.
 constexpr std::size_t kSlots = kShellHeaders;
 
-/// Of the wire: those of the receiver's buffer, and what is on its way meanwhile.
+/// Slots of the wire: the receiver's buffer, plus the datagrams in flight.
 std::size_t wire_slots(const MpeSpec& spec) {
   constexpr std::int64_t kMost = 1 << 16;
   return kSlots +
@@ -30,7 +30,7 @@ std::vector<std::byte> part_of(Bytes payload, std::uint64_t offset, std::uint64_
   return {part.begin(), part.end()};
 }
 
-/// Padding is zero and on the wire, so a datagram that carries bytes carries them all.
+/// Adds padding, which is zero and is sent, so that a datagram with data is complete.
 void fill(Datagram& datagram, bool carries) {
   if (carries) datagram.data.resize(datagram.bytes);
 }
@@ -73,7 +73,7 @@ void Path::spawn(Scheduler& scheduler, Time begin) {
   } else {
     scheduler.spawn("wire", burst_wire(), begin);
   }
-  // The receiver's widener needs a cycle for the first line.
+  // The receiver's widener needs one cycle for the first line.
   scheduler.spawn("shell", shell(from_wire_, out, spec_.cycles(1)), begin);
 }
 
@@ -99,7 +99,7 @@ Task<void> Path::bus() {
   }
 }
 
-/// Hands a datagram to the shell when its last word has left the bus: one cycle behind the state machine.
+/// Passes a datagram to the shell when its last word has left the bus: one cycle behind the state machine.
 Task<void> Path::emit(Datagram datagram, Time at) {
   at += spec_.cycles(1);
   if (!spec_.direct) {
@@ -112,7 +112,7 @@ Task<void> Path::emit(Datagram datagram, Time at) {
   if (closes) co_await sent.write_at(true, at);
 }
 
-/// The state machine began to copy when the item became visible and copies on while this process cuts.
+/// The state machine began to copy when the item became visible, and copies while this process cuts.
 Task<void> Path::message(const TransmitItem& item) {
   const Process& self = co_await this_process();
   const Time begin = self.clock;
@@ -154,7 +154,7 @@ Task<void> Path::message_burst(const TransmitItem& item, std::uint64_t full, Tim
   Datagram head(item.head, kDatagramBytes);
   co_await emit(std::move(head), first);
   const Time period = spec_.bus_time(kDatagramBytes);
-  constexpr std::uint64_t kMost = 1U << 30;  // packets in one burst
+  constexpr std::uint64_t kMost = 1U << 30;  // packets per burst
   Time at = first + period;
   for (std::uint64_t left = full - 1; left > 0;) {
     const auto now = static_cast<std::uint32_t>(std::min(left, kMost));
@@ -191,7 +191,7 @@ Task<void> Path::fragments(const TransmitItem& item) {
   }
 }
 
-/// Store and forward: a datagram goes on once it has been read out again.
+/// Store and forward: a datagram continues once it has been read out.
 Task<void> Path::shell(Channel<Datagram>& from, Channel<Datagram>& to, Time latency) {
   Time free;
   for (;;) {

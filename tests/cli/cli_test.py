@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import pathlib
 import pty
 import shutil
@@ -283,8 +284,17 @@ class Plugins(CliTest):
 class Command(CliTest):
     def test_has_a_version_and_help(self):
         self.assertRegex(self.offramp("--version").stdout, r"^offramp \d+\.\d+\.\d+\n$")
-        self.assertIn("Exit codes", self.offramp("run", "--help").stdout)
+        self.assertIn("Exit codes", self.offramp("run", "--help-all").stdout)
         self.assertIn("run", self.offramp("--help").stdout)
+
+    def test_help_fits_a_screen_and_names_what_it_leaves_to_the_other_one(self):
+        for sub in re.findall(r"^  ([a-z]+) {2,}", self.offramp("--help").stdout.split("Subcommands:")[1], flags=re.M):
+            short, whole = (self.offramp(sub, option).stdout for option in ("--help", "--help-all"))
+            self.assertLessEqual(len(short.splitlines()), 45, sub)
+            self.assertLessEqual(max(map(len, short.splitlines())), 80, sub)
+            self.assertIn("Exit codes", whole)
+            described = set(re.findall(r"^  (?:-\w )?(--[a-z0-9-]+)", whole, flags=re.M)) - {"--help-all"}
+            self.assertEqual(described, described & set(re.findall(r"--[a-z0-9-]+", short)), sub)
 
     def test_answers_help_and_version_without_dashes(self):
         self.assertEqual(self.offramp("version").stdout, self.offramp("--version").stdout)
@@ -553,7 +563,7 @@ class Replay(CliTest):
 
     def test_prints_a_table_of_functions(self):
         self.recording(4, 3)
-        lines = self.offramp("replay", "r", "--backend", "host,cclo").stdout.splitlines()
+        lines = self.offramp("replay", "r", "--backend", "host,cclo", "--details").stdout.splitlines()
         self.assertTrue(any(line.split()[:2] == ["MPI_Allreduce", "12"] for line in lines))
         comparison = next(i for i, line in enumerate(lines) if line.startswith("# backend"))
         self.assertEqual([line.split()[0] for line in lines[comparison + 1:comparison + 3]], ["host", "cclo"])

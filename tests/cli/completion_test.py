@@ -69,8 +69,8 @@ class Bash(FolderTest):
         self.assertNotIn("manual", self.complete("offramp", ""))
         self.assertEqual(self.complete("offramp", "--vers"), ["--version"])
         for sub in self.subcommands():
-            help_text = self.offramp(sub, "--help").split("Options:")[1].split("\n\n")[0]
-            options = set(re.findall(r"^ +(?:-\w,)?(--[a-z0-9-]+)", help_text, flags=re.MULTILINE))
+            help_text = self.offramp(sub, "--help-all").split("Options:")[1].split("\n\n")[0]
+            options = set(re.findall(r"^  (?:-\w )?(--[a-z0-9-]+)", help_text, flags=re.MULTILINE))
             self.assertGreater(len(options), 0, sub)
             self.assertLessEqual(options, set(self.complete("offramp", sub, "--")), sub)
 

@@ -67,7 +67,7 @@ class ManualPages(FolderTest):
     def test_they_say_what_the_help_says(self):
         for sub in self.subcommands():
             page = self.shown(f"offramp-{sub}.1")
-            for option in re.findall(r"--[a-z-]+", self.offramp(sub, "--help").split("Options:")[1]):
+            for option in re.findall(r"--[a-z-]+", self.offramp(sub, "--help-all").split("Options:")[1]):
                 self.assertIn(option, page, sub)
 
     def test_the_file_has_every_key_and_parameter(self):

@@ -59,7 +59,8 @@ class NotWhole(CliTest):
         self.cut(0.85)
         done = self.offramp("replay", "cut.rec", "--backend", "host,cclo", "--partial", "--report", "r.json", "--html", "r.html")
         self.assertIn('"cut.rec" is not whole', done.stderr.splitlines()[0])
-        self.assertIn("# only a part: ", done.stdout.splitlines()[0])
+        self.assertRegex(done.stdout, r"(?m)^but   [\d.]+ % of the recorded events are replayed")
+        self.assertIn("# only a part: ", self.offramp("replay", "cut.rec", "--backend", "host", "--partial").stdout.splitlines()[0])
         part = json.loads(self.offramp("replay", "cut.rec", "--backend", "host", "--partial", "--json").stdout)
         self.assertFalse(part["complete"])
         self.assertRegex(part["part"], r"^[\d.]+ % of the recorded events are replayed")
@@ -160,7 +161,7 @@ class Reports(CliTest):
         self.assertGreater(first, second)
         text = self.offramp("report", "a.json", "b.json").stdout
         self.assertIn(f" {first} / {second} ", text)
-        self.assertRegex(text, rf"takes x0\.\d+ of the communication time of .*; {call}, all ranks together: {first - second} calls fewer, .* less\.")
+        self.assertRegex(text, rf"^b\.json: communication \d+ % shorter \(.*\)\nwhy   {call}, all ranks: {first - second} calls fewer, .* less\n")
         self.offramp("report", "a.json", "b.json", "--html", "r.html")
         page = (self.folder / "r.html").read_text()
         self.assertIn(f"<td>{first} / {second}</td>", page)
@@ -183,7 +184,7 @@ class Reports(CliTest):
 class Refusals(CliTest):
     def test_of_one_backend_leave_the_others(self):
         network = ("--network", "fat-tree:4,4")
-        done = self.offramp("replay", "pattern:ring:8:4KiB", "--compare", "all", *network, "--report", "r.json", "--html", "r.html")
+        done = self.offramp("replay", "pattern:ring:8:4KiB", "--compare", "all", *network, "--details", "--report", "r.json", "--html", "r.html")
         backends = registry.backends(BUILD)
         rows = [line.split()[:2] for line in done.stdout[done.stdout.index("# backend"):].splitlines()[1:1 + len(backends)]]
         self.assertEqual([row[0] for row in rows], [name for name in backends if name not in ("aie", "tinsel")] + ["aie", "tinsel"])
@@ -201,7 +202,7 @@ class Refusals(CliTest):
         alone = self.refused("replay", "pattern:ring:8:4KiB", "--backend", "aie", *network)
         self.assertNotIn("is not replayed", alone)
         predicted = self.offramp("predict", "allreduce", "--backend", "all", "-n", "8", *network)
-        self.assertRegex(predicted.stdout, r"(?m)^aie +8 +\d+ +declined: ")
+        self.assertRegex(predicted.stdout, r"(?m)^  aie +declined: ")
         self.refused("predict", "allreduce", "--backend", "aie", "-n", "8", *network)
 
 
@@ -267,6 +268,22 @@ class Record(CliTest):
         self.offramp("run", "-n", "1", "--backend", "host", "--report", "a.json", "--", "/bin/true", code=74)
         self.offramp("run", "-n", "1", "--backend", "host", "--report", "a.json", "--", "/bin/false", code=1)
         self.offramp("run", "-n", "1", "--backend", "host", "--", "/bin/true")
+
+    def test_of_one_program_twice_are_the_same_communication_whatever_it_computed(self):
+        program = "--", str(BUILD / "tests/mpi/reduce")
+        self.offramp("record", "-n", "2", "--repeat", "2", "-o", "before", *program)
+        self.assertEqual(sorted(file.name for file in (self.folder / "before").iterdir()), ["001.rec", "002.rec"])
+        self.assertIn("there is before already", self.refused("record", "-n", "2", "--repeat", "2", "-o", "before", *program).replace("'", "").replace('"', ""))
+        one, other = json.loads(self.offramp("replay", "before/001.rec", "before/002.rec", "--json").stdout)
+        self.assertNotIn("answer", one)
+        answer = other["answer"]
+        self.assertEqual((answer["kind"], answer["answer"]), ("none", "002.rec: the same calls and the same communication"))
+        self.assertIn("may be noise", answer["sure"])
+        self.offramp("record", "-n", "2", "--repeat", "2", "-o", "after", *program)
+        answer = json.loads(self.offramp("replay", "before", "after", "--json").stdout)[2]["answer"]
+        self.assertTrue(answer["of_run"])
+        self.assertEqual(answer["holds"], answer["kind"] == "change")
+        self.assertLess(answer["earliest_ns"], answer["latest_ns"])
 
 
 @pytest.mark.alone  # each interruption of a loop that asks looks like work

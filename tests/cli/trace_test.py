@@ -218,7 +218,8 @@ class Scaling(CliTest):
     def test_what_nothing_confirms_ends_with_a_failure(self):
         files = [str(DATA.parent / f"scale/stencil_3d-{ranks}.rec") for ranks in (2, 4, 8, 9, 12, 16, 18)]
         done = self.offramp("scale", *files, "--ranks", "32", "-o", "32.rec", code=4)
-        self.assertIn("the smaller recordings foretell none: nothing confirms the result", done.stdout)
+        self.assertRegex(done.stdout, r"^32 ranks, made from 7 recordings of 2 to 18; nothing confirms it\n")
+        self.assertIn("\nsure  the smaller recordings predict none of the ", done.stdout)
         self.assertIn("offramp: the smaller recordings foretell none of the ", done.stderr)
         self.assertGreater(self.modelled("32.rec"), 0)
         told = self.offramp("replay", *files, "--ranks", "32", "--backend", "host", "--json", code=4)

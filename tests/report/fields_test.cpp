@@ -74,7 +74,8 @@ class SomeReport : public testing::TestWithParam<unsigned> {};
 INSTANTIATE_TEST_SUITE_P(Seeds, SomeReport, testing::Range(0U, 40U));
 
 TEST_P(SomeReport, IsReadFromJsonAsItWasWritten) {
-  const RunReport report = some_report(GetParam());
+  RunReport report = some_report(GetParam());
+  add_efficiencies(report);
   const std::string text = report_text(report);
   Result<RunReport> again = parse_report(text, "r.json");
   ASSERT_TRUE(again) << again.error();

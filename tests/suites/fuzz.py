@@ -27,7 +27,7 @@ def build(arguments):
                  *compiler_cache()]
     targets = [f"fuzz_{name}_target" for name in TARGETS]
     for step in (configure, ["ninja", "-C", folder, *targets]):
-        done = launch(step, base_environment(), 1200)
+        done = launch(step, base_environment(), 2400)
         if not done.ok:
             break
     return folder, done

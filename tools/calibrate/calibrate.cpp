@@ -306,10 +306,10 @@ class CalibrateCommand final : public Command {
  public:
   explicit CalibrateCommand(CLI::App& app) : Command(app), launcher_(app) {
     add_ranks(app, options_.ranks,
-              "number of processes; messages go from rank 0 to a rank of its host, and to one of another", 2)
+              "number of ranks; messages go from rank 0 to a rank on its host and to one on another host", 2)
         ->capture_default_str();
     app.add_option("--ranks-per-node", options_.ranks_per_node,
-                   "with --from: that --ranks were on each node in outputs of collectives")
+                   "with --from: ranks per node of the collectives' measurements")
         ->type_name("N")
         ->check(CLI::Range(1, 1 << 20));
     app.add_option(
@@ -320,16 +320,15 @@ class CalibrateCommand final : public Command {
            "or a "
            "table with the columns benchmark, nodes, ranks_per_node, bytes, value; several files may follow")
         ->type_name("FILE");
-    app.add_option(
-           "--from-node", options_.from_node,
-           "the same, of messages between ranks of one node; osu_multi_lat and osu_mbw_mr of all of them "
-           "tell what a full node does")
+    app.add_option("--from-node", options_.from_node,
+                   "read outputs of the same benchmarks within one node; osu_multi_lat and osu_mbw_mr show a "
+                   "full node")
         ->type_name("FILE");
     app.add_option("--set", settings_,
-                   "KEY=VALUE of the host that is known and not to be found; may be repeated")
+                   "a parameter of the host that is known and is not fitted; may be repeated")
         ->type_name("KEY=VALUE")
         ->allow_extra_args(false);
-    app.add_option("--seconds", options_.seconds, "time for each figure")
+    app.add_option("--seconds", options_.seconds, "duration of each measurement")
         ->type_name("SECONDS")
         ->check(CLI::Range(1e-3, 60.0))
         ->capture_default_str();
@@ -354,7 +353,7 @@ class CalibrateCommand final : public Command {
 const Registered<CalibrateCommand> calibrate_command(
     {.name = "calibrate",
      .place = 90,
-     .summary = "fit the host backend to this machine's MPI library",
+     .summary = "fit the host backend to the MPI library of this machine",
      .about =
          "Measures messages, local copies and reductions of the MPI library alone, and prints a section "
          "[host] for offramp.toml that takes as long, each figure with where it is from; above it what "
@@ -363,6 +362,7 @@ const Registered<CalibrateCommand> calibrate_command(
          "where ranks are on several hosts (--launcher-args). Let nothing else run meanwhile. With --from "
          "nothing is measured: the figures are those of another machine, and the table says how far its "
          "collectives are from the ones that the fitted host predicts.",
+     .often = {"-h", "-n", "--from", "--from-node", "-o", "--launcher", "--launcher-args", "--json"},
      .exits = {{kUsage}, {kBroken}, {kNotWritten}, {kNotFound}}});
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "offramp/version.hpp"
+#include "tools/command_line/help.hpp"
 
 namespace offramp::tool {
 namespace {
@@ -22,16 +23,6 @@ std::vector<const CommandDescription*> in_order() {
     return std::pair(a->place, a->name) < std::pair(b->place, b->name);
   });
   return all;
-}
-
-/// Below the options: what the subcommand is about, and its exit codes.
-std::string help_footer(const CommandDescription& description) {
-  std::string text = description.about.empty() ? "" : "\n" + description.about + "\n";
-  text += "\nExit codes:\n";
-  for (const ExitMeaning& exit : description.exits)
-    text += fmt::format("  {:<10} {}\n", exit_label(exit.code), meaning_of(exit));
-  text.pop_back();
-  return text;
 }
 
 }  // namespace
@@ -75,10 +66,11 @@ CommandLine::CommandLine()
     : app_("Runs unmodified MPI programs over models of communication hardware.", "offramp") {
   app_.set_version_flag("--version", "offramp " OFFRAMP_VERSION);
   app_.require_subcommand(1);
+  app_.formatter(std::make_shared<HelpFormatter>());
   for (const CommandDescription* description : registered_commands()) {
     CLI::App* const app =
         app_.add_subcommand(std::string(description->name), std::string(description->summary));
-    app->footer(help_footer(*description));
+    app->set_help_all_flag("--help-all", "Print help on all options and exit");
     app->allow_extras();
     if (description->runs_program)
       app->prefix_command();  // without --, the first word that is no option begins it

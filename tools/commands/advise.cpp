@@ -477,42 +477,42 @@ class AdviseCommand final : public Command {
  public:
   explicit AdviseCommand(CLI::App& app) : Command(app), keys_(app, kWorldKeys), compute_scaling_(app) {
     app.add_option("files", options_.files,
-                   "what offramp record or run --record has written, or a pattern; of several, the answer "
-                   "for each alone, or with --ranks for what is scaled from all, see offramp scale")
+                   "a recording, a trace, or a pattern; with several files, one answer each; with --ranks, "
+                   "scale them (see offramp scale)")
         ->type_name("FILE|PATTERN")
         ->required();
-    app.add_option("--backend", options_.backends, "only these, and the host; with commas between them")
+    app.add_option("--backend", options_.backends,
+                   "try only these backends and the host; separated by commas")
         ->type_name("BACKEND")
         ->delimiter(',')
         ->allow_extra_args(false);
     app.add_option("-n,--ranks", ranks_,
-                   "number of ranks to scale to; several, as 64,96 or 32:65536:x4: from how many on which "
+                   "number of ranks to scale to; several (64,96 or 32:65536:x4) show from how many ranks on "
                    "hardware pays")
         ->type_name("N[,N|,FROM:TO]");
     add_phase(app, options_.scaled.phase);
-    app.add_option("--seconds", options_.seconds, "for the whole answer; what is known by then is printed")
+    app.add_option("--seconds", options_.seconds,
+                   "time limit for the whole answer; what is known by then is printed")
         ->type_name("SECONDS")
         ->check(CLI::Range(0.1, 1e6))
         ->capture_default_str();
     app.add_option("--routes", options_.routes, "write the best mix of hardware as an offramp.toml")
         ->type_name("FILE");
     app.add_option("--tuning", options_.tuning,
-                   "write the fastest algorithms for an MPI library, see --tuning-for")
+                   "write the fastest algorithms as a tuning file for an MPI library (--tuning-for)")
         ->type_name("FILE");
     app.add_option(
            "--tuning-for", options_.tuning_for,
-           "what --tuning writes: dynamic rules of Open MPI's component tuned, or a selection tree of MPICH "
-           "4")
+           "format of --tuning: dynamic rules of Open MPI's tuned component, or a selection tree of MPICH 4")
         ->type_name("openmpi|mpich")
         ->check(CLI::IsMember({"openmpi", "mpich"}))
         ->capture_default_str();
     app.add_flag("--quick", options_.quick,
-                 "the answer alone, without the searches for parameters that change it and for a mix");
-    app.add_flag("--details", options_.details,
-                 "behind the answer: a table, where the time goes, what moves the answer, the best mix, and "
-                 "algorithms");
-    app.add_option("--report", options_.report,
-                   "write a report in JSON, as a replay does, with the advice at its head")
+                 "skip the searches for parameters that change the answer and for the best mix");
+    app.add_flag(
+        "--details", options_.details,
+        "after the answer, print all tables: times, accounts, sensitivities, the best mix, and algorithms");
+    app.add_option("--report", options_.report, "write a report in JSON that begins with the advice")
         ->type_name("FILE");
     add_html(app, options_.html);
     add_svg(app, options_.svg);
@@ -567,13 +567,17 @@ class AdviseCommand final : public Command {
 const Registered<AdviseCommand> advise_command(
     {.name = "advise",
      .place = 65,
-     .summary = "say which hardware suits a program, how sure that is, and what to do",
+     .summary = "recommend hardware for a program, with the confidence and the reasons",
+     .often = {"-h", "--backend", "-n", "--seconds", "--quick", "--details", "--routes", "--tuning",
+               "--network", "--ranks-per-node", "--set", "--config", "--html", "--report", "--json"},
      .exits = {
          {kUsage, "the command line or the configuration is wrong, or nothing could be replayed"},
-         {kIncomplete, "the answer is the best so far: --seconds were over before all hardware was tried"},
+         {kIncomplete,
+          "the time limit (--seconds) ended before all hardware was tried; the answer is the best so far"},
          {kFoundFailures,
-          "with --ranks: the answer is there, but the other recordings foretell no call of the largest "
-          "one, so that nothing confirms what is scaled"},
+          "with --ranks: answered, but no call of the largest recording could be predicted from the others, "
+          "so nothing "
+          "confirms the extrapolation"},
          {kNotWritten},
          {kInterrupted, "interrupted; what was known by then is printed"}}});
 

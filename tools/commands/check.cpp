@@ -302,10 +302,10 @@ int check(const CheckOptions& options) {
 class CheckCommand final : public Command {
  public:
   explicit CheckCommand(CLI::App& app) : Command(app), keys_(app, kWorldKeys) {
-    app.add_option("program", options_.program, "a compiled program, or whatever offramp replay takes")
+    app.add_option("program", options_.program, "a compiled program, a recording, a trace, or a pattern")
         ->type_name("PROGRAM|FILE|PATTERN")
         ->required();
-    app.add_option("--backend", options_.backend, "only this hardware")->type_name("BACKEND");
+    app.add_option("--backend", options_.backend, "check for this backend only")->type_name("BACKEND");
     add_json(app, options_.json);
   }
   int execute(std::vector<std::string>) override {
@@ -321,8 +321,7 @@ class CheckCommand final : public Command {
 const Registered<CheckCommand> check_command(
     {.name = "check",
      .place = 40,
-     .summary =
-         "say what would happen to each MPI call of a program, or whether the calls of a trace fit together",
+     .summary = "list which MPI calls of a program Offramp carries, or check that a trace is consistent",
      .exits = {
          {kDone, "it works, or its calls fit together"},
          {kUsage, "Offramp cannot be put in front of it, or the command line or the configuration is wrong"},

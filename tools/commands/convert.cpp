@@ -89,10 +89,10 @@ int convert(const ConvertOptions& options) try {
 class ConvertCommand final : public Command {
  public:
   explicit ConvertCommand(CLI::App& app) : Command(app) {
-    app.add_option("file", options_.file, "whatever offramp replay takes")
+    app.add_option("file", options_.file, "a recording, a trace, or a pattern")
         ->type_name("FILE|PATTERN")
         ->required();
-    app.add_option("-o,--output", options_.output, "the file to write, of otf2 the folder")
+    app.add_option("-o,--output", options_.output, "the file to write; for otf2, the folder")
         ->type_name("FILE")
         ->required();
     app.add_option("--to", options_.format, fmt::format("{}", fmt::join(kNames, ", ")))
@@ -108,7 +108,7 @@ class ConvertCommand final : public Command {
 const Registered<ConvertCommand> convert_command(
     {.name = "convert",
      .place = 45,
-     .summary = "write a recording, trace or pattern as a recording or in the format of another tool",
+     .summary = "convert a recording, trace, or pattern",
      .about = "What the format cannot say is named on standard error, each kind once.",
      .exits = {
          {kUsage},

@@ -130,10 +130,10 @@ namespace {
 class ExplainCommand final : public Command {
  public:
   explicit ExplainCommand(CLI::App& app) : Command(app), question_(app, options_.asked) {
-    app.add_option("topic", options_.topic, "what to show, or a report; by default the list of topics")
+    app.add_option("topic", options_.topic, "the topic, or a report; by default, the topics are listed")
         ->type_name("TOPIC");
     app.add_option("arguments", options_.arguments, "arguments of the topic");
-    app.add_option("--operation", options_.asked.operation, "the operation, for topics that take one")
+    app.add_option("--operation", options_.asked.operation, "the operation, for topics that need one")
         ->type_name("OPERATION");
     app.add_option("--call", receipt_.call, "show the stages of this call; counted from 1")
         ->type_name("N")
@@ -141,8 +141,8 @@ class ExplainCommand final : public Command {
     app.add_option("--rank", receipt_.rank, "the rank that made the call")
         ->type_name("RANK")
         ->check(CLI::NonNegativeNumber);
-    add_svg(app, options_.svg, "with validation: plot into this file, as SVG");
-    app.add_flag("--timeline", receipt_.timeline, "with --call: list every piece in the order of time");
+    add_svg(app, options_.svg, "with validation: write a plot (SVG) to this file");
+    app.add_flag("--timeline", receipt_.timeline, "with --call: list every step in order of time");
     add_json(app, receipt_.json)->description("with --call or --rank: print JSON");
   }
   int execute(std::vector<std::string>) override {
@@ -169,13 +169,16 @@ class ExplainCommand final : public Command {
 const Registered<ExplainCommand> explain_command(
     {.name = "explain",
      .place = 70,
-     .summary = "show parts of the modelled hardware, or where a call's time went",
-     .about =
-         "With --call or --rank: the receipt of one call, or a list of the calls, from a report of a run "
-         "with receipts:\n  offramp explain --call 127 --rank 3 report.json",
+     .summary = "explain the modelled hardware, its validation, or the time of one call",
+     .about = "With --call or --rank, shows the stages of one call, or lists the calls, from a report with "
+              "receipts:\n"
+              "  offramp explain --call 127 --rank 3 report.json",
+     .often = {"-h", "--backend", "--operation", "-n", "--bytes", "--call", "--rank", "--network", "--set",
+               "--config", "--json"},
      .exits = {{kUsage,
-                "the command line or the configuration is wrong, there is no such topic, or the file "
-                "is no report with receipts"},
+                "the command line or the configuration is wrong, the topic is unknown, or the file is not a "
+                "report with "
+                "receipts"},
                {kNotWritten}}});
 
 }  // namespace

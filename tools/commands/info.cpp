@@ -286,13 +286,13 @@ int info(const InfoOptions& options) {
 class InfoCommand final : public Command {
  public:
   explicit InfoCommand(CLI::App& app) : Command(app), keys_(app, kWorldKeys) {
-    app.add_option("program", program_, "say what is in this recording, trace or pattern instead")
+    app.add_option("program", program_, "describe this recording, trace, or pattern instead")
         ->type_name("FILE|PATTERN");
-    app.add_option("--backend", options_.backend, "the parameters of this backend, or of all")
+    app.add_option("--backend", options_.backend, "list the parameters of this backend, or of all")
         ->type_name("BACKEND");
     CLI::Option* const sample =
         app.add_flag("-c,--configuration", options_.configuration, "print a complete offramp.toml");
-    app.add_flag("--sources", options_.sources, "print the bibliography, or what of it --backend cites")
+    app.add_flag("--sources", options_.sources, "print the bibliography, or the entries that --backend cites")
         ->excludes(sample);
     add_json(app, options_.json)->excludes(sample);
     app.add_flag("--events", events_, "print every event of the program")->excludes(sample);
@@ -318,7 +318,8 @@ class InfoCommand final : public Command {
 const Registered<InfoCommand> info_command(
     {.name = "info",
      .place = 30,
-     .summary = "show what is wrong here, the machine and the settings in force, or what is in a recording",
+     .summary = "show this installation, its settings, or the contents of a recording",
+     .often = {"-h", "--backend", "--configuration", "--sources", "--events", "--set", "--config", "--json"},
      .exits = {{kDone, "all went well, or the configuration is wrong, which is reported"},
                {kUsage, "the command line is wrong, or the file cannot be opened or is not whole"}}});
 

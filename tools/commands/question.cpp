@@ -39,17 +39,16 @@ QuestionOptions::QuestionOptions(CLI::App& app, Asked& asked) : asked_(asked), k
   add_backends(app, asked.backends);
   add_ranks(app, asked.ranks, "number of ranks")->capture_default_str();
   app.add_option("--bytes", asked.bytes,
-                 "message, or one rank's block; with a unit: 64K, 64KB (both 65536), 1MiB")
+                 "size of the message, or of one rank's block: 64K and 64KB are 65536, 1MiB")
       ->type_name("SIZE")
       ->capture_default_str();
-  app.add_option("--root", asked.root, "root, or the sender of a message to the next rank")
+  app.add_option("--root", asked.root, "the root; for send, the sender, whose message goes to the next rank")
       ->type_name("RANK")
       ->capture_default_str();
   app.add_option("--type", asked.type,
-                 "element type (float64, double, MPI_DOUBLE); int32 where something is reduced, else byte")
+                 "element type (float64, double, MPI_DOUBLE); by default int32 for reductions, else byte")
       ->type_name("TYPE");
-  app.add_option("--function", asked.function,
-                 "the reduction's function (max, maximum, MPI_MAX); by default sum")
+  app.add_option("--function", asked.function, "reduction function (max, maximum, MPI_MAX); by default sum")
       ->type_name("FUNCTION");
 }
 

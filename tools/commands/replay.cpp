@@ -5,12 +5,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
+#include <filesystem>
 #include <utility>
 
+#include "lib/answers/advice/answer_of.hpp"
 #include "lib/answers/replay/free_communication.hpp"
 #include "lib/answers/report/accounts.hpp"
 #include "lib/answers/report/sentences.hpp"
+#include "lib/answers/report/write_report.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
 #include "lib/programs/import/pattern.hpp"
@@ -88,7 +92,7 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
     ReplayOptions how;
     how.compute = setup.configuration->compute;
     how.details = setup.configuration->details;
-    how.sizes = options.wants_report();
+    how.sizes = options.wants_report() || setup.backends.size() > 1;
     how.partial = options.partial;
     how.arrival = options.modelled_arrival ? Arrival::kModelled : Arrival::kRecorded;
     const std::unique_ptr<ReplayRecords> records = files.records(backend->name, ranks);
@@ -141,6 +145,7 @@ Json json_of_all(const Results& results, const recording::Description& descripti
   json.update(json_of_facts(report, facts));
   if (results.host_at_its_best)
     json["host_with_the_fastest_algorithms_ns"] = in_nanoseconds(*results.host_at_its_best);
+  if (report.answer) json["answer"] = json_of(*report.answer);
   json["results"] = std::move(each);
   json["refused"] = json_of(results.refused);
   json["interrupted"] = is_interrupted();
@@ -218,29 +223,76 @@ void print_whole_runs(const std::vector<Settled>& all, const ProgramTimes& progr
                gaps_text(program.computing.brief_gaps, program.computing.longer_gaps, to_string(polling)));
 }
 
-/// Opens what is replayed, or makes it at more ranks. is_doubtful: whether nothing confirms what is made.
-Played opened(const ReplayToolOptions& options, const std::string& name, bool& is_doubtful) {
+/// Opens what is replayed, or makes it at more ranks, which `scaling` describes then.
+Played opened(const ReplayToolOptions& options, const std::string& name,
+              std::optional<scale::Scaling>& scaling) {
   if (options.scaled.ranks == 0) {
     Played played(name, options.partial);
     played.use_phase(name, options.scaled.phase);
     return played;
   }
-  scale::Scaling scaling = scaled_program(options.scaled);
-  is_doubtful = !scaling.doubt().empty();
-  if (!options.json) print_scaling(scaling, options.scaled);
-  return {std::move(scaling.program), name};
+  scaling = scaled_program(options.scaled);
+  return {std::move(scaling->program), name};
+}
+
+/// What shared links of the network cost, in a clause. Empty: it has none, or they cost nothing.
+std::string shared_links_text(const Results& results) {
+  std::vector<std::string> costs;
+  for (std::size_t i = 0; i < results.all.size(); ++i) {
+    const auto& star = results.over_star[i];
+    if (!star || *star <= Time()) continue;
+    const double ratio = results.all[i].result->modelled_time.seconds() / star->seconds();
+    if (ratio > 1.005)
+      costs.push_back(fmt::format("{} to {}", share_text(ratio - 1), results.all[i].backend));
+  }
+  if (costs.empty()) return {};
+  return fmt::format("shared links add {}", fmt::join(costs, ", "));
+}
+
+/// What is wrong with a replay, in a clause. Empty: nothing.
+std::string shortcoming_text(const Settled& replayed, std::uint64_t recorded) {
+  if (const std::string part = part_text(*replayed.result, recorded); !part.empty()) return part;
+  const std::uint64_t given_up = replayed.result->total().given_up;
+  if (given_up == 0) return {};
+  return fmt::format("{} failed over {}", counted(given_up, "operation"), replayed.backend);
+}
+
+/// The baseline is the first backend that was replayed. recorded: as in part_text().
+ReportAnswer answer_of(const Results& results, const Setup& setup, const ReplayToolOptions& options,
+                       const std::string& name, std::uint64_t recorded) {
+  std::vector<ReplayedSide> sides;
+  for (const Settled& one : results.all)
+    sides.push_back({one.backend, &*one.result, one.run ? &*one.run : nullptr});
+  for (const Refused& one : results.refused) sides.push_back({one.backend});
+  const bool is_tunable = is_baseline(setup.backends.front()->name);
+  std::string words = shell_word(name);
+  if (options.scaled.ranks > 0) {
+    words.clear();
+    for (const std::string& file : options.scaled.files) words += shell_word(file) + " ";
+    words += fmt::format("--ranks {}", options.scaled.ranks);
+  }
+  ReportAnswer answer =
+      answer_of_replays(sides, results.program, is_tunable ? results.host_at_its_best : std::nullopt,
+                        {std::filesystem::path(name).filename().string(), words});
+  std::vector<std::string> objections;
+  for (const Settled& one : results.all) objections.push_back(shortcoming_text(one, recorded));
+  objections.push_back(shared_links_text(results));
+  objections.push_back(answer.but);
+  answer.but = clauses_text(objections);
+  return answer;
 }
 
 /// One of the programs that are replayed, with all that is told of it.
 struct Replayed {
-  bool is_doubtful = false;  // scaled, and nothing confirms it
+  std::optional<scale::Scaling> scaling;  // of a program at more ranks; its program is in `played`
   Played played;
   Results results;
   RunFacts facts;
   RunReport report;
 
-  Replayed(const ReplayToolOptions& options, const Setup& setup, const std::string& name)
-      : played(opened(options, name, is_doubtful)) {
+  Replayed(const ReplayToolOptions& options, const Setup& setup, const std::string& name,
+           const std::string& version)
+      : played(opened(options, name, scaling)) {
     results = replay_all(options, setup, played, name);
     std::vector<Settled>& all = results.all;
     tell_refusals(results.refused, all.empty());
@@ -248,19 +300,34 @@ struct Replayed {
     const bool is_told = options.json || options.wants_report() || options.files.size() > 1;
     if (is_told) facts.recordings.front().checksum = checksum_text(played.program);
     if (!all.empty()) facts.replayed_part = part_text(*all.front().result, played.recorded_events);
-    if (is_told) report = report_of(all, results.refused, played.ranks(), facts, setup, results.program);
+    report = report_of(all, results.refused, played.ranks(), facts, setup, results.program);
+    if (all.size() + results.refused.size() > 1 && !all.empty())
+      report.answer = answer_of(results, setup, options, name, played.recorded_events);
+    if (report.answer && scaling)
+      report.answer->sure = clauses_text({held_out_text(*scaling), report.answer->sure});
     report.file = name;
+    report.version_of_program = version;
   }
 
   [[nodiscard]] Json json() const { return json_of_all(results, played.program.description, report, facts); }
-  void print(const Setup& setup) const {
+  /// The answer, if there is one; the tables with --details, or if there is none.
+  void print(const Setup& setup, const ScaledOptions& scaled) const {
     const std::vector<Settled>& all = results.all;
+    if (report.answer) {
+      fmt::print("{}", answer_text(*report.answer));
+      if (!setup.configuration->details) return;
+      fmt::print("\n");
+    }
+    if (scaling) print_scaling(*scaling, scaled);
     for (const Settled& replayed : all)
       print_result(replayed, part_text(*replayed.result, played.recorded_events));
     if (all.size() + results.refused.size() > 1 && !all.empty()) print_comparison(results);
     print_against_star(results, setup.configuration->network);
     if (results.program && !all.empty())
       print_whole_runs(all, *results.program, setup.configuration->compute.polling);
+    if (!setup.configuration->details || all.empty()) return;
+    const std::vector<RunReport> reports = {report};
+    for (const std::string& line : efficiency_lines(shown_lanes(reports))) fmt::print("{}\n", line);
   }
 };
 
@@ -272,17 +339,22 @@ void print_json(const Json& json) {
 void print_all(const std::deque<Replayed>& replayed, const ReplayToolOptions& options, const Setup& setup) {
   if (options.json && options.files.size() <= 1) {
     print_json(replayed.front().json());
-  } else if (options.json) {
+    return;
+  }
+  if (replayed.size() == 1 && !options.json) return replayed.front().print(setup, options.scaled);
+  std::vector<RunReport> reports;
+  reports.reserve(replayed.size());
+  for (const Replayed& one : replayed) reports.push_back(one.report);
+  if (options.json) {
     Json each = Json::array();
     for (const Replayed& one : replayed) each.push_back(one.json());
+    for (const VersionChange& change : changes_of(reports))
+      each[static_cast<std::size_t>(change.after - reports.data())]["answer"] = json_of(change.answer);
     print_json(each);
-  } else if (replayed.size() == 1) {
-    replayed.front().print(setup);
-  } else {
-    std::vector<RunReport> reports;
-    reports.reserve(replayed.size());
-    for (const Replayed& one : replayed) reports.push_back(one.report);
+  } else if (setup.configuration->details || !print_answers(reports)) {
     print_reports(reports);
+  } else {
+    for (const std::string& warning : warnings_of(reports)) complain(printable(warning, 400));
   }
 }
 
@@ -297,10 +369,11 @@ int replay(const ReplayToolOptions& options) try {
   watch_for_interrupt();
   std::deque<Replayed> replayed;
   int code = kDone;
-  for (const std::string& file : options.files) {
+  for (std::size_t i = 0; i < options.files.size(); ++i) {
     if (is_interrupted()) break;
     try {
-      replayed.emplace_back(options, setup, file);
+      replayed.emplace_back(options, setup, options.files[i],
+                            options.versions.empty() ? std::string() : options.versions[i]);
     } catch (const Misuse& misuse) {  // which does not take the others with it
       if (options.files.size() == 1) throw;
       complain(misuse.text);
@@ -312,7 +385,7 @@ int replay(const ReplayToolOptions& options) try {
   for (const std::string& note : setup.notes()) complain(note);
   std::vector<RunReport> reports;
   for (Replayed& one : replayed) {
-    if (one.is_doubtful) code = kFoundFailures;
+    if (one.scaling && !one.scaling->doubt().empty()) code = kFoundFailures;
     if (one.results.code != kDone) code = one.results.code;
     if (!one.results.all.empty()) reports.push_back(std::move(one.report));
   }
@@ -332,24 +405,34 @@ namespace {
 /// The kinds of patterns are listed between what a replay is and where its settings come from.
 std::string about_replay() {
   std::string text =
-      R"(Replays what the program did, rank by rank, in the order of modelled time: all ranks, devices and the network between them
-in this process, without data. In place of a file, pattern:NAME:RANKS:BYTES[:ROUNDS] runs a small program that is made up:
-
-)";
+      "Simulates all ranks, their devices, and the network in one process, in order of modelled time and "
+      "without "
+      "data. A pattern is a small generated program, pattern:NAME:RANKS:BYTES[:ROUNDS]; --help-all lists "
+      "them.\n\n";
   for (const PatternKind& kind : pattern_kinds()) {
     const std::string own = kind.parameter.empty() ? "" : fmt::format(":{}", kind.parameter);
     text += fmt::format("  {:<21} {}\n", fmt::format("{}{}", kind.name, own), kind.description);
   }
   return text + R"(
-Settings come from offramp.toml, OFFRAMP_* variables and these options, as for run,
-and so do routes.
+Settings and routes come from offramp.toml, OFFRAMP_* variables, and these options, as for offramp run.
 
-What a recorded wildcard took, and which of several requests was done first, is replayed as it was; with --arrival modelled
-the modelled times decide it anew. Questions that found nothing (MPI_Test, MPI_Iprobe) take no time.
+Wildcard receives and MPI_Waitany complete as recorded; with --arrival modelled, modelled time decides. Failed polls
+(MPI_Test, MPI_Iprobe) take no time.
 
-Ctrl-C ends the replay that runs, and prints those that are done.
+Ctrl-C ends the replay that runs and prints those that are done.
 
 Hardware that cannot carry the program is left out, with the reason.)";
+}
+
+/// The recordings in a folder, in the order of their names; empty: it is no folder, or one of another kind.
+std::vector<std::string> recordings_in(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().extension() == kRecordingSuffix) files.push_back(at->path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 std::string is_compute(const std::string& text) {
@@ -372,50 +455,45 @@ class ReplayCommand final : public Command {
         compute_scaling_(app) {
     add_backends(app, options_.backends);
     add_compared(app, compared_);
-    app.add_option(
-           "files", options_.files,
-           "what offramp record or run --record has written, or a pattern; of several, what the others "
-           "change against the first, or with --ranks what is scaled, see offramp scale")
+    app.add_option("files", options_.files,
+                   "a recording, a folder of recordings of one program, a trace, or a pattern; with several "
+                   "files, compare the others with the first; A1 A2 -- B1 B2 compares two versions; with "
+                   "--ranks, scale them (see offramp scale)")
         ->type_name("FILE|PATTERN");
     add_ranks(app, options_.scaled.ranks, "number of ranks to scale to; by default as recorded");
     add_phase(app, options_.scaled.phase);
-    app.add_option(
-           "--job", options_.jobs,
-           "another program at the same time, on nodes of its own: FILE or PATTERN, with :NODES (0-7,12) "
-           "if not on the next ones; may be repeated")
+    app.add_option("--job", options_.jobs,
+                   "another program that runs at the same time on its own nodes; :NODES (0-7,12) places it; "
+                   "may be repeated")
         ->type_name("FILE[:NODES]")
         ->allow_extra_args(false);
-    app.add_option("--background", options_.background,
-                   "messages between the other nodes of the network meanwhile: uniform, incast or shift, "
-                   "and the Gb/s "
-                   "that each sends")
-        ->type_name("KIND:RATE");
     app.add_option(
-           "--compute", compute_,
-           "how the CPU time between MPI calls moves the host clock: not at all, as it was recorded, or "
-           "that times a factor")
+           "--background", options_.background,
+           "traffic between the remaining nodes: uniform, incast, or shift, with a rate per node in Gb/s")
+        ->type_name("KIND:RATE");
+    app.add_option("--compute", compute_,
+                   "CPU time between MPI calls: none, as recorded, or as recorded times a factor")
         ->type_name("none|recorded|FACTOR")
         ->check(is_compute, "");
-    app.add_option(
-           "--sweep", options_.sweeps,
-           "replay with a key at each of several values, doubled each time, or :xFACTOR or :+STEP: "
-           "latency=500ns:4us, link=x0.5:x4, of a pattern also ranks or bytes; twice: every combination")
+    app.add_option("--sweep", options_.sweeps,
+                   "replay at several values of a key, doubled each time or by :xFACTOR or :+STEP: "
+                   "latency=500ns:4us, link=x0.5:x4; for patterns also ranks or bytes; given twice, every "
+                   "combination")
         ->type_name("KEY=FROM:TO")
         ->allow_extra_args(false);
     add_sharing(app, options_.sharing);
     app.add_option("--route", routes_,
-                   "send some operations to other hardware, as [[route]] does: bcast=tinsel, or by size, "
-                   "allreduce:0-1KiB=aie; may be repeated, the first that matches wins")
+                   "carry some operations by other hardware: bcast=tinsel, or allreduce:0-1KiB=aie by size; "
+                   "may be repeated, the first match wins")
         ->type_name("OPERATION[:MIN-MAX]=BACKEND")
         ->allow_extra_args(false);
-    app.add_option("--arrival", arrival_, "who decides what the order of arrival decided")
+    app.add_option("--arrival", arrival_, "how wildcard receives match: as recorded, or by modelled time")
         ->type_name("recorded|modelled")
         ->check(CLI::IsMember({"recorded", "modelled"}))
         ->capture_default_str();
-    app.add_option(
-           "--rules", options_.rules,
-           "of LogGOPSim in place of a backend's, for schedules (GOAL and others that are graphs): when "
-           "each rank ends, to its unit; loggopsim:L=2500,o=1500,g=1000,G=6,O=0,S=65535 is the default")
+    app.add_option("--rules", options_.rules,
+                   "replay a schedule (GOAL or another graph) by LogGOPSim's rules instead of a backend's; "
+                   "the default is loggopsim:L=2500,o=1500,g=1000,G=6,O=0,S=65535")
         ->type_name("loggopsim[:NAME=VALUE,...]")
         ->check(is_rules, "");
     add_partial(app, options_.partial);
@@ -423,20 +501,20 @@ class ReplayCommand final : public Command {
     add_csv(app, options_.csv, add_json(app, options_.json));
     add_records(app, options_.records);
     app.add_option("--otf2", options_.records.otf2,
-                   "write the modelled timeline as an archive of OTF2, for Vampir and Scalasca; of several "
-                   "backends one each, FOLDER.host for FOLDER")
+                   "write the modelled timeline as an OTF2 archive, for Vampir and Scalasca; with several "
+                   "backends, one archive each (FOLDER.host)")
         ->type_name("FOLDER");
-    app.add_option("--report", options_.report, "write a report in JSON, as a run does")->type_name("FILE");
+    app.add_option("--report", options_.report, "write a report in JSON")->type_name("FILE");
     add_html(app, options_.html);
-    app.add_option("--receipts", receipts_,
-                   "calls whose stages the report and the JSON have beside the rest; of each rank, counted "
-                   "from 1")
+    app.add_option("--receipts", receipts_, "calls whose stages the report lists, counted per rank from 1")
         ->type_name("all|CALLS")
         ->check(is_calls, "");
   }
-  int execute(std::vector<std::string>) override {
+  /// later: the recordings of a second version of the program, behind --.
+  int execute(std::vector<std::string> later) override {
     options_.backends = together(std::move(options_.backends), compared_);
     std::string problem = keys_.collect(options_.backends, options_.overrides);
+    add_versions(later);
     std::vector<std::string>& files = options_.files;
     if (files.empty() && options_.jobs.empty()) problem = "no recording, pattern or --job";
     if (is_given("--ranks") &&
@@ -492,6 +570,24 @@ class ReplayCommand final : public Command {
   }
 
  private:
+  /// The recordings in folders take the places of these. Each folder, and each side of --, is a version.
+  void add_versions(const std::vector<std::string>& later) {
+    ReplayToolOptions all;
+    const auto add = [&](const std::vector<std::string>& names, bool is_version) {
+      for (const std::string& name : names) {
+        const std::vector<std::string> inside = recordings_in(name);
+        all.files.insert(all.files.end(), inside.begin(), inside.end());
+        if (inside.empty()) all.files.push_back(name);
+        const std::string version = is_version ? names.front() : inside.empty() ? "" : name;
+        all.versions.resize(all.files.size(), version);
+      }
+    };
+    add(options_.files, !later.empty());
+    add(later, true);
+    options_.files = std::move(all.files);
+    options_.versions = std::move(all.versions);
+  }
+
   ReplayToolOptions options_;
   KeyOptions keys_;
   ComputeScalingOption compute_scaling_;
@@ -505,18 +601,21 @@ class ReplayCommand final : public Command {
 const Registered<ReplayCommand> replay_command(
     {.name = "replay",
      .place = 60,
-     .summary = "run a recorded program again on other hardware",
+     .summary = "replay a recorded program on other hardware",
      .about = about_replay(),
-     .exits = {
-         {kUsage,
-          "the command line or the configuration is wrong, the file is no recording, makes no "
-          "sense or is not whole, or nothing could be replayed; of several files, what the others say is "
-          "printed"},
-         {kFoundFailures,
-          "with --ranks: it is replayed, but the other recordings foretell no call of the largest one, "
-          "so that nothing confirms what is scaled"},
-         {kNotWritten, "a report, a trace or a capture could not be written"},
-         {kInterrupted, "interrupted; what was replayed by then is printed"}}});
+     .often = {"-h", "--backend", "--details", "-n", "--sweep", "--network", "--ranks-per-node", "--compute",
+               "--set", "--config", "--json", "--html", "--report", "--trace"},
+     .exits = {{kUsage,
+                "the command line, the configuration, or a file is wrong, or nothing could be replayed; "
+                "results of the other "
+                "files are printed"},
+               {kFoundFailures,
+                "with --ranks: replayed, but no call of the largest recording could be predicted from the "
+                "others, so nothing "
+                "confirms the extrapolation"},
+               {kNotWritten, "a report, a trace, or a capture could not be written"},
+               {kInterrupted, "interrupted; finished replays are printed"}},
+     .takes_more = true});
 
 }  // namespace
 }  // namespace offramp::tool

@@ -75,7 +75,7 @@ class ReportCommand final : public Command {
 const Registered<ReportCommand> report_command(
     {.name = "report",
      .place = 100,
-     .summary = "show reports side by side, as text or as a page",
+     .summary = "compare reports, as text or as a web page",
      .exits = {
          {kUsage,
           "a file is no report, and what the others say is shown all the same, or --html names one that "

@@ -413,7 +413,7 @@ int run(const RunOptions& given) {
     if (input >= 0) (void)lseek(STDIN_FILENO, input, SEEK_SET);
   }
   const std::vector<Expected> files = expected_files(*configuration, options, *launcher);
-  if (files.empty() && !times) return become(plan);
+  if (files.empty() && !times && !options.returns) return become(plan);
   const int code = supervise(plan);
   if (code == kDone) return look_for(files, *configuration);
   tell_of_parts(files, configuration->record);
@@ -457,11 +457,13 @@ const Registered<RunCommand> run_command(
      .place = 10,
      .summary = "run an MPI program over a backend",
      .about =
-         R"(The command stands behind --, with its own options. Settings come from the built-in defaults, offramp.toml in this
-folder (or --config), OFFRAMP_* variables and these options; what comes later wins.
+         R"(The program and its arguments follow --. Settings come from the built-in defaults, then offramp.toml in this
+folder (or --config), OFFRAMP_* variables, and these options; later ones win.
 
-Other preloaded libraries: a tool that wraps MPI calls has to come before offramp to see them; give it with --preload.
-What LD_PRELOAD holds already comes after offramp.)",
+A tool that wraps MPI calls has to be loaded before Offramp to see them: name it with --preload. Libraries that
+LD_PRELOAD names already are loaded after Offramp.)",
+     .often = {"-h", "--backend", "-n", "--compare", "--report", "--record", "--details", "--trace", "--set",
+               "--config", "--network", "--ranks-per-node", "--launcher", "--launcher-args"},
      .exits = launch_exits(),
      .runs_program = true});
 

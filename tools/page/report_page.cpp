@@ -148,7 +148,7 @@ void ReportPage::begin() {
       "<title>Offramp report</title>\n<style>{}</style></head>\n<body><main>\n<p class=\"about\">Offramp "
       "report</p>\n"
       "<h1 class=\"headline\">{}</h1>\n<ul class=\"runs\">\n",
-      kReportStyle, escaped(headline(lanes_)));
+      kReportStyle, escaped(headline(reports_, lanes_)));
   for (const RunReport& run : reports_) {
     add("<li><code>{}</code> on {}, clock {}, CPU time {}, from {}",
         escaped(run.command.empty() ? "a program" : run.command), counted(run.ranks, "rank"),
@@ -159,6 +159,11 @@ void ReportPage::begin() {
   add("</ul>\n");
   for (const RunReport& run : reports_) {
     if (run.answer) answer(*run.answer);
+  }
+  const std::vector<VersionChange> changes = changes_of(reports_);
+  for (const VersionChange& change : changes) {
+    if (changes.size() > 1) add("<h3>{}</h3>\n", escaped(change.answer.answer));
+    answer(change.answer);
   }
   const std::vector<std::string> warnings = warnings_of(reports_);
   if (warnings.empty()) return;
@@ -225,10 +230,12 @@ void ReportPage::whole_runs() {
   if (first == lanes_.end()) return;
   section("Whole run",
           "The run with the program's computing, as recorded. Time in MPI calls contains the waiting for "
-          "ranks that still compute; with communication that takes no time it is nothing else, and no "
-          "hardware changes it.");
-  heads({"hardware", "run", "of host", "in MPI calls", "with communication that takes no time", "computing",
-         "the longest of the mean"});
+          "ranks that still compute. The lower bound is the run with communication that takes no time; no "
+          "hardware changes it. The efficiency is the computing of all ranks over their time, the product of "
+          "load balance (the mean computing of a rank over the largest), serialisation (the largest "
+          "computing over the lower bound), and transfer (the lower bound over the run).");
+  heads({"hardware", "run", "of host", "in MPI calls", "lower bound", "computing of a rank", "efficiency",
+         "load balance", "serialisation", "transfer"});
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     if (!has_run(lanes_[i])) continue;
     const WholeRun& run = *lanes_[i].lane->run;
@@ -236,11 +243,14 @@ void ReportPage::whole_runs() {
     const double ranks = std::max(1.0, static_cast<double>(lanes_[i].run->ranks));
     const bool compared = baseline_ != nullptr && &lanes_[i] != baseline_ && baseline_->lane->run &&
                           lanes_[i].lane->time.carries_program();
-    add("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n", dotted(i),
+    add("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>", dotted(i),
         time_text(run.end), compared ? ratio_text(run.end, baseline_->lane->run->end) : "",
         percent_text(run.share_in_calls(), 1), time_text(computing.free.end),
-        time_text(in_nanoseconds(computing.sum) / ranks),
-        ratio_text(in_nanoseconds(computing.largest) * ranks, in_nanoseconds(computing.sum)));
+        time_text(in_nanoseconds(computing.sum) / ranks));
+    const auto& efficiencies = lanes_[i].lane->efficiencies;
+    for (const std::string& cell : efficiency_cells(efficiencies.value_or(Efficiencies{})))
+      add("<td>{}</td>", efficiencies ? cell : "&ndash;");
+    add("</tr>\n");
   }
   end_table();
   if (const std::string& gaps = first->run->computing->gaps; !gaps.empty())

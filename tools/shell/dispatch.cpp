@@ -49,6 +49,7 @@ int execute(CommandLine& line, const CLI::App& used, std::vector<std::string> be
   const CommandDescription& command = line.used_description();
   if (!command.runs_program) {
     limit_memory();
+    if (command.takes_more && rest.empty()) return line.execute(std::move(behind_dashes));
     rest.insert(rest.end(), behind_dashes.begin(), behind_dashes.end());
     if (!rest.empty()) return refuse(fmt::format("unexpected argument {}", in_quotes(rest.front())));
     return line.execute({});

@@ -10,6 +10,7 @@
 #include "lib/answers/report/link_loads.hpp"
 #include "lib/answers/report/sentences.hpp"
 #include "lib/base/text_format.hpp"
+#include "tools/text/columns.hpp"
 #include "tools/text/replay_output.hpp"
 #include "tools/text/report.hpp"
 
@@ -17,34 +18,6 @@ namespace offramp::tool {
 namespace {
 
 constexpr std::size_t kLongestHeadline = 1000;  // characters
-
-/// Text columns: the first to the left, the others to the right.
-class Columns {
- public:
-  explicit Columns(std::vector<std::string> heads) { add(std::move(heads)); }
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-  void print() const {
-    for (const std::string& line : lines()) fmt::print("{}\n", line);
-  }
-  [[nodiscard]] std::vector<std::string> lines() const {
-    std::vector<std::size_t> widths;
-    for (const auto& row : rows_) {
-      widths.resize(std::max(widths.size(), row.size()));
-      for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-    }
-    std::vector<std::string> all;
-    for (const auto& row : rows_) {
-      std::string& line = all.emplace_back();
-      for (std::size_t i = 0; i < row.size(); ++i)
-        line +=
-            i == 0 ? fmt::format("{:<{}}", row[i], widths[i]) : fmt::format("  {:>{}}", row[i], widths[i]);
-    }
-    return all;
-  }
-
- private:
-  std::vector<std::vector<std::string>> rows_;
-};
 
 }  // namespace
 
@@ -158,6 +131,24 @@ std::vector<std::string> place_change_lines(const ReportAccounts& before, const 
   return lines;
 }
 
+std::array<std::string, 4> efficiency_cells(const Efficiencies& one) {
+  return {percent_text(one.parallel(), 1), percent_text(one.load_balance, 1),
+          percent_text(one.serialisation, 1), percent_text(one.transfer, 1)};
+}
+
+std::vector<std::string> efficiency_lines(const std::vector<ShownLane>& lanes) {
+  Columns table({"run over", "efficiency", "load balance", "serialisation", "transfer"});
+  bool any = false;
+  for (const ShownLane& shown : lanes) {
+    if (!shown.lane->efficiencies) continue;
+    std::vector<std::string> row = {printable(shown.label)};
+    for (std::string& cell : efficiency_cells(*shown.lane->efficiencies)) row.push_back(std::move(cell));
+    table.add(std::move(row));
+    any = true;
+  }
+  return any ? table.lines() : std::vector<std::string>();
+}
+
 std::vector<std::string> traffic_lines(const std::vector<ReportTraffic>& traffic, std::uint64_t ranks) {
   constexpr std::uint64_t kMostInMatrix = 16;
   constexpr std::size_t kMostPairs = 8;
@@ -217,7 +208,7 @@ void print_changes(const ShownLane& before, const ShownLane& after) {
   const auto size = [](const CallCounter& counter) {
     return counter.count == 0 ? std::string("-") : bytes_text(counter.bytes / counter.count);
   };
-  for (const Change& change : changes_between(*before.lane, *after.lane))
+  for (const CallChange& change : changes_between(*before.lane, *after.lane))
     table.add({printable(change.name), arrow(count_text(change.before.count), count_text(change.after.count)),
                arrow(size(change.before), size(change.after)),
                arrow(time_text(change.before.modelled), time_text(change.after.modelled)),
@@ -342,15 +333,29 @@ void print_run(const RunReport& report) {
 
 }  // namespace
 
+bool print_answers(const std::vector<RunReport>& reports) {
+  if (reports.size() == 1) {
+    if (!reports.front().answer) return false;
+    fmt::print("{}", answer_text(*reports.front().answer));
+    return true;
+  }
+  const std::vector<VersionChange> changes = changes_of(reports);
+  for (const VersionChange& change : changes)
+    fmt::print("{}{}", &change == &changes.front() ? "" : "\n", answer_text(change.answer));
+  return !changes.empty();
+}
+
 void print_reports(const std::vector<RunReport>& reports) {
   const std::vector<ShownLane> lanes = shown_lanes(reports);
+  const bool has_answer = print_answers(reports);
+  if (has_answer) fmt::print("\n");
   for (const RunReport& report : reports) print_run(report);
-  if (const std::optional<ReportAnswer>& answer = reports.front().answer; answer && reports.size() == 1) {
-    fmt::print("{}\n", answer_text(*answer));
-    for (const std::string& text : answer->details) fmt::print("{}\n\n", printable_lines(text));
-  } else {
-    fmt::print("{}\n\n", printable(headline(lanes), kLongestHeadline));
+  if (!has_answer) fmt::print("{}\n", printable(headline(reports, lanes), kLongestHeadline));
+  if (reports.size() == 1 && has_answer) {
+    for (const std::string& text : reports.front().answer->details)
+      fmt::print("\n{}\n", printable_lines(text));
   }
+  fmt::print("\n");
   print_overview(lanes);
   for (const ShownLane& shown : lanes) {
     if (!shown.lane->time.carries_program()) fmt::print("{}\n", printable(why_not_carried(shown), 400));
@@ -364,6 +369,7 @@ void print_reports(const std::vector<RunReport>& reports) {
     if (report.computing && !report.computing->gaps.empty())
       fmt::print("{}\n", printable(report.computing->gaps, 400));
   }
+  for (const std::string& line : efficiency_lines(lanes)) fmt::print("{}\n", line);
   fmt::print("\nTime in calls, all ranks together:\n");
   print_calls(lanes);
   print_changes(lanes);

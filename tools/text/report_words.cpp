@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <filesystem>
 
 #include "lib/answers/report/sentences.hpp"
 #include "tools/text/report.hpp"
@@ -19,36 +19,9 @@ std::string why_not_carried(const ShownLane& shown) {
   return not_carried_text(shown.label, shown.lane->time, shown.lane->declines);
 }
 
-std::vector<Change> changes_between(const ReportLane& before, const ReportLane& after) {
-  std::map<std::string, Change> changes;
-  for (const ReportCall& call : before.calls) changes[call.name].before = call;
-  for (const ReportCall& call : after.calls) changes[call.name].after = call;
-  std::vector<Change> all;
-  for (auto& [name, change] : changes) {
-    change.name = name;
-    all.push_back(std::move(change));
-  }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Change& a, const Change& b) { return a.difference() > b.difference(); });
-  return all;
-}
-
 namespace {
 
-/// "MPI_Send, all ranks together: 3 calls fewer, 1.2 ms less"
-std::string change_in_words(const Change& change) {
-  const std::uint64_t before = change.before.count;
-  const std::uint64_t after = change.after.count;
-  const std::string calls =
-      before == after
-          ? std::string()
-          : fmt::format("{} {}, ", counted(std::max(before, after) - std::min(before, after), "call"),
-                        after < before ? "fewer" : "more");
-  return fmt::format("{}, all ranks together: {}{} {}", change.name, calls, time_text(change.difference()),
-                     change.after.modelled < change.before.modelled ? "less" : "more");
-}
-
-/// What a second program, or other hardware, changes: of the run where both have one, and of communication.
+/// What other settings change: of the run where both have one, and of communication.
 std::string difference_in_words(const ShownLane& before, const ShownLane& after) {
   const auto part = [](Time time, Time base) {
     return base > Time() ? ratio_text(time, base) : std::string("more than nothing");
@@ -68,21 +41,7 @@ std::string difference_in_words(const ShownLane& before, const ShownLane& after)
     text += fmt::format("{} of the communication time of {} {}", part(time, base), before.label,
                         times(time, base));
   }
-  const std::vector<Change> changes = changes_between(*before.lane, *after.lane);
-  if (!changes.empty() && changes.front().difference() > Time())
-    text += "; " + change_in_words(changes.front());
   return text + ".";
-}
-
-/// What each of the other programs changes against the first.
-std::string differences_in_words(const std::vector<ShownLane>& programs) {
-  constexpr std::size_t kMost = 4;  // in a headline, with the first
-  std::vector<std::string> sentences;
-  for (std::size_t i = 1; i < std::min(kMost, programs.size()); ++i)
-    sentences.push_back(difference_in_words(programs.front(), programs[i]));
-  if (programs.size() > kMost)
-    sentences.push_back(fmt::format("The tables have {} more.", counted(programs.size() - kMost, "program")));
-  return fmt::format("{}", fmt::join(sentences, " "));
 }
 
 /// That the two sides do not stand on the same machine.
@@ -122,6 +81,14 @@ bool is_same_program(const RunReport& one, const RunReport& other) {
                     other.recordings.end(), alike);
 }
 
+/// Its recordings' folder, or the file.
+const std::string& path_of_version(const RunReport& report) {
+  return report.version_of_program.empty() ? report.file : report.version_of_program;
+}
+std::string name_of_version(const RunReport& report) {
+  return std::filesystem::path(path_of_version(report)).filename().string();
+}
+
 std::string of_communication(const std::vector<ShownLane>& lanes, const ShownLane*& best) {
   const ShownLane* const host = baseline_of(lanes);
   if (lanes.size() < 2)
@@ -131,19 +98,6 @@ std::string of_communication(const std::vector<ShownLane>& lanes, const ShownLan
   const bool one_backend = std::all_of(lanes.begin(), lanes.end(), [&](const ShownLane& lane) {
     return lane.lane->backend == lanes.front().lane->backend;
   });
-  // Where there are several programs, the change of each is given for the hardware that comes first.
-  std::vector<ShownLane> firsts;
-  for (const ShownLane& lane : lanes) {
-    if (firsts.empty() || lane.run != firsts.back().run) firsts.push_back(lane);
-  }
-  const bool same_hardware = std::all_of(firsts.begin(), firsts.end(), [&](const ShownLane& lane) {
-    return lane.lane->backend == lanes.front().lane->backend;
-  });
-  const auto runs_other = [&](const ShownLane& lane) {
-    return !is_same_program(*lane.run, *lanes.front().run);
-  };
-  if (same_hardware && std::any_of(firsts.begin(), firsts.end(), runs_other))
-    return differences_in_words(firsts);
   if (host == nullptr || one_backend) {
     const auto fastest = std::min_element(lanes.begin() + 1, lanes.end(), is_better);
     return difference_in_words(lanes.front(), *fastest);
@@ -180,9 +134,40 @@ std::string of_communication(const std::vector<ShownLane>& lanes, const ShownLan
 
 }  // namespace
 
-std::string headline(const std::vector<ShownLane>& lanes) {
-  const RunReport& first = *lanes.front().run;
-  if (first.answer && lanes.back().run == &first) return first.answer->answer;
+std::vector<VersionChange> changes_of(const std::vector<RunReport>& reports) {
+  const std::string& backend = reports.front().lanes.front().backend;
+  std::vector<std::pair<const RunReport*, ProgramVersion>> versions;
+  bool is_other = false;
+  for (const RunReport& report : reports) {
+    const ReportLane& lane = report.lanes.front();
+    if (lane.backend != backend) return {};
+    if (versions.empty() || !is_same_version(*versions.back().first, report))
+      versions.push_back({&report, {name_of_version(report), {}}});
+    versions.back().second.replays.push_back({&report, &lane});
+    is_other = is_other || !is_same_program(report, reports.front());
+  }
+  if (!is_other) return {};
+  std::vector<VersionChange> changes;
+  ProgramVersion& before = versions.front().second;
+  for (std::size_t i = 1; i < versions.size(); ++i) {
+    auto& [first, after] = versions[i];
+    if (after.name == name_of_version(reports.front())) {
+      before.name = path_of_version(reports.front());
+      after.name = path_of_version(*first);
+    }
+    changes.push_back({first, change_of(before, after)});
+  }
+  return changes;
+}
+
+std::string headline(const std::vector<RunReport>& reports, const std::vector<ShownLane>& lanes) {
+  const RunReport& first = reports.front();
+  if (first.answer && reports.size() == 1) return first.answer->answer;
+  if (const std::vector<VersionChange> changes = changes_of(reports); !changes.empty()) {
+    std::vector<std::string> answers;
+    for (const VersionChange& change : changes) answers.push_back(change.answer.answer);
+    return fmt::format("{}", fmt::join(answers, "; "));
+  }
   const ShownLane* best = nullptr;
   std::string text = of_communication(lanes, best);
   const ShownLane* const host = baseline_of(lanes);

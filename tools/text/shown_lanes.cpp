@@ -90,6 +90,7 @@ std::string difference(const ShownLane& lane, const std::vector<const ShownLane*
 std::vector<ShownLane> shown_lanes(const std::vector<RunReport>& reports) {
   std::vector<ShownLane> lanes;
   for (const RunReport& report : reports) {
+    if (!lanes.empty() && is_same_version(*lanes.back().run, report)) continue;
     for (const ReportLane& lane : report.lanes) lanes.push_back({lane.backend, &report, &lane});
   }
   const std::vector<ShownLane> plain = lanes;

@@ -88,4 +88,12 @@ double hidden_share(Time communication, const WholeRun& run, const WholeRun& fre
   return std::clamp(1 - (run.end - free.end).seconds() / communication.seconds(), 0.0, 1.0);
 }
 
+std::optional<Efficiencies> efficiencies_of(const Computing& computing, const WholeRun& run,
+                                            const WholeRun& free) {
+  if (!computing.any() || computing.largest > free.end || run.end <= Time()) return std::nullopt;
+  return Efficiencies{.load_balance = 1 / computing.imbalance(),
+                      .serialisation = computing.largest.seconds() / free.end.seconds(),
+                      .transfer = free.end.seconds() / run.end.seconds()};
+}
+
 }  // namespace offramp

@@ -151,4 +151,17 @@ struct ProgramTimes {
 /// goes on while the program computes, or waits for others anyway.
 double hidden_share(Time communication, const WholeRun& run, const WholeRun& free);
 
+/// Where a run loses its ranks' time: the efficiencies of the POP project, each a share of 1.
+struct Efficiencies {
+  double load_balance = 1;   // the mean computing of a rank over the largest
+  double serialisation = 1;  // the largest computing over the run with communication that takes no time
+  double transfer = 1;       // that run over the run
+
+  /// The computing of all ranks over their time.
+  [[nodiscard]] double parallel() const { return load_balance * serialisation * transfer; }
+};
+/// `nullopt`: nothing is computed, or the threads of a rank compute longer together than the run lasts.
+std::optional<Efficiencies> efficiencies_of(const Computing& computing, const WholeRun& run,
+                                            const WholeRun& free);
+
 }  // namespace offramp

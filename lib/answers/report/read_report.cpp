@@ -10,6 +10,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "lib/answers/report/lanes.hpp"
 #include "lib/answers/report/report_fields.hpp"
 #include "lib/base/configuration/configuration_file.hpp"
 #include "lib/base/text_format.hpp"
@@ -267,6 +268,7 @@ Result<RunReport> parse_report(std::string_view text, const std::string& file) {
     RunReport report;
     Reader reader(root);
     describe(reader, report);
+    add_efficiencies(report);
     report.file = file;
     return report;
   } catch (const Malformed& malformed) {

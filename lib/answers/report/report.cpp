@@ -156,6 +156,7 @@ RunReport finished(Gathered& gathered, std::size_t ranks, const RunFacts& facts,
   RunReport& report = gathered.report;
   add_facts(report, ranks, facts, configuration, program);
   add_lanes(gathered, settled);
+  add_efficiencies(report);
   sort_places(report);
   report.data_certificate = certificate_of_all(gathered.data);
   if (report.lanes.size() > 1) add_comparison_warnings(report);

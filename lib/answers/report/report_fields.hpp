@@ -308,6 +308,17 @@ void describe(auto& a, Described<decltype(a), CarriedTime> time) {
   a.field("declined", time.declined);
 }
 
+/// All of them follow from the run.
+void describe_efficiencies(auto& a, const std::optional<Efficiencies>& efficiencies) {
+  if (!efficiencies) return;
+  a.object("efficiencies", [&] {
+    a.derived("parallel", [&] { return efficiencies->parallel(); });
+    a.derived("load_balance", [&] { return efficiencies->load_balance; });
+    a.derived("serialisation", [&] { return efficiencies->serialisation; });
+    a.derived("transfer", [&] { return efficiencies->transfer; });
+  });
+}
+
 void describe(auto& a, Described<decltype(a), ReportLane> lane) {
   a.field("backend", lane.backend);
   a.exact("modelled_time", lane.modelled_time);
@@ -327,6 +338,7 @@ void describe(auto& a, Described<decltype(a), ReportLane> lane) {
   a.if_any("critical_path", lane.path);
   a.if_any("accounts", lane.accounts);
   a.if_any("whole_run", lane.run);
+  if constexpr (!is_reader<decltype(a)>) describe_efficiencies(a, lane.efficiencies);
   a.later("phases", lane.phases);
   a.later("resources", lane.resources);
   a.later("links", lane.links, kMostLinks);

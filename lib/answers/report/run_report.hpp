@@ -178,8 +178,9 @@ struct ReportLane {
   Time modelled_time;           // of the rank that ends last
   Time communication;           // in MPI calls, of the rank that spends most there
   std::optional<WholeRun> run;  // with the program's computing; none: not recorded, or in all times
-  CarriedTime time;             // of operations, of all ranks together; none in older reports
-  Footing footing;              // no text in older reports
+  std::optional<Efficiencies> efficiencies;  // of the run; follow from it and from the report's computing
+  CarriedTime time;                          // of operations, of all ranks together; none in older reports
+  Footing footing;                           // no text in older reports
   std::uint64_t given_up = 0;
   std::string certificate;  // empty: none was made
   std::vector<ReportCall> calls;
@@ -238,7 +239,8 @@ struct ReportEnd {
 };
 
 struct RunReport {
-  std::string file;  // from which it was read
+  std::string file;                     // from which it was read
+  std::string version_of_program = {};  // the name of several recordings of one version; empty: there is one
   std::string version;
   std::string command;
   // The same in parts; these and the next three are empty in reports of earlier versions.

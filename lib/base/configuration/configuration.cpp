@@ -1,4 +1,4 @@
-// What the configuration says of itself, and the table of keys with what depends on the backends.
+// Helpers of Configuration, and the parts of the key table that depend on the backends.
 #include "lib/base/configuration/configuration.hpp"
 
 #include <fmt/format.h>

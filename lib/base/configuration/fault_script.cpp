@@ -1,5 +1,5 @@
-// Reader, writer and log of one line of a fault script. to_string() writes what read_line() reads. The log
-// appends with one write() per line and no lock, so that the processes of a run can share the file.
+// Parser, formatter, and log for lines of a fault script; read_line() parses the output of to_string(). The
+// log appends with one write() per line and no lock, so that the processes of a run can share the file.
 #include "lib/base/configuration/fault_script.hpp"
 
 #include <fmt/core.h>
@@ -30,7 +30,7 @@ constexpr string_view kDown = "down";
 
 constexpr std::uint32_t kMostEnds = 1U << 24;
 constexpr std::uint32_t kMostChannels = 1U << 16;
-constexpr double kLatest = 1e12;  // us; as far as stamps go
+constexpr double kLatest = 1e12;  // us; the limit of time stamps
 
 template <typename Integer>
 bool read_integer(string_view text, std::optional<Integer>& where) {
@@ -76,7 +76,7 @@ std::vector<string_view> words_of(string_view line) {
   }
 }
 
-/// A link that is down is two events.
+/// Expands "down" to two events, one per direction.
 Result<void> read_line(const std::vector<string_view>& words, std::vector<FaultEvent>& events) {
   FaultEvent event;
   const bool down = words[0] == kDown;
@@ -125,7 +125,7 @@ class LogFile final : public FaultLog {
     event.channel = Link::channel(link);
     event.packet = packet;
     const string line = to_string(event) + "\n";
-    // One call, so that the lines of several processes do not mix. A disk that is full costs the lines.
+    // One call, so that lines of several processes do not interleave. A full disk loses lines.
     ssize_t written = 0;
     while ((written = write_or_fail(file_.get(), line.data(), line.size())) < 0 && errno == EINTR) continue;
     if (written < static_cast<ssize_t>(line.size()) && !std::exchange(lost_, true))
@@ -133,7 +133,7 @@ class LogFile final : public FaultLog {
   }
 
  private:
-  static constexpr std::size_t kMost = 1 << 20;  // of memory and of disk: some 40 MB of each
+  static constexpr std::size_t kMost = 1 << 20;  // bounds memory and disk: some 40 MB of each
   OpenFile file_;
   string path_;
   bool lost_ = false;

@@ -20,10 +20,10 @@ bool is_below(const fs::path& path, const fs::path& folder) {
   return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
 }
 
-/// Whether an output of this name stays in the folder, and so do the files that may be written beside it,
-/// whose names begin in the same way: the parts of a recording, the captures of ranks. A link may lead out.
+/// True if an output of this name stays in the folder, together with companion files whose names begin with
+/// it: parts of a recording, captures of ranks. Considers links that lead out of the folder.
 bool stays_in(const string& name, const string& folder) {
-  const fs::path path = fs::path(folder) / name;  // the name alone if it is absolute
+  const fs::path path = fs::path(folder) / name;  // an absolute name replaces the folder
   if (is_stream(path.string())) return true;
   std::error_code error;
   const fs::path root = fs::canonical(folder, error);

@@ -1,7 +1,6 @@
-// Where no job names its nodes, all of them are placed as one program by network.placement; where one does,
-// the others get the lowest free nodes, in the order of the jobs. What is left over is for background
-// traffic, if that is asked for. The result is written back as a list, so that the network places the ranks
-// there.
+// If no job names its nodes, network.placement places all jobs as one program. If any does, the others get
+// the lowest free nodes in the order of the jobs. The remaining nodes are for background traffic, if
+// requested. The result is stored as a placement list, so that the network uses it for the ranks.
 #include "lib/base/configuration/job_places.hpp"
 
 #include <fmt/format.h>
@@ -24,7 +23,7 @@ std::optional<int> number(std::string_view text) {
   return value;
 }
 
-/// Of the machine that has room for so many, or for all that are named.
+/// Size of the machine that has at least `needed` nodes.
 Result<int> size_of_machine(const NetworkOptions& network, int needed) {
   needed = std::max(needed, network.least_nodes);
   if (network.is_star()) return needed;

@@ -1,7 +1,7 @@
-// class Loader reads the sources in order of rank and appends what they say to one list of entries, each
-// with its origin; apply_all() then applies the list from front to back, so that the last word wins and an
-// error names the place where it was said. Two keys are needed before that, the file and the plugins, whose
-// parameters are keys themselves (early()). check_together() judges what no key can judge alone.
+// class Loader appends the settings of all sources, in order of priority, to one list of entries with their
+// origins. apply_all() applies the list from front to back, so that the last source wins and an error names
+// its origin. Two keys are needed earlier, because plugins add keys: file and plugin path (early()).
+// check_together() checks conditions on several keys.
 #include <fmt/format.h>
 #include <sys/auxv.h>
 
@@ -51,7 +51,7 @@ class Loader {
   }
 
  private:
-  /// The text of a key that has to be known early.
+  /// The text of a key that is needed early.
   [[nodiscard]] RawValue early(const string& key, const string& variable) const {
     RawValue value;
     for (const Entry& e : entries_) {
@@ -107,7 +107,7 @@ class Loader {
                         string(in_section ? path.substr(dot + 1) : path), std::move(value)});
   }
 
-  /// Where a variable's value comes from, for messages and the report.
+  /// The origin of a variable's value, for messages and the report.
   [[nodiscard]] string origin_of(const string& variable) const {
     const auto options = surroundings_.environment.find(kOptionsVariable);
     if (options == surroundings_.environment.end()) return variable;
@@ -131,7 +131,7 @@ class Loader {
       const auto found = keys.find(variable);
       if (found == keys.end()) return unknown("environment", "variable", variable, views(keys));
       const Row* row = find_row(found->second);
-      // An empty variable is as good as none, except where an empty text means something.
+      // An empty variable counts as not set, unless an empty text is meaningful.
       if (text.empty() && (row == nullptr || !row->default_text.empty())) continue;
       string origin = origin_of(variable);
       if (origin == variable) configuration_.variables.push_back(variable);
@@ -147,7 +147,7 @@ class Loader {
     return result;
   }
 
-  /// The backends that are chosen, and the host, which carries what they decline.
+  /// The selected backends, and the host, which carries what they decline.
   [[nodiscard]] std::vector<string> names_in_use() const {
     std::vector<string> names;
     for (const auto& [key, variable] :
@@ -206,7 +206,7 @@ class Loader {
       if (value.empty() && *key != '\0') return;
       entries_.push_back({"route", key, {value, RawValue::Type::kText, override.origin}, number});
     };
-    add_key("", {});  // its heading
+    add_key("", {});  // heading
     add_key("operation", text.substr(0, std::min(colon, equals)));
     if (colon != string::npos) {
       add_key("min_bytes", text.substr(colon + 1, dash - colon - 1));
@@ -216,7 +216,7 @@ class Loader {
     return {};
   }
 
-  /// "cclo.link, dpu.link": the parameters of that name; empty: there is none.
+  /// All parameters of that name: "cclo.link, dpu.link". May be empty.
   [[nodiscard]] string parameters_named(string_view name) const {
     std::vector<string> found;
     for (const BackendDescription* backend : registry_.all()) {
@@ -232,20 +232,20 @@ class Loader {
       if (const Result<void> done = entry.name.empty() ? open_section(entry) : apply(entry); !done)
         return done;
     }
-    // Routes of the command line win.
+    // Routes of the command line have priority.
     auto& routes = configuration_.routes;
     std::rotate(routes.begin(), routes.end() - static_cast<std::ptrdiff_t>(routes_given_), routes.end());
     return apply_factors();
   }
 
-  /// "x0.5": so many times what the parameter would be.
+  /// Applies factors such as "x0.5" to the parameters' other values.
   Result<void> apply_factors() {
     for (const auto& [name, factors] : factors_) {
       const BackendDescription* const backend = registry_.find(name);
       if (backend == nullptr) continue;
       Section& section = configuration_.sections[name];
       const Result<Settings> settings = read_settings(*backend, section);
-      if (!settings) continue;  // which is said once everything is there
+      if (!settings) continue;  // reported after everything is read
       for (const auto& [key, raw] : factors) {
         const Parameter& parameter = *find_parameter(backend->parameters, key);
         const double usual = value_in_force(*backend, *settings, parameter);
@@ -266,11 +266,11 @@ class Loader {
     return {};
   }
 
-  /// Refuses a value that is as good as none, so that another one holds. One that is not allowed is refused
-  /// later, with all others that are not.
+  /// Refuses a value that is too small to have an effect, so that another value is in force. Invalid values
+  /// are reported later, together.
   static Result<void> check_in_force(const BackendDescription& backend, const Section& section,
                                      const Parameter& parameter, const RawValue& raw, double value) {
-    constexpr double kRounding = 0.01;  // to a picosecond, a bit per second
+    constexpr double kRounding = 0.01;  // of a picosecond, a bit per second
     const Result<Settings> settings = read_settings(backend, section);
     if (!settings) return {};
     const double now = value_in_force(backend, *settings, parameter);
@@ -315,7 +315,7 @@ class Loader {
       }
       if (const auto before = factors_.find(entry.section); before != factors_.end())
         before->second.erase(entry.name);
-      configuration_.sections[entry.section][entry.name] = entry.value;  // checked at the end, in one place
+      configuration_.sections[entry.section][entry.name] = entry.value;  // checked at the end, together
       return {};
     }
     const string path = entry.section.empty() ? entry.name : entry.section + "." + entry.name;
@@ -358,7 +358,7 @@ class Loader {
         fmt::format("{}: unknown {} {}{}", origin, what, in_quotes(name), suggestion(name, candidates)));
   }
 
-  /// What can stand at the top of a file: sections, and if asked for keys, also those of sections.
+  /// Names at the top level of a file: sections and, if requested, all keys.
   [[nodiscard]] std::vector<string_view> top_names(bool keys) const {
     std::vector<string_view> names = registry_.names();
     names.insert(names.end(), {"faults", "machine", "network", "route", "stragglers"});
@@ -449,8 +449,8 @@ class Loader {
   Registry& registry_;
   Configuration configuration_;
   std::vector<Entry> entries_;
-  std::size_t routes_given_ = 0;       // on the command line
-  std::map<string, Section> factors_;  // by backend: values that are "x0.5"
+  std::size_t routes_given_ = 0;       // routes of the command line
+  std::map<string, Section> factors_;  // values such as "x0.5", by backend
 };
 
 }  // namespace
@@ -473,7 +473,7 @@ std::vector<string> resolved_keys(const Override& override, const Registry& regi
     if (backend == nullptr || find_parameter(backend->parameters, override.key) == nullptr) continue;
     if (std::find(owners.begin(), owners.end(), backend) == owners.end()) owners.push_back(backend);
   }
-  if (owners.empty()) {  // for the message: what the one backend has
+  if (owners.empty()) {  // for the message: the key of the only backend
     const bool one = named && names.size() == 1 && registry.find(names.front()) != nullptr;
     return {general || !one ? override.key : names.front() + "." + override.key};
   }

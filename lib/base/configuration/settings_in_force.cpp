@@ -1,4 +1,4 @@
-// What is in force once everything is read: every setting with its source, and those that change nothing.
+// Lists every effective setting with its source, and the settings without effect.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 using std::string;
 using std::string_view;
 
-/// A value of a key in the key's unit, in whatever unit it was written.
+/// Converts a value to the key's unit.
 string text_in_unit(const Key& key, string_view written) {
   const auto number = key.unit.empty() ? std::nullopt : parse_quantity(written, key.unit);
   return number ? fmt::format("{} {}", *number, key.unit) : string(written);
@@ -125,7 +125,7 @@ std::vector<string> settings_without_effect(const Configuration& configuration) 
 std::vector<string> settings_of_others(const Configuration& configuration, const std::vector<string>& names) {
   std::vector<string> texts;
   for (const auto& [backend, section] : configuration.sections) {
-    // What hardware declines is the host's.
+    // The host carries what hardware declines.
     const bool used = is_baseline(backend) || std::find(names.begin(), names.end(), backend) != names.end() ||
                       std::any_of(configuration.routes.begin(), configuration.routes.end(),
                                   [&name = backend](const Route& route) { return route.backend == name; });

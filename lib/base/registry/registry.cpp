@@ -1,7 +1,6 @@
-// One door for built-in backends and plugins: add() checks a description as a whole (ABI, names, parameters
-// that hold together) before it is listed, because everything behind it takes the tables on trust. A
-// plugin's library stays open for as long as the process lives: its description, texts and vtables are in
-// it.
+// add() checks a complete description (ABI, names, consistent parameters) before it is listed, because all
+// other code trusts the tables. Built-in backends and plugins use the same path. A plugin's library stays
+// open until the process ends, since it contains the description, its texts, and vtables.
 #include "lib/base/registry/registry.hpp"
 
 #include <dlfcn.h>
@@ -29,7 +28,7 @@ namespace {
 
 constexpr const char* kEntryPoint = "offramp_backend_v1";
 
-/// Names become keys in a file and parts of a variable's name: lower-case letters, digits, and _ inside.
+/// Names are keys in a file and parts of a variable's name: lower-case letters, digits, and _.
 bool well_formed(std::string_view name) {
   const auto allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
   return !name.empty() && name.front() >= 'a' && name.front() <= 'z' &&
@@ -59,7 +58,7 @@ Result<void> check(std::span<const Parameter> table) {
   return {};
 }
 
-/// Nothing: not allowed.
+/// Returns nullopt if the value is not allowed.
 std::optional<Settings::Value> read_value(const Parameter& p, const RawValue& raw) {
   if (p.kind == ParameterKind::kChoice) {
     if (std::find(p.choices.begin(), p.choices.end(), raw.text) == p.choices.end()) return std::nullopt;
@@ -76,7 +75,7 @@ std::optional<Settings::Value> read_value(const Parameter& p, const RawValue& ra
   return Settings::Value{*number, {}};
 }
 
-/// What is allowed; and the units that there are, where a value has one that is not known.
+/// The allowed values, plus the known units if the text has an unknown one.
 std::string allowed_with_units(const Parameter& parameter, std::string_view text) {
   std::string allowed = allowed_text(parameter);
   const std::string_view units = units_beside(parameter.unit);
@@ -187,7 +186,7 @@ Registry::Registry(std::span<const BackendDescription* const> built_ins) {
 Result<void> Registry::add(const BackendDescription* description, std::string_view origin) {
   if (description == nullptr)
     return failure(fmt::format("{}: {} returned no description", origin, kEntryPoint));
-  // Nothing else may be read from a description of another ABI.
+  // A description of another ABI has no other valid field.
   if (description->abi != BackendDescription::kAbi) {
     return failure(fmt::format(
         "{}: built for backend abi {}, but this offramp has abi {}; rebuild the plugin against its headers",
@@ -250,9 +249,9 @@ Result<void> Registry::load_directory(const std::string& directory) {
 Result<void> Registry::load_file(const std::string& file) {
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return failure(fmt::format("cannot load plugin {}: {}", file, dlerror()));
-  // POSIX lets an object pointer from dlsym be used as a function's address.
+  // POSIX allows the use of dlsym's object pointer as a function address.
   const auto entry = reinterpret_cast<offramp_backend_v1_function>(dlsym(library, kEntryPoint));
-  if (entry == nullptr) return {};  // some other library
+  if (entry == nullptr) return {};  // an unrelated library
   try {
     return add(entry(), file);
   } catch (const std::exception& e) {

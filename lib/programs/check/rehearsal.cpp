@@ -1,8 +1,7 @@
-// A queue of ranks that can go on; a rank that waits leaves it and comes back when what it waits for has
-// happened. So the order of ranks does not matter to whether all come to their ends, except for receives
-// from any source, which take what comes first unless the program says what they took. What is left at the
-// end are the findings: ranks that wait and for whom, a cycle among them (find_cycle()), messages never
-// received, receives never matched.
+// A queue contains the ranks that can continue. A rank that waits leaves the queue and returns when its
+// condition may hold. The order of ranks does not affect the result, except for receives from any source:
+// they match the first message unless the program records the match. The remaining waits are the findings:
+// waiting ranks, a cycle among them (find_cycle()), messages never received, and receives never matched.
 #include "lib/programs/check/rehearsal.hpp"
 
 #include <fmt/format.h>
@@ -35,20 +34,20 @@ struct Place {
   [[nodiscard]] std::string text() const { return fmt::format("rank {}, event {} ({})", rank, event, call); }
 };
 
-/// What a request, or a call, waits for.
+/// The condition for which a request or a call waits.
 struct Waiting {
   enum class What : std::uint8_t { kMessage, kReceive, kCollective } what = What::kMessage;
-  int peer = kAnySource;  // of the world
+  int peer = kAnySource;  // world rank
   int tag = kAnyTag;
-  std::pair<std::uint32_t, std::uint32_t> collective;  // communicator, and which of its collectives
+  std::pair<std::uint32_t, std::uint32_t> collective;  // communicator, and index of the collective on it
 };
 
 struct Message {
-  int source = 0;  // of the world
+  int source = 0;  // world rank
   int tag = 0;
   std::uint64_t bytes = 0;
   Place from;
-  std::uint64_t request = 0;  // that waits for its receive
+  std::uint64_t request = 0;  // the sender's request, which waits for the receive
   bool synchronous = false;
 };
 
@@ -76,16 +75,16 @@ struct Rank {
   std::uint64_t begun = 0;
   bool ended = false;
   bool acted = false;                     // called anything but MPI_Init and MPI_Finalize
-  bool in_event = false;                  // and waits in it
-  std::uint64_t in_call = 0;              // the request of a call that blocks
-  std::map<std::uint64_t, Waiting> open;  // requests that are not done, by number
-  std::vector<std::uint64_t> waited;      // of a wait: the requests
-  Receive looks;                          // of a probe
+  bool in_event = false;                  // waits within its current event
+  std::uint64_t in_call = 0;              // request of a blocking call
+  std::map<std::uint64_t, Waiting> open;  // incomplete requests, by number
+  std::vector<std::uint64_t> waited;      // requests of a wait
+  Receive looks;                          // pattern of a probe
   std::vector<Communicator> communicators;
   std::map<std::pair<std::vector<int>, std::uint64_t>, std::uint32_t> made;
 };
 
-/// Requests of calls that block are numbered from here.
+/// Requests of blocking calls are numbered from here.
 constexpr std::uint64_t kBlockingCalls = std::uint64_t{1} << 62U;
 
 class Rehearsal {
@@ -130,7 +129,7 @@ class Rehearsal {
 
   // --- events ---
 
-  /// False: the rank has ended, or waits.
+  /// Returns false if the rank has ended or waits.
   bool step(int rank) {
     Rank& one = at(rank);
     if (one.ended) return false;
@@ -190,7 +189,7 @@ class Rehearsal {
     one.in_event = blocks && one.open.contains(kBlockingCalls);
   }
 
-  /// The event in which the rank waits: whether it is over.
+  /// Returns true if the event in which the rank waits is over.
   bool go_on(int rank) {
     Rank& one = at(rank);
     if (one.event.kind == EventKind::kProbe) {
@@ -228,7 +227,7 @@ class Rehearsal {
     const Communicator* const communicator = communicator_of(destination);
     return {communicator != nullptr ? communicator->number : 0, destination};
   }
-  /// The world's rank of a peer. Nothing: there is none.
+  /// The world rank of a peer. `nullopt` if it does not exist.
   std::optional<int> world_rank(const Communicator& communicator, int rank, int peer) {
     const std::size_t size = communicator.members.empty() ? ranks_.size() : communicator.members.size();
     if (peer >= 0 && static_cast<std::size_t>(peer) < size)
@@ -261,7 +260,7 @@ class Rehearsal {
     posted.erase(found);
   }
 
-  /// Whom a receive names, by what it took if that is known. False: it never took anything.
+  /// The source and tag of a receive, as matched if that is recorded. Returns false if it never matched.
   bool names(int rank, int& source, int& tag) {
     Rank& one = at(rank);
     source = one.event.peer;
@@ -408,7 +407,7 @@ class Rehearsal {
 
   // --- the end ---
 
-  /// For what a rank waits, and if that is one rank, which.
+  /// What a rank waits for, and the rank responsible if it is a single one.
   std::pair<std::string, int> reason(int rank) {
     Rank& one = at(rank);
     std::vector<std::uint64_t> requests = one.waited;

@@ -81,8 +81,9 @@ class ChakraWriter {
     if (std::find(unsaid_.begin(), unsaid_.end(), kind) == unsaid_.end()) unsaid_.emplace_back(kind);
   }
 
-  /// What waits for a send, waits in Chakra until it is on its way, and for all others until they have ended:
-  /// what waits for the beginning of another waits for what that one waits for.
+  /// Dependences in Chakra's terms. A node that waits for a send waits in Chakra until the send is under way,
+  /// and for other nodes until they end. If it waits for the beginning of another node, it inherits that
+  /// node's waits.
   std::vector<std::vector<std::uint32_t>> waits_of(const Graph& graph) {
     std::vector<std::set<std::uint32_t>> waits(graph.nodes.size());
     std::vector<std::uint32_t> left;
@@ -144,7 +145,7 @@ class ChakraWriter {
     if (!packed.empty()) put_bytes(node, chakra::kDataDependencies, packed);
   }
 
-  /// In whole microseconds; what is left over belongs to the next one.
+  /// In whole microseconds; the remainder is added to the next duration.
   void put_duration(std::string& node, std::uint64_t nanoseconds) {
     constexpr std::uint64_t kMicrosecond = 1000;
     if (nanoseconds % kMicrosecond != 0)
@@ -197,7 +198,7 @@ class ChakraWriter {
   std::uint64_t ranks_;
   std::vector<std::string>& unsaid_;
   int rank_ = 0;
-  std::uint64_t nanoseconds_ = 0;  // that no microsecond was made of
+  std::uint64_t nanoseconds_ = 0;  // less than a microsecond, not written yet
   std::map<std::uint64_t, std::vector<std::uint64_t>> groups_;
   std::string problem_;
 };

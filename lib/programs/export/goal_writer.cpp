@@ -1,6 +1,5 @@
-// A program that is a graph is written as it is; any other is a sequence of calls (class Sequence), in
-// which an operation waits for the end of the last one that blocked, or for the beginning of one that did
-// not. A rank's graph is in memory while it is written, and no other's.
+// Graph programs are written as they are. Others are sequences of calls (class Sequence): an operation waits
+// for the end of the previous one, or for its beginning if it did not block. Handles one rank at a time.
 #include "lib/programs/export/goal_writer.hpp"
 
 #include <fmt/format.h>
@@ -101,7 +100,7 @@ Result<void> write_goal_text(const Program& program, const std::string& path,
   return cannot_write(path, file->finish());
 }
 
-/// Twice through the program: the table in front has the sizes of all ranks.
+/// Reads the program twice: the table at the start contains the sizes of all ranks.
 Result<void> write_goal_binary(const Program& program, const std::string& path,
                                std::vector<std::string>& unsaid) {
   auto graph_of = graphs_of(program, unsaid, "GOAL has messages alone");

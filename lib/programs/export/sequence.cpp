@@ -14,8 +14,8 @@ namespace {
 
 using Node = Graph::Node;
 
-/// The graph of a rank that is a sequence of calls: each waits for the end of the one before, or where that
-/// one did not block, for its beginning.
+/// The graph of a rank that is a sequence of calls. Each call waits for the end of the previous one, or for
+/// its beginning if it did not block.
 class Sequence final : public Walk {
  public:
   Sequence(const Program& program, std::vector<std::string>& unsaid, std::string_view no_collectives)
@@ -77,7 +77,7 @@ class Sequence final : public Walk {
     const std::vector<std::uint64_t> list(members.begin(), members.end());
     const auto known = communicators_.find(list);
     if (known != communicators_.end()) return known->second;
-    // The same number for all members: they walk one after the other.
+    // Members are visited one after the other and get the same number.
     const std::uint64_t id = ids_.try_emplace(list, ids_.size() + 1).first->second;
     const std::uint32_t number = builder_.add(Graph::Communicator{list, id});
     communicators_.emplace(list, number);
@@ -89,7 +89,7 @@ class Sequence final : public Walk {
   GraphBuilder builder_;
   bool has_last_ = false;
   std::uint32_t last_ = 0;
-  bool blocks_ = true;  // the last one
+  bool blocks_ = true;  // the last call blocked
   std::unordered_map<std::uint64_t, std::uint32_t> requests_;
   std::map<std::vector<std::uint64_t>, std::uint32_t> communicators_;  // of this rank
   std::map<std::vector<std::uint64_t>, std::uint64_t> ids_;

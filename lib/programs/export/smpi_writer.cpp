@@ -1,6 +1,6 @@
-// A program as a time-independent trace of SMPI, the other direction of smpi.cpp. SMPI counts elements in
-// int and has no communicators: bytes that do not fit are written as doubles, and communicators become tags
-// (walk.cpp). What the format cannot say is told once for each kind.
+// Writes a program as a time-independent trace of SMPI, the reverse of smpi.cpp. SMPI counts elements in int
+// and has no communicators: larger sizes are written as doubles, and communicators become tags (walk.cpp).
+// Each kind of construct that the format cannot express is reported once.
 #include "lib/programs/export/smpi_writer.hpp"
 
 #include <fmt/format.h>
@@ -57,7 +57,7 @@ class SmpiWriter final : public Walk {
     text_.clear();
   }
 
-  /// Bytes where they can be counted, else doubles.
+  /// In bytes if their number fits, otherwise in doubles.
   Counted counted(std::uint64_t bytes) {
     if (bytes <= kMostElements) return {bytes, kSmpiByte};
     const std::uint64_t size = smpi_types()[kSmpiDouble].bytes;
@@ -71,7 +71,7 @@ class SmpiWriter final : public Walk {
     if (type == kSmpiByte || event.extra > kMostElements) return counted(event.bytes);
     return {event.extra, type};
   }
-  /// A receive may have more room than the format can say, and need not.
+  /// A receive buffer may be larger than the format can express; the exact size does not matter.
   Counted room(std::uint64_t bytes) {
     const std::uint64_t size = smpi_types()[kSmpiDouble].bytes;
     if (bytes <= kMostElements) return {bytes, kSmpiByte};
@@ -188,7 +188,7 @@ class SmpiWriter final : public Walk {
   };
   OutputFile* file_ = nullptr;
   std::string text_;
-  std::unordered_map<std::uint64_t, Key> keys_;  // of requests that are not waited for
+  std::unordered_map<std::uint64_t, Key> keys_;  // of requests without a wait so far
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// What a format without requests, communicators and wildcards needs of a program that has them: peers as
-// ranks of the world, tags of different communicators apart (kTagsOfOne), requests by their numbers, and
-// receives from any source as what they took. What gets lost on the way is noted, once for each kind.
+// Reduces a program to what formats without requests, communicators, and wildcards can express. Peers become
+// world ranks, and requests become numbers. Tags of different communicators are kept apart (kTagsOfOne).
+// Receives from any source name the matched source. Each kind of loss is reported once.
 #include "lib/programs/export/walk.hpp"
 
 #include <fmt/format.h>
@@ -18,8 +18,7 @@ using recording::Reader;
 
 namespace {
 
-/// Tags of a communicator are this much higher than those of the one before, so that messages of several do
-/// not mix where the format has no communicators.
+/// Distance between the tags of successive communicators, whose messages must not match each other.
 constexpr std::int64_t kTagsOfOne = 1 << 22;
 
 }  // namespace

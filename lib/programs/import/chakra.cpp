@@ -1,5 +1,5 @@
-// Chakra's execution traces, one file for each rank: a graph of computing, messages and collectives, as
-// messages of protocol buffers with their lengths in front.
+// Reads Chakra's execution traces, one file per rank: a graph of computing, messages, and collectives, as
+// length-prefixed protocol buffers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,19 +25,20 @@ using chakra::NodeType;
 using recording::ByteSpan;
 using recording::Event;
 
-/// The size of a message: the metadata of a file may hold the algorithm that it was made from.
+/// The maximum size of a message in bytes. The metadata of a file may contain the algorithm from which it was
+/// made.
 constexpr std::size_t kLongestMessage = std::size_t{64} << 20U;
 
-/// What is read of a file at a time, or as much as a longer message has.
+/// The number of bytes read at a time, unless a message is longer.
 constexpr std::size_t kReadAtOnce = std::size_t{64} << 10U;
 
-/// The messages of a file, which is open while they are read.
+/// Iterates over the messages of a file, which stays open meanwhile.
 class Messages {
  public:
   explicit Messages(const std::string& path)
       : name_(path), source_(recording::Source::open(path)), problem_(source_.error()) {}
 
-  /// False: there are no more, or problem() says why not.
+  /// Returns false at the end or on an error, see problem().
   bool next(ByteSpan& message) {
     begin_ = next_;
     ByteSpan front = at(begin_, recording::kMostVarintBytes);
@@ -59,7 +60,7 @@ class Messages {
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
  private:
-  /// Fewer bytes than asked for: the file ends, or problem() says why not.
+  /// Returns fewer bytes than requested at the end of the file or on an error, see problem().
   ByteSpan at(std::uint64_t offset, std::size_t count) {
     if (problem_.empty() && (offset < block_begin_ || offset + count > block_begin_ + block_.size())) {
       block_begin_ = offset;
@@ -86,7 +87,7 @@ struct Attribute {
   std::string name;
   std::optional<std::int64_t> number;
   std::string text;
-  bool has_false = false;  // a list of booleans
+  bool has_false = false;  // for lists of booleans
 };
 
 std::optional<Attribute> attribute_in(ByteSpan bytes) {
@@ -133,7 +134,7 @@ std::optional<Attribute> attribute_in(ByteSpan bytes) {
   return fields.good() ? std::optional(std::move(attribute)) : std::nullopt;
 }
 
-/// What makes a message or a collective of a node.
+/// The attributes of nodes that determine messages and collectives.
 constexpr std::string_view kKnownNumbers[] = {"comm_type", "comm_size", "tensor_size", "comm_src",
                                               "comm_dst",  "comm_tag",  "is_cpu_op"};
 
@@ -153,8 +154,9 @@ struct ChakraNode {
     const auto found = numbers.find(wanted);
     return found == numbers.end() ? std::nullopt : std::optional(found->second);
   }
-  /// PyTorch's traces have an operation of the host that launches a collective beside the accelerator's that
-  /// is the collective. Both have its type of node; the first one lacks what the collective is of.
+  /// PyTorch's traces contain a host operation that launches a collective and the accelerator's operation
+  /// that is the collective. Both have the same type of node, but the former lacks the collective's
+  /// attributes.
   [[nodiscard]] bool launches_only() const {
     const bool lacks = (type == NodeType::kCollective && !number("comm_type")) ||
                        (type == NodeType::kSend && !number("comm_dst")) ||
@@ -163,7 +165,7 @@ struct ChakraNode {
   }
 };
 
-/// Keeps what the node needs of an attribute. PyTorch's nodes have a dozen of others.
+/// Keeps the attributes that the node needs. PyTorch's nodes have a dozen others.
 void take_attribute(ChakraNode& node, const Attribute& attribute) {
   const bool is_known = std::find(std::begin(kKnownNumbers), std::end(kKnownNumbers), attribute.name) !=
                         std::end(kKnownNumbers);
@@ -236,10 +238,10 @@ bool is_metadata(ByteSpan bytes) {
   return fields.good();
 }
 
-/// Process groups by name. Without members: all ranks.
+/// Process groups by name. Empty: all ranks.
 using Groups = std::map<std::string, std::vector<std::uint64_t>, std::less<>>;
 
-/// Members that are ranks, each of them once.
+/// Returns a list of distinct valid ranks, or `nullopt`.
 std::optional<std::vector<std::uint64_t>> members_in(const nlohmann::json& list, std::size_t ranks) {
   if (!list.is_array()) return std::nullopt;
   std::vector<std::uint64_t> members;
@@ -271,7 +273,7 @@ Result<Groups> groups_of_file(const recording::Source& file, std::size_t ranks) 
   return groups;
 }
 
-/// What PyTorch's metadata says: [{"pg_name": "1", "ranks": [0, 1]}, ...], with something around it.
+/// Reads PyTorch's metadata: [{"pg_name": "1", "ranks": [0, 1]}, ...], within other text.
 void groups_of_node(const ChakraNode& node, std::size_t ranks, Groups& groups) {
   const std::size_t begin = node.values.find("[{");
   const std::size_t end = node.values.rfind("}]");
@@ -287,15 +289,15 @@ void groups_of_node(const ChakraNode& node, std::size_t ranks, Groups& groups) {
   }
 }
 
-/// The same number for all members of a group, and for no other group.
+/// Equal for all members of a group, and distinct from other groups.
 std::uint64_t id_of(std::string_view group) {
   if (const auto number = number_in<std::uint32_t>(group)) return *number;
-  std::uint64_t hash = 0xCBF29CE484222325U;  // FNV-1a; above all numbers of 32 bits in practice
+  std::uint64_t hash = 0xCBF29CE484222325U;  // FNV-1a; larger than any 32-bit number in practice
   for (const char c : group) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
   return hash | std::uint64_t{1} << 63U;
 }
 
-/// Makes the graph of one rank from its file.
+/// Builds the graph of one rank from its file.
 class ChakraRank {
  public:
   ChakraRank(const RankFiles& files, Groups groups, int rank)
@@ -364,7 +366,7 @@ class ChakraRank {
 
   static bool sends(const ChakraNode& node) { return node.type == NodeType::kSend && !node.launches_only(); }
 
-  /// ASTRA-sim's senders do not wait for their receivers: what waits for a send waits until it is on its way.
+  /// ASTRA-sim's senders do not wait for receivers: nodes that depend on a send wait until it is under way.
   void connect(const ChakraNode& node, const std::vector<ChakraNode>& nodes) {
     for (const std::uint64_t before : node.waits_for) {
       const auto found = numbers_.find(before);
@@ -446,7 +448,7 @@ class ChakraRank {
   std::map<std::string, std::uint32_t, std::less<>> communicators_;
 };
 
-/// Goes through the nodes of all ranks and notes what is not read of them.
+/// Reads the nodes of all ranks and reports what is not used.
 Result<void> look_through(const RankFiles& files, std::vector<std::string>& notes) {
   std::uint64_t launches = 0;
   std::set<std::string> unread;
@@ -473,7 +475,7 @@ Result<void> look_through(const RankFiles& files, std::vector<std::string>& note
   return {};
 }
 
-/// Metadata, and behind it a node that says something, or nothing.
+/// Returns true for metadata followed by a non-empty node, or by nothing.
 bool is_chakra(const std::string& path) {
   Messages messages(path);
   ByteSpan message;

@@ -10,13 +10,13 @@
 namespace offramp::trace {
 namespace {
 
-/// Position in the members: the rank in the communicator.
+/// The index in the members, which is the rank in the communicator. -1 if it is no member.
 std::int64_t position(const std::vector<int>& members, int rank) {
   const auto found = std::find(members.begin(), members.end(), rank);
   return found == members.end() ? -1 : found - members.begin();
 }
 
-/// All ranks at once: each goes on until it makes a communicator that others have not come to yet.
+/// Simulates all ranks: each continues until it makes a communicator that other members have not reached yet.
 class Settling {
  public:
   explicit Settling(const std::vector<std::vector<Making>>& makings) : makings_(makings) {
@@ -51,7 +51,7 @@ class Settling {
     RankCommunicators communicators;
     std::size_t next;
     std::map<std::uint64_t, std::vector<int>> groups;
-    std::map<std::uint64_t, std::uint32_t> made_from;  // so many from a communicator
+    std::map<std::uint64_t, std::uint32_t> made_from;  // number of communicators made from each
   };
   struct Meeting {
     std::vector<int> came;
@@ -112,7 +112,7 @@ class Settling {
   }
 
   void come(int rank, std::uint64_t id, Members members) {
-    // What is made from MPI_COMM_SELF is made by this rank alone.
+    // Only this rank takes part in making a communicator from MPI_COMM_SELF.
     const std::uint64_t alone = id == 1 ? 2 * static_cast<std::uint64_t>(rank) + 1 : 2 * id;
     const std::pair key{alone, at(rank).made_from[id]++};
     Meeting& meeting = meetings_[key];
@@ -136,7 +136,7 @@ class Settling {
     }
     check_grid(members);
     if (!problem_.empty()) return;
-    // Color, and by key and rank in the communicator who has it.
+    // By color: members with key and rank in the parent.
     std::map<std::int64_t, std::vector<std::pair<std::int64_t, int>>> parts;
     for (const int member : members) {
       const auto [color, key] = place_of(making_of(member), meeting, member, from);
@@ -163,7 +163,7 @@ class Settling {
     }
   }
 
-  /// All members make a grid of the same sides, which are its ranks or fewer, and keep the same sides of it.
+  /// Checks that all members make the same grid, within the number of ranks, and keep the same sides.
   void check_grid(const std::vector<int>& members) {
     const Making& first = making_of(members.front());
     const bool is_grid = first.kind == Making::Kind::kGrid;
@@ -189,7 +189,7 @@ class Settling {
     }
   }
 
-  /// Every way to make a communicator as a split: the color and the key of a member.
+  /// Expresses each constructor as a split: the color and the key of a member.
   std::pair<std::int64_t, std::int64_t> place_of(const Making& making, const Meeting& meeting, int member,
                                                  std::uint64_t from) {
     const std::int64_t own = position(*meeting.members, member);
@@ -221,7 +221,7 @@ class Settling {
     return {0, own};
   }
 
-  /// The number of the coordinates that a subgrid leaves out.
+  /// The index of the coordinates that a subgrid drops.
   std::int64_t line_of(const Making& making, std::int64_t rank, std::uint64_t from) {
     const auto grid = grids_.find(from);
     if (grid == grids_.end() || grid->second.size() != making.numbers.size()) {
@@ -282,7 +282,7 @@ std::optional<std::uint32_t> RankCommunicators::find(const CommunicatorName& nam
     return name.handle < kFirst ? std::optional(static_cast<std::uint32_t>(name.handle)) : std::nullopt;
   }
   const auto fits = [&](std::uint32_t number) {
-    // The rank in all of them is that of the file: some old traces have 0 for all.
+    // The rank in all communicators is that of the file: some old traces always contain 0.
     const std::int64_t own = number >= kFirst ? position(*members(number), rank_) : name.rank;
     return size(number) == static_cast<std::size_t>(name.size) && own == name.rank;
   };
@@ -306,7 +306,7 @@ std::optional<std::uint32_t> RankCommunicators::claim(const CommunicatorName& na
     named_[i] = true;
     return kFirst + static_cast<std::uint32_t>(i);
   }
-  if (name.size == ranks_ && name.rank == rank_) return 0;  // by another handle, as Fortran's
+  if (name.size == ranks_ && name.rank == rank_) return 0;  // under another handle, such as Fortran's
   return name.size == 1 ? std::optional(std::uint32_t{1}) : std::nullopt;
 }
 

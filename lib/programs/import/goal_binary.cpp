@@ -1,6 +1,6 @@
 // The binary form of a GOAL schedule: a header with a table of the ranks' blocks, and blocks of nodes that
-// name their dependants. Offsets in the file are checked against the block before they are followed, and
-// each node's number of dependencies, which the file states, against those that name it.
+// list their dependants. Offsets are checked against the block before they are used. The number of
+// dependencies stated for each node is checked against the nodes that list it.
 #include <fmt/format.h>
 
 #include <utility>
@@ -29,7 +29,7 @@ struct BinarySchedule {
   std::vector<RankRange> ranks;
 };
 
-/// One rank's block. Errors name the offset in the file.
+/// Reads one rank's block. Errors name the offset in the file.
 class RankBlock {
  public:
   RankBlock(const BinarySchedule& schedule, int rank)

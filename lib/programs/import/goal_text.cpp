@@ -1,6 +1,5 @@
-// The text of a GOAL schedule, in two passes: find_ranks() notes where each rank's block begins, RankText
-// reads one block into a graph when it is asked for. Comments may span lines and blocks, so a place in the
-// file comes with the state of the comment there.
+// Reads the text of a GOAL schedule in two passes: find_ranks() finds each rank's block, and RankText reads a
+// block into a graph on demand. Comments may span lines and blocks, so scans keep their state.
 #include <fmt/format.h>
 
 #include <unordered_map>
@@ -15,7 +14,7 @@
 namespace offramp::trace {
 namespace {
 
-/// Takes comments out of lines. What follows a comment counts.
+/// Removes comments from lines. Text after a comment on the same line counts.
 class Comments {
  public:
   /// Valid until the next line.
@@ -47,7 +46,7 @@ class Comments {
   std::string kept_;
 };
 
-/// "rank 12 {": 12.
+/// Returns 12 for "rank 12 {".
 std::optional<std::uint32_t> rank_begun(const std::vector<std::string_view>& words) {
   if (words.size() == 2 && words[0] == "rank" && words[1].ends_with('{'))
     return number_in<std::uint32_t>(words[1].substr(0, words[1].size() - 1));
@@ -55,7 +54,7 @@ std::optional<std::uint32_t> rank_begun(const std::vector<std::string_view>& wor
   return number_in<std::uint32_t>(words[1]);
 }
 
-/// The graph of one rank, statement by statement.
+/// Builds the graph of one rank, statement by statement.
 class RankText {
  public:
   explicit RankText(std::uint32_t ranks) : ranks_(ranks) {}
@@ -122,7 +121,7 @@ class RankText {
     node.size = *amount;
     if (const Result<void> done = options(node, at); !done) return done;
     const std::uint32_t number = builder_.add(node);
-    if (!label.empty()) labels_.try_emplace(std::string(label), number);  // the first meaning stays
+    if (!label.empty()) labels_.try_emplace(std::string(label), number);  // the first definition counts
     return {};
   }
 
@@ -152,7 +151,7 @@ class RankText {
   std::vector<std::string_view> words_;
 };
 
-/// Behind the line that begins a rank.
+/// The position after the line that begins a rank.
 struct RankPlace {
   std::uint64_t offset = 0;
   std::uint64_t lines_before = 0;
@@ -160,8 +159,8 @@ struct RankPlace {
 
 struct TextSchedule {
   std::shared_ptr<const recording::Source> source;
-  std::vector<RankPlace> ranks;  // of those without statements: 0 lines before
-  bool several = false;          // cpus or nics
+  std::vector<RankPlace> ranks;  // lines_before is 0 for ranks without statements
+  bool several = false;          // uses cpus or nics
 };
 
 Result<Graph> read_rank(const TextSchedule& schedule, int rank) {
@@ -186,7 +185,7 @@ Result<Graph> read_rank(const TextSchedule& schedule, int rank) {
   return failure(lines.error().empty() ? lines.at(fmt::format("rank {} has no end", rank)) : lines.error());
 }
 
-/// Where the ranks are. What they do is read when they do it.
+/// Finds the ranks. Their statements are read on demand.
 Result<TextSchedule> find_ranks(Lines& lines, std::uint32_t ranks, TextSchedule schedule, Comments comments) {
   schedule.ranks.resize(ranks);
   std::vector<std::string_view> words;

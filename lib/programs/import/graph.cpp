@@ -1,7 +1,6 @@
-// A graph is played as events: whatever may begin begins, messages first, then computing; when nothing more
-// may, the rank waits for some of its open messages and learns which (learned()). A node counts the
-// dependencies that are still open, so a circle is a graph whose count never comes to 0: node_on_circle()
-// finds one before anything is played.
+// Executes a graph as events: all ready operations begin, messages before computing. If no more can begin,
+// the rank waits for some open messages and learns which have completed (learned()). Nodes count open
+// dependencies; with a cycle some never reach 0, which node_on_circle() detects before execution.
 #include "lib/programs/import/graph.hpp"
 
 #include <algorithm>
@@ -73,7 +72,7 @@ class GraphRun final : public MadeEvents {
     waits_ = true;
     return true;
   }
-  /// Who only reads says nothing of the wait.
+  /// Plain readers do not report which requests completed, so all count as complete.
   void end_all() {
     for (const auto& [request, node] : std::exchange(open_, {})) release(at_end(graph_, graph_.nodes[node]));
   }
@@ -108,12 +107,12 @@ class GraphRun final : public MadeEvents {
   }
 
   Graph graph_;
-  std::deque<std::uint32_t> sends_;  // that may begin
+  std::deque<std::uint32_t> sends_;  // ready to begin
   std::deque<std::uint32_t> receives_;
   std::deque<std::uint32_t> collectives_;
   std::deque<std::uint32_t> computing_;
-  std::map<std::uint64_t, std::uint32_t> open_;  // by request, the node
-  bool waits_ = false;                           // and nothing has been learned since
+  std::map<std::uint64_t, std::uint32_t> open_;  // node by request
+  bool waits_ = false;                           // no completion has been reported since
 };
 
 class NoGraph final : public MadeEvents {
@@ -137,11 +136,10 @@ void GraphBuilder::order_collectives() {
         last.try_emplace(graph_.collectives[graph_.nodes[number].size].communicator, number);
     if (!first) depend(number, std::exchange(found->second, number), true);
   };
-  // Depth first: what a collective waits for has its place before it. Not by what could begin first, which is
-  // not the same on all ranks.
+  // Depth first: a collective comes after those on which it depends. The order of readiness differs by rank.
   struct Visit {
     std::uint32_t node = 0;
-    std::size_t next = 0;  // of those that it waits for
+    std::size_t next = 0;  // index of the next dependency
   };
   std::vector<bool> seen(graph_.nodes.size(), false);
   std::vector<Visit> stack;

@@ -1,5 +1,5 @@
-// Readers make events a few at a time in more() and hand them out one by one. Requests are numbered in the
-// order in which they begin, as in a recording.
+// Readers make a few events at a time in more(), and next() returns them one by one. Requests are numbered in
+// the order in which they begin, as in a recording.
 #include "lib/programs/import/made_events.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr auto kKinds = static_cast<std::size_t>(OperationKind::kCount);
 constexpr auto kFirst = static_cast<std::size_t>(Call::kCollectives);
-// With nothing for OperationKind::kSend.
+// The entry for OperationKind::kSend is empty.
 constexpr auto kNames = [] {
   std::string_view left =
       "MPI_Init MPI_Finalize MPI_Send MPI_Ssend MPI_Bsend MPI_Isend MPI_Issend MPI_Ibsend MPI_Recv "
@@ -65,7 +65,7 @@ bool MadeEvents::next(Event& event) {
     taken_ = 0;
     if (!ended_ && !more()) {
       ended_ = true;
-      // What is computed last belongs to the end, which not every format has.
+      // Final computing belongs to MPI_Finalize, which some formats lack.
       turn(0);
       if (error_.empty() && !initialized_ && !finalized_) native(Call::kFinalize);
     }

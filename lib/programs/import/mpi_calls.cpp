@@ -46,7 +46,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
   };
 
   bool more() final {
-    // Who only reads says nothing of a wait.
+    // Plain readers do not report which requests completed, so all count as complete.
     for (const std::uint64_t number : std::exchange(asked_, {})) drop(number);
     while (calls().next()) {
       begin_call();
@@ -115,7 +115,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
     if (!requests) bad(fmt::format("its {} make no sense", name));
     if (!good()) return {};
     if (!requests->are_addresses || number < 2) return requests->keys;
-    // Where it is not known how far the next one is behind: so far that most of them are known.
+    // The distance between requests is unknown: chooses the one with most known requests.
     std::vector<std::uint64_t> best;
     for (const std::uint64_t size : library().request_sizes) {
       std::vector<std::uint64_t> known = known_from(requests->keys[0], size, number);
@@ -142,7 +142,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
     open_.erase(found->second);
     names_.erase(found);
   }
-  /// The requests among these that go on.
+  /// The open requests among these.
   std::vector<std::uint64_t> open(const std::vector<std::uint64_t>& keys) const {
     std::vector<std::uint64_t> numbers;
     for (const std::uint64_t key : keys) {
@@ -153,7 +153,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
   std::uint64_t own_key() {
     const std::vector<std::uint64_t> key = keys("request", 1);
     if (key.empty()) return 0;
-    // What had the name before has ended, and a test has told so.
+    // The earlier request with this name has ended, as a test has found.
     if (const auto before = open_.find(key[0]); before != open_.end()) {
       const std::uint64_t number = before->second;
       wait_for(number);
@@ -178,7 +178,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
     for (const std::uint64_t number : numbers) drop(number);
   }
 
-  /// Which it came to: from the trace, or else the world decides.
+  /// The completed request is taken from the trace. Otherwise the world decides.
   void wait_for_any(std::uint8_t flag, Call call) {
     const std::vector<std::uint64_t> all = keys("requests", count("count"));
     if (!good()) return;
@@ -206,8 +206,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
     return chosen;
   }
 
-  /// A test that found something is a wait that does not wait; where the trace does not say whether it did,
-  /// the next call that knows tells.
+  /// A successful test becomes a wait that does not block. If its result is missing, a later call shows it.
   void test(FunctionKind kind) {
     const bool one = kind == FunctionKind::kTest;
     const std::vector<std::uint64_t> all = keys(one ? "request" : "requests", one ? 1 : count("count"));
@@ -417,7 +416,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
     return event;
   }
 
-  /// MPI_Reduce_scatter, and MPI_Reduce_scatter_block, which has one size for all.
+  /// MPI_Reduce_scatter, and MPI_Reduce_scatter_block with one size for all.
   std::optional<Event> reduce_blocks(std::uint32_t number) {
     const Datatype of = datatype("datatype");
     const auto alike = calls().integer("recvcount");
@@ -430,14 +429,14 @@ class CallEvents final : public MadeEvents, private CallArguments {
   int rank_;
   std::shared_ptr<const std::vector<RankMade>> made_communicators_;
   std::size_t next_made_ = 0;
-  std::optional<std::uint64_t> last_;             // when the call before ended
-  std::map<std::uint64_t, std::uint64_t> open_;   // by what the trace calls a request, its number
-  std::map<std::uint64_t, std::uint64_t> names_;  // and the other way
+  std::optional<std::uint64_t> last_;             // end of the previous call
+  std::map<std::uint64_t, std::uint64_t> open_;   // request number by the trace's name
+  std::map<std::uint64_t, std::uint64_t> names_;  // the trace's name by request number
   std::map<std::uint64_t, Persistent> persistent_;
-  std::vector<std::uint64_t> asked_;  // by a wait for one of several, of which nothing is known yet
+  std::vector<std::uint64_t> asked_;  // of the last wait for some, if its outcome is missing
 };
 
-/// What a call makes, as far as the trace says.
+/// What a call makes, as far as the trace contains it.
 Making making_of(Calls& calls, Making::Kind kind) {
   Making making;
   making.kind = kind;
@@ -457,10 +456,10 @@ Making making_of(Calls& calls, Making::Kind kind) {
   return making;
 }
 
-/// What a first look at all ranks tells.
+/// Facts found by reading all ranks.
 struct Seen {
   std::vector<std::vector<Making>> makings;  // by rank
-  std::set<std::string> unknown;             // what is not carried
+  std::set<std::string> unknown;             // functions that are not carried
   std::vector<std::size_t> cut;              // ranks with MPI_Init and without MPI_Finalize
   Calls::Unread unread;                      // of all ranks
   MpiLibraryEvidence library;

@@ -72,8 +72,8 @@ constexpr NamedFunction kMpiFunctions[] = {
     {"MPI_Group_excl", {.kind = FunctionKind::kMaking, .making = Making::Kind::kExclude}},
 };
 
-/// Functions that neither move data nor wait for other ranks begin like one of these. All others that have no
-/// event are unknown and are reported: functions of later versions of MPI, and names that are none.
+/// Prefixes of functions that neither move data nor wait for other ranks. All others without an event are
+/// unknown and are reported: functions of later versions of MPI, and invalid names.
 constexpr std::string_view kLocal[] = {"MPI_Add_error_",
                                        "MPI_Address",
                                        "MPI_Aint_",
@@ -152,7 +152,7 @@ constexpr std::string_view kLocal[] = {"MPI_Add_error_",
                                        "MPI_Wtick",
                                        "MPI_Wtime"};
 
-/// "bcast" of "MPI_Ibcast".
+/// Finds "bcast" in "MPI_Ibcast".
 std::optional<Function> collective_of(std::string_view name) {
   std::string lower(name);
   for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;

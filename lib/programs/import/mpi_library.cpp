@@ -5,12 +5,11 @@
 namespace offramp::trace {
 namespace {
 
-/// The handles of MPICH's MPI_COMM_WORLD and MPI_COMM_SELF (mpi.h), in C and in Fortran, and of libraries
-/// made from it.
+/// The handles of MPI_COMM_WORLD and MPI_COMM_SELF of MPICH (mpi.h) and its derivatives, in C and Fortran.
 constexpr std::uint64_t kMpichWorld = 0x44000000;
 constexpr std::uint64_t kMpichSelf = 0x44000001;
-/// In Fortran Open MPI counts its communicators: MPI_COMM_WORLD is 0. Predefined handles of the standard's
-/// ABI begin here, and pointers lie above its last one.
+/// In Fortran, Open MPI numbers communicators from 0, MPI_COMM_WORLD. Predefined handles of the standard's
+/// ABI begin at the first value; pointers are larger than the last.
 constexpr std::uint64_t kFirstOfAbi = 256;
 constexpr std::uint64_t kLastOfAbi = 4095;
 
@@ -27,7 +26,7 @@ void MpiLibraryEvidence::look_at_handle(std::uint64_t communicator) {
 }
 
 void MpiLibraryEvidence::look_at(Calls& calls, const Function& function) {
-  constexpr std::uint64_t kPointer = 8;  // bytes, and what their addresses are multiples of
+  constexpr std::uint64_t kPointer = 8;  // bytes; addresses of pointers are multiples of this
   if (calls.has_library_values()) {
     has_library_values_ = true;
     for (const char* const name : {"comm", "oldcomm"}) {

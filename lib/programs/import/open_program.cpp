@@ -1,4 +1,4 @@
-// The door: asks each opener, and says what was found where none takes the name.
+// Opens programs: tries each opener, and describes what was found if none accepts the name.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ Candidate look_at(const std::string& name) {
   return candidate;
 }
 
-/// What a file is that holds no program, as far as its first bytes tell.
+/// Describes a file that contains no program, from its first bytes.
 std::string found_in(const Candidate& candidate) {
   struct Known {
     std::string_view begin;

@@ -1,5 +1,4 @@
-// What a candidate is shows its anchor file, whose bytes need no library. The rest is in otf2_*.cpp, which is
-// compiled where there is one.
+// Recognises archives by their anchor file. The rest (otf2_*.cpp) is only compiled with OTF2's library.
 #include "lib/programs/import/otf2.hpp"
 
 #include <fmt/format.h>
@@ -18,9 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kAnchor = ".otf2";  // the ending of its name
+constexpr std::string_view kAnchor = ".otf2";  // the anchor's file extension
 
-/// The first byte is the length of the mark behind it, whose first letter is the order of bytes.
+/// The first byte is the length of the mark after it, whose first letter is the byte order.
 bool is_anchor(std::string_view begin) {
   constexpr std::size_t kMark = 2;
   constexpr std::string_view kName = "OTF2";

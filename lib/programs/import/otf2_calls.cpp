@@ -1,7 +1,6 @@
-// The library merges the threads' records by time (records.hpp). Records between the
-// entry of a function of MPI and its end are a call (Call); one outside is a call by itself. At the end of a
-// call its records become items: what blocks with something else in one call, as MPI_Sendrecv does, begins
-// before either is waited for.
+// The library merges the threads' records by time (otf2_records.hpp). Records between entry and exit of an
+// MPI function form a call (Call); others are a call each. At the end of a call its records become items.
+// Operations that block together in one call, as in MPI_Sendrecv, all begin before the first wait.
 #include "lib/programs/import/otf2_calls.hpp"
 
 #include <fmt/format.h>
@@ -21,11 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Between the beginning and the end of a receive.
+/// The number of items between the beginning and the end of a receive.
 constexpr std::size_t kMostHeld = std::size_t{1} << 22U;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50U;  // of one message, or of one rank's collective
 
-/// A location has a file of its own definitions.
+/// Returns true if a location has its own file of definitions.
 bool has_definitions_of(const std::string& anchor, std::uint64_t location) {
   std::error_code error;
   return fs::exists(fs::path(anchor).replace_extension() / fmt::format("{}.def", location), error);
@@ -40,10 +39,10 @@ struct RankCalls::Call {
 };
 
 struct RankCalls::OneThread {
-  std::uint32_t depth = 0;  // of functions of MPI within each other
+  std::uint32_t depth = 0;  // nesting of MPI functions
   Call call;
-  std::optional<std::uint64_t> last;  // at which the call before ended
-  std::uint64_t flushed = 0;          // ticks since
+  std::optional<std::uint64_t> last;  // end of the previous call
+  std::uint64_t flushed = 0;          // ticks of flushes since then
   bool calls = false;
 };
 
@@ -75,7 +74,7 @@ void RankCalls::open_source() {
   OTF2_Reader* const reader = source_->reader.get();
   if (reader == nullptr) return failed(OTF2_ERROR_INVALID);
   OTF2_ErrorCode code = OTF2_Reader_SetSerialCollectiveCallbacks(reader);
-  // Those without events need have no file.
+  // Locations without events may lack a file.
   for (std::uint32_t i = 0; i < threads.size() && code == OTF2_SUCCESS; ++i) {
     if (threads[i].events == 0) continue;
     threads_by_location_[threads[i].location] = i;
@@ -84,7 +83,7 @@ void RankCalls::open_source() {
   }
   if (code != OTF2_SUCCESS) return failed(code);
   if (source_->expected == 0) return source_.reset();
-  // Each location may have numbers and a clock of its own, which its definitions map to those of all.
+  // Each location may have its own numbers and clock, which its definitions map to the global ones.
   const bool has_definitions = OTF2_Reader_OpenDefFiles(reader) == OTF2_SUCCESS;
   code = OTF2_Reader_OpenEvtFiles(reader);
   for (const Thread& thread : threads) {
@@ -134,7 +133,7 @@ bool RankCalls::next(Item& item) {
   return true;
 }
 
-/// False: nothing more comes.
+/// Returns false at the end.
 bool RankCalls::read_more() {
   constexpr std::uint64_t kAtOnce = 4096;
   if (source_ == nullptr) return false;
@@ -158,12 +157,12 @@ bool RankCalls::read_more() {
     source_.reset();
     return false;
   }
-  source_.reset();  // its files are closed
+  source_.reset();  // closes its files
   at_end();
   return true;
 }
 
-/// What is open stays so.
+/// Closes open calls; open receives and collectives become native items.
 void RankCalls::at_end() {
   for (std::uint32_t i = 0; i < threads_.size() && error_.empty(); ++i) {
     OneThread& thread = threads_[i];
@@ -288,7 +287,7 @@ void RankCalls::end_call(std::uint32_t number, OneThread& thread, std::uint64_t 
   }
 }
 
-/// Messages that block together begin before either is waited for, receives first.
+/// Messages that block together begin before the first wait, receives first.
 void RankCalls::messages_at_once(const Call& call, std::vector<Item>& items) {
   Item wait;
   wait.kind = Item::Kind::kWait;
@@ -464,7 +463,7 @@ Item RankCalls::message_of(const Record& record, bool sends) {
   return item;
 }
 
-/// False: it is none that moves data.
+/// Returns false if the record is no collective that moves data.
 bool RankCalls::collective_of(const Record& record, Item& item) {
   const auto operation = kind_of(record.operation);
   if (!operation) return false;

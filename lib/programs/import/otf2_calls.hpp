@@ -1,5 +1,5 @@
-// The calls of one rank of an archive, thread by thread, in the order in which they end; those that begin a
-// receive are held back until its end says what it took.
+// The calls of one rank of an archive, thread by thread, in the order of their ends. Receives are held back
+// until their end shows the matched message.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,21 @@
 
 namespace offramp::otf2 {
 
-/// What a call does, one of each thing that it does.
+/// One action of a call.
 struct Item {
   enum class Kind : std::uint8_t { kNative, kSend, kReceive, kCollective, kWait, kFree };
   Kind kind = Kind::kNative;
-  bool continues = false;  // the call that the item before it is of
+  bool continues = false;  // belongs to the same call as the previous item
   bool blocking = true;
-  bool is_held = false;            // what it does is not known before its end
+  bool is_held = false;            // unknown until its end
   std::uint32_t thread = 0;        // of the rank
-  const Region* region = nullptr;  // null: the archive does not say in which function
+  const Region* region = nullptr;  // null: the archive does not contain the function
   std::uint64_t computed = 0;      // nanoseconds before it
-  std::uint64_t request = 0;  // that it begins, unless it blocks: no other one of the rank has the number
+  std::uint64_t request = 0;       // begun by it, unless it blocks; unique within the rank
   std::uint32_t communicator = 0;  // its reference
   int peer = 0;                    // rank in the communicator, or root
   int tag = 0;
-  std::uint64_t bytes = 0;     // of a message; of a collective what this rank sends
+  std::uint64_t bytes = 0;     // of a message; of a collective, sent by this rank
   std::uint64_t received = 0;  // of a collective
   OperationKind operation = OperationKind::kCount;
   std::vector<std::uint64_t> requests = {};  // of a wait
@@ -42,16 +42,16 @@ class RankCalls final : private RecordSink {
   RankCalls(std::shared_ptr<const Definitions> definitions, int rank);
   ~RankCalls() override;
 
-  /// False: there are no more, or error() says why not.
+  /// Returns false at the end or on an error().
   bool next(Item& item);
-  /// Names the file, the rank and the record.
+  /// Names the file, the rank, and the record.
   [[nodiscard]] const std::string& error() const { return error_; }
 
-  /// What is left out of what was read so far, a line for each kind.
+  /// What was left out so far, one line per kind.
   [[nodiscard]] const std::set<std::string>& notes() const { return notes_; }
-  /// Functions that move data or wait, and that nothing stands for.
+  /// Functions that move data or wait but have no equivalent.
   [[nodiscard]] const std::set<std::string>& unknown() const { return unknown_; }
-  /// Threads that call MPI.
+  /// The number of threads that call MPI.
   [[nodiscard]] std::size_t threads() const;
 
  private:
@@ -59,7 +59,7 @@ class RankCalls final : private RecordSink {
   struct Source;
   struct OneThread;
   struct Open {
-    std::uint64_t item = 0;  // counted from the first one of the rank
+    std::uint64_t item = 0;  // counted from the rank's first item
     std::uint64_t request = 0;
     bool sends = false;
   };
@@ -90,13 +90,13 @@ class RankCalls final : private RecordSink {
 
   std::shared_ptr<const Definitions> definitions_;
   int rank_;
-  std::unique_ptr<Source> source_;  // null: all is read
+  std::unique_ptr<Source> source_;  // null: all records have been read
   std::unordered_map<std::uint64_t, std::uint32_t> threads_by_location_;
   std::vector<OneThread> threads_;
   std::deque<Item> items_;
-  std::uint64_t first_ = 0;                       // the number of the first one of them
+  std::uint64_t first_ = 0;                       // number of the first of items_
   std::unordered_map<std::uint64_t, Open> open_;  // by the archive's number of a request
-  std::unordered_map<std::uint32_t, const Communicator*> communicators_;  // of this rank, that were used
+  std::unordered_map<std::uint32_t, const Communicator*> communicators_;  // of this rank, used so far
   std::uint64_t requests_ = 0;
   std::uint64_t records_ = 0;
   std::set<std::string> notes_;

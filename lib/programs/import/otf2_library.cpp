@@ -14,7 +14,7 @@ thread_local std::string said;
 
 OTF2_ErrorCode hear(void*, const char*, std::uint64_t, const char*, OTF2_ErrorCode code, const char* format,
                     va_list arguments) {
-  // The first message says what is wrong, those behind it what follows from that.
+  // The first message names the cause; later ones are consequences.
   if (!said.empty()) return code;
   std::array<char, 512> text{};
   if (format != nullptr) std::vsnprintf(text.data(), text.size(), format, arguments);

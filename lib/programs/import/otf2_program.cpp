@@ -1,5 +1,5 @@
-// An archive as a program: its calls are read once when it is opened, for the sizes of its collectives and
-// for what is to be said of it, and once more by each reader of a rank.
+// An archive as a program. Its calls are read once when it is opened, for the sizes of collectives and for
+// notes, and again by each rank's reader.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using recording::EventKind;
 using trace::Call;
 using trace::FunctionKind;
 
-/// What all readers of an archive share.
+/// Shared by all readers of an archive.
 struct Archive {
   std::shared_ptr<const Definitions> definitions;
   Collectives collectives;
@@ -86,7 +86,7 @@ class Events final : public trace::MadeEvents {
     if (item.continues) flags |= recording::kContinues;
     const std::uint64_t number = message(sends ? EventKind::kSend : EventKind::kReceive, call, item.peer,
                                          item.tag, item.bytes, flags, ElementType::kByte, communicator);
-    // Nothing waits for a buffered send.
+    // Buffered sends have no wait.
     if ((flags & (recording::kBlocking | recording::kBuffered)) == 0) numbers_[item.request] = number;
   }
 
@@ -127,7 +127,7 @@ class Events final : public trace::MadeEvents {
     const trace::Datatype of{floats ? sizeof(float) : 1, floats ? ElementType::kFloat32 : ElementType::kByte};
     std::vector<std::uint64_t> elements = bytes;
     for (std::uint64_t& part : elements) part /= of.bytes;
-    // The parts are not above what one rank sends, which is bounded.
+    // The parts do not exceed what one rank sends, which is bounded.
     Event event = reduce_scatter(elements, of).value_or(Event());
     event.function = floats ? ReduceFunction::kSum : ReduceFunction::kBitOr;
     return event;
@@ -159,7 +159,7 @@ class Events final : public trace::MadeEvents {
     }
   }
 
-  /// All members make it where they first use it, under the archive's own number.
+  /// All members make it at its first use, with the archive's number as id.
   std::uint32_t number_of(std::uint32_t reference) {
     const Communicator& communicator = archive_->definitions->communicators.at(reference);
     if (communicator.is_world) return recording::kWorld;
@@ -181,14 +181,14 @@ class Events final : public trace::MadeEvents {
   std::unordered_map<std::uint32_t, std::uint32_t> made_;     // communicators, by reference
 };
 
-/// What a first look at all ranks finds.
+/// Facts found by reading all ranks.
 struct Seen {
   std::set<std::string> notes;
   std::set<std::string> unknown;
   std::vector<std::size_t> cut;  // ranks with MPI_Init and without MPI_Finalize
 };
 
-/// Fills in what is known of all ranks.
+/// Reads all ranks and fills in the archive's facts.
 Result<void> look_through(Archive& archive, Seen& seen) {
   const auto ranks = static_cast<int>(archive.definitions->ranks.size());
   for (int rank = 0; rank < ranks; ++rank) {

@@ -1,4 +1,4 @@
-// The one place that knows OTF2's callbacks, their arguments and its numbers of collectives.
+// All of OTF2's callbacks, their arguments, and its numbers of collectives.
 #include "lib/programs/import/otf2_records.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ struct Collective {
   OTF2_CollectiveOp operation;
   OperationKind kind;
 };
-/// Where a kind has several, the first is the one that is written.
+/// The first entry of a kind is used for writing.
 constexpr Collective kCollectives[] = {
     {OTF2_COLLECTIVE_OP_BARRIER, OperationKind::kBarrier},
     {OTF2_COLLECTIVE_OP_BCAST, OperationKind::kBcast},
@@ -43,7 +43,7 @@ std::uint32_t region_of(void* user, std::uint32_t context) {
   return static_cast<RecordSink*>(user)->region_of(context);
 }
 
-/// One function for each kind of record.
+/// Sets one function per kind of record.
 void set(OTF2_GlobalEvtReaderCallbacks* calls) {
   using Place = OTF2_LocationRef;
   using Time = OTF2_TimeStamp;

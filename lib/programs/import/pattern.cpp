@@ -1,6 +1,6 @@
-// A class per pattern, most of them a Script: the events of one round, which are told again with every
-// round. Those whose rounds differ or have too many messages to list (AllToAll, Random) make them as they
-// are read. Every rank makes its own events from the pattern and its number alone.
+// One class per pattern. Most are a PatternScript: the events of one round, repeated every round. Patterns
+// whose rounds differ or have too many messages to list (AllToAll, Random) make them on reading. Each rank
+// makes its events from the pattern and its number alone.
 #include "lib/programs/import/pattern.hpp"
 
 #include <fmt/format.h>
@@ -68,7 +68,7 @@ class Ring final : public PatternScript {
   }
 };
 
-/// Both neighbours in each of several directions on a torus, whose sides are as equal as they can be.
+/// Exchanges with both neighbours in each of several directions on a torus with sides as equal as possible.
 class Stencil final : public PatternScript {
  public:
   Stencil(const Pattern& pattern, int own, int dimensions) : PatternScript(pattern, own) {
@@ -84,7 +84,7 @@ class Stencil final : public PatternScript {
       stride *= side;
       left /= side;
     }
-    // The tag says in which direction a message goes.
+    // The tag encodes the direction of a message.
     const auto count = static_cast<int>(neighbours.size());
     for (int i = 0; i < count; ++i) begin_receive(neighbours[static_cast<std::size_t>(i)], i);
     for (int i = 0; i < count; ++i) begin_send(neighbours[static_cast<std::size_t>(i)], i ^ 1);
@@ -120,7 +120,7 @@ class Bisection final : public PatternScript {
   }
 };
 
-/// Everyone with everyone, all at once; the nearest first.
+/// All pairs at once, nearest first.
 class AllToAll final : public PatternRounds {
  public:
   AllToAll(const Pattern& pattern, int own) : PatternRounds(pattern, own), wait_(wait_for(2 * others())) {}
@@ -139,7 +139,7 @@ class AllToAll final : public PatternRounds {
   Event wait_;
 };
 
-/// Each round another distance, the same for all ranks, and sizes up to that of a message.
+/// Each round has another distance, equal for all ranks, and sizes of up to BYTES.
 class Random final : public PatternRounds {
  public:
   Random(const Pattern& pattern, int own) : PatternRounds(pattern, own), wait_(wait_for(1)) {}
@@ -178,7 +178,7 @@ enum Kind : std::uint8_t {
   kSparse,
   kKinds
 };
-// What a rank does in a round is written down for each of the ranks.
+// The events of a round are stored for each rank.
 constexpr std::uint64_t kMostInARound = 1U << 16U;
 constexpr std::uint64_t kMostNeighbours = 1U << 10U;
 constexpr std::array<PatternKind, kKinds> kTable = {{
@@ -205,7 +205,7 @@ constexpr std::array<PatternKind, kKinds> kTable = {{
      kMostNeighbours},
 }};
 
-/// A whole number, or what is wrong with it.
+/// Parses a whole number, or describes the problem.
 Result<std::uint64_t> number(const std::string& text, std::string_view what, std::string_view unit,
                              double least, double most) {
   const std::optional<double> value = parse_quantity(text, unit);

@@ -19,7 +19,7 @@ using recording::Event;
 using recording::EventKind;
 using recording::Reader;
 
-/// Whether a rank is in a phase of the name, event by event.
+/// Tracks, event by event, whether a rank is in a phase with the given name.
 class Within {
  public:
   explicit Within(std::string name) : name_(std::move(name)) {}
@@ -40,13 +40,13 @@ class Within {
   std::vector<std::pair<std::int64_t, bool>> open_;  // level, and whether it has the name
 };
 
-/// A communicator by what its members agree on: their numbers, Event::extra, and how many there were of both.
+/// Identifies a communicator: its members' ranks, Event::extra, and how many with both came before.
 using Identity = std::tuple<std::vector<std::uint64_t>, std::uint64_t, std::uint32_t>;
 
-/// What all ranks have to know of each other's communicators.
+/// The communicators of all ranks.
 struct PartCommunicators {
-  std::vector<std::vector<std::uint32_t>> of_ranks;  // a number for each one that the rank makes
-  std::vector<bool> is_used;                         // by number: in the phase, by any rank
+  std::vector<std::vector<std::uint32_t>> of_ranks;  // a number for each communicator that the rank makes
+  std::vector<bool> is_used;                         // by number: used in the phase by any rank
 
   [[nodiscard]] bool is_kept(int rank, std::size_t made) const {
     return is_used[of_ranks[static_cast<std::size_t>(rank)][made]];
@@ -55,13 +55,13 @@ struct PartCommunicators {
 
 // --- what belongs together ---
 
-/// Looks through all ranks, and finds what the phase needs, and what it cannot do without.
+/// Reads all ranks to find what the phase needs, and reasons why it cannot be separated.
 class Survey {
  public:
   Survey(const Program& program, std::string phase)
       : program_(program), phase_(std::move(phase)), words_(fmt::format("phase \"{}\"", printable(phase_))) {}
 
-  /// Fails if something stands against it.
+  /// Fails if the phase cannot be separated.
   Result<void> run() {
     for (int rank = 0; rank < program_.description.ranks; ++rank) {
       if (const Result<void> done = look_at(rank); !done) return done;
@@ -80,12 +80,12 @@ class Survey {
   }
 
  private:
-  /// A communicator of the rank that is looked at.
+  /// A communicator of the current rank.
   struct Own {
     std::uint32_t number = kWorld;
     std::int64_t rank = 0;  // its own rank in it
   };
-  // Numbers of communicators; those that ranks make have the next ones.
+  // Numbers of predefined communicators; those that ranks make follow.
   static constexpr std::uint32_t kWorld = 0;
   static constexpr std::uint32_t kSelf = 1;
 
@@ -93,7 +93,7 @@ class Survey {
     const std::unique_ptr<Reader> reader = program_.read(rank);
     Within within(phase_);
     std::vector<Own> own = {{kWorld, rank}, {kSelf, 0}};
-    std::vector<std::uint64_t> borders = {0};  // requests begun where a phase begins or ends, in turn
+    std::vector<std::uint64_t> borders = {0};  // requests begun at each border of a phase
     std::map<std::pair<std::vector<std::uint64_t>, std::uint64_t>, std::uint32_t> alike;
     std::vector<std::uint32_t>& made = communicators_.of_ranks.emplace_back();
     std::uint64_t begun = 0;
@@ -142,10 +142,10 @@ class Survey {
     return event.kind == EventKind::kWait || event.kind == EventKind::kCancel ||
            event.kind == EventKind::kFree;
   }
-  /// Whether a request so far back was begun in a phase that is over, or before the one that is open.
+  /// Returns true if a request this far back was begun in an earlier phase, or before the current one.
   static bool is_across(const std::vector<std::uint64_t>& borders, std::uint64_t begun,
                         std::uint64_t distance) {
-    if (distance == 0 || distance > begun) return false;  // what is wrong anyway
+    if (distance == 0 || distance > begun) return false;  // invalid in any case
     const auto now = static_cast<std::size_t>(borders.size() - 1);
     const auto then = static_cast<std::size_t>(
         std::upper_bound(borders.begin(), borders.end(), begun - distance) - borders.begin() - 1);
@@ -178,7 +178,7 @@ class Survey {
         if (source == kAnySource || tag == kAnyTag) {
           const auto match = reader.match();
           are_known_ = are_known_ && (match.has_value() || program_.has_arrival);
-          source = match ? match->source : -1;  // it took nothing
+          source = match ? match->source : -1;  // it matched no message
           tag = match ? match->tag : 0;
         }
         if (source >= 0) --messages_[{own.number, source, own.rank, tag}];
@@ -238,11 +238,11 @@ class Survey {
   std::set<std::string> names_;
   PartCommunicators communicators_{{}, {true, true}};
   std::map<Identity, std::uint32_t> numbers_;
-  std::vector<const Identity*> identities_;                            // by number, behind world and self
+  std::vector<const Identity*> identities_;                            // by number, after world and self
   std::map<std::uint32_t, std::map<int, std::uint64_t>> collectives_;  // by communicator and rank
-  // By communicator, its ranks that send and receive, and tag: how many more are sent than received.
+  // Messages sent minus received, by communicator, sending and receiving rank, and tag.
   std::map<std::tuple<std::uint32_t, std::int64_t, std::int64_t, std::int64_t>, std::int64_t> messages_;
-  bool are_known_ = true;  // what receives from any source take
+  bool are_known_ = true;  // whether the matches of receives from any source are known
 };
 
 // --- the part ---
@@ -295,7 +295,7 @@ class PhaseReader final : public Reader {
       skipped_ += begun_ - left_;
     } else if (was && !within_) {
       left_ = begun_;
-      if (event.tag > 0) {  // another phase begins; this one ends
+      if (event.tag > 0) {  // another phase begins and ends this one
         event.tag = -event.tag;
         event.list = 0;
       }
@@ -323,14 +323,14 @@ class PhaseReader final : public Reader {
   int rank_;
   Within within_;
   std::shared_ptr<const PartCommunicators> communicators_;
-  bool is_before_ = false;  // the event is kept, not the time before it
+  bool is_before_ = false;  // the event is kept, but not the time before it
   std::uint64_t begun_ = 0;
-  std::uint64_t left_ = 0;     // requests begun when the last phase ended
-  std::uint64_t skipped_ = 0;  // requests begun outside, up to the phase that is open
+  std::uint64_t left_ = 0;     // requests begun at the end of the last phase
+  std::uint64_t skipped_ = 0;  // requests begun outside of phases, up to the current phase
   std::size_t made_ = 0;
   std::uint32_t kept_ = recording::kFirstMade;
   std::vector<std::uint32_t> numbers_ = {recording::kWorld,
-                                         recording::kSelf};  // here, by those of the program
+                                         recording::kSelf};  // numbers here, by those of the program
 };
 
 }  // namespace

@@ -37,7 +37,7 @@ std::optional<NumberedName> take_apart(const std::string& name) {
   return NumberedName{name.substr(0, begin), file.substr(0, first), file.substr(last + 1)};
 }
 
-/// The number in a file's name, where the rest of it is that of the others.
+/// The number in a file's name, if the rest matches.
 std::optional<int> number_of(std::string_view file, const NumberedName& name) {
   if (file.size() <= name.before.size() + name.behind.size() || !file.starts_with(name.before) ||
       !file.ends_with(name.behind))
@@ -50,7 +50,7 @@ std::optional<int> number_of(std::string_view file, const NumberedName& name) {
 
 using NamedByRank = std::map<int, std::string>;
 
-/// Those beside the named one, by their numbers.
+/// The matching files beside the named one, by number.
 Result<NamedByRank> look_beside(const NumberedName& name) {
   const std::string folder = name.folder.empty() ? "." : name.folder;
   DIR* const listing = opendir(folder.c_str());

@@ -22,10 +22,9 @@ using recording::Event;
 using recording::EventKind;
 
 constexpr double kExact = 9007199254740992.0;  // 2^53: SMPI reads every number as a double
-// MPI_PROC_NULL in SMPI's smpi.h. All other negative ranks count as MPI_ANY_SOURCE: for that, SMPI's tracer
-// writes MPI_UNDEFINED (-333).
+// MPI_PROC_NULL in smpi.h. Other negative ranks count as MPI_ANY_SOURCE, written as MPI_UNDEFINED (-333).
 constexpr int kNoRank = -666;
-/// Room for any message: a receive with a negative count asks for the size first.
+/// Room for any message: a receive with a negative count probes for the size first.
 constexpr std::uint64_t kAnyRoom = std::uint64_t{1} << 44U;
 
 enum class ActionKind : std::uint8_t { kFunction, kNothing, kIgnored, kCompute, kSleep };
@@ -41,8 +40,8 @@ struct Action {
   }
 };
 
-/// The actions that SMPI's replayer knows, and those that its tracer writes and its replayer refuses: here
-/// those that are no function of MPI, that have another name, or that take no time.
+/// Actions of SMPI's replayer, and actions that its tracer writes but its replayer rejects. Lists those that
+/// are no MPI function, have another name, or take no time.
 struct OwnAction {
   std::string_view name;  // in lower case
   ActionKind kind = ActionKind::kFunction;
@@ -63,8 +62,7 @@ constexpr OwnAction kOwnActions[] = {
     {"ireducescatter", ActionKind::kFunction, "MPI_Ireduce_scatter"},
 };
 
-/// All others are called as MPI's functions are, without MPI_ and in any case. Requests of nonblocking
-/// collectives have no name.
+/// Others are named like MPI functions, without MPI_ and in any case. Requests of collectives have no name.
 std::optional<Action> action_of(std::string_view word) {
   constexpr std::size_t kLongest = 16;
   if (word.size() > kLongest || word.empty()) return std::nullopt;
@@ -164,7 +162,7 @@ class SmpiRank final : public MadeEvents {
     if (__builtin_mul_overflow(elements, type.bytes, &all)) bad("it is beyond 64 bits");
     return all;
   }
-  /// One for each rank, as they are: the type comes last.
+  /// One count per rank, in elements: the type comes last.
   void counts(std::vector<std::uint64_t>& values) {
     values.clear();
     for (std::size_t i = 0; i < ranks_ && bad_.empty(); ++i) values.push_back(count());
@@ -172,7 +170,7 @@ class SmpiRank final : public MadeEvents {
   void in_bytes(std::vector<std::uint64_t>& values, const Datatype& type) {
     for (std::uint64_t& value : values) value = bytes(value, type);
   }
-  /// A time, or flops, which take as many nanoseconds.
+  /// A time in nanoseconds, or flops at 1 ns each.
   void work(double value) {
     if (value < 0) bad(fmt::format("{} is less than 0", value));
     if (bad_.empty()) compute(static_cast<std::uint64_t>(value));
@@ -210,7 +208,7 @@ class SmpiRank final : public MadeEvents {
     if (!blocking) pending_[{peer, rank_, tag}].push_back(request);
   }
 
-  /// SMPI drops the tags.
+  /// SMPI omits the tags.
   void send_and_receive() {
     const std::uint64_t sent = count();
     const int to = small();
@@ -231,7 +229,7 @@ class SmpiRank final : public MadeEvents {
     wait_for(both, Call::kSendrecv, recording::kContinues);
   }
 
-  /// The oldest of those with this name. A receive with wildcards may be named by what it took.
+  /// Takes the oldest request with this name. A receive with wildcards may be named by its match.
   std::optional<std::uint64_t> take(int source, int destination, int tag) {
     for (const auto& [from, by] : std::initializer_list<std::pair<int, int>>{
              {source, tag}, {kAnySource, tag}, {source, kAnyTag}, {kAnySource, kAnyTag}}) {
@@ -262,7 +260,7 @@ class SmpiRank final : public MadeEvents {
     source = source < 0 ? kAnySource : source;
     tag = tag < 0 ? kAnyTag : tag;
     if (const auto request = take(source, destination, tag)) return wait_for(*request);
-    // Requests of collectives have no name: one of them is meant, or one that a test has ended.
+    // Requests of collectives have no name: this is one of them, or a request that a test has ended.
     if (!collectives_.empty()) return wait_for_all();
     native(Call::kWait);
   }
@@ -310,8 +308,7 @@ class SmpiRank final : public MadeEvents {
     work(flops);
   }
 
-  /// A receive count of 0 is left out by the tracer, and with it a column: where there are types, the number
-  /// of columns tells.
+  /// The tracer omits a receive count of 0. With types, the number of columns shows that.
   void blocks(OperationKind operation, bool nonblocking) {
     const bool rooted = has_root(operation);
     const std::size_t complete = rooted ? 5 : 4;
@@ -359,8 +356,7 @@ class SmpiRank final : public MadeEvents {
     put(allgatherv(bytes(sent, send_type), blocks_), send_type.element, nonblocking);
   }
 
-  /// MPI_Reduce_scatter_block is written with zeros for sizes, its type where the work should be, and none
-  /// behind it.
+  /// MPI_Reduce_scatter_block is written with zeros as sizes and its type in place of the work.
   void reduce_and_scatter(bool nonblocking) {
     counts(blocks_);
     const double next = number();
@@ -374,7 +370,7 @@ class SmpiRank final : public MadeEvents {
   }
 
   void exchange_blocks(bool nonblocking) {
-    (void)count();  // the size of a buffer, which the blocks give
+    (void)count();  // the size of a buffer, which the blocks determine
     counts(blocks_);
     (void)count();
     counts(more_blocks_);
@@ -450,7 +446,7 @@ class SmpiRank final : public MadeEvents {
         return put_collective(function.operation, !function.blocking);
       default:
         if (function.call == Call::kInit) default_ = smpi_types()[left() > 0 ? kSmpiDouble : kSmpiByte];
-        return native(function.call);  // whether a test found something, the wait that follows learns
+        return native(function.call);  // the following wait shows whether a test succeeded
     }
   }
 
@@ -462,13 +458,13 @@ class SmpiRank final : public MadeEvents {
   std::vector<std::string_view> words_;
   std::size_t read_ = 0;
   std::string bad_;
-  std::map<Key, std::deque<std::uint64_t>> pending_;  // the oldest first
+  std::map<Key, std::deque<std::uint64_t>> pending_;  // oldest first
   std::vector<std::uint64_t> collectives_;
   std::vector<std::uint64_t> blocks_;
   std::vector<std::uint64_t> more_blocks_;
 };
 
-/// A rank of a list that has no line.
+/// A rank of a list without lines.
 class NoEvents final : public MadeEvents {
   bool more() final { return false; }
 };

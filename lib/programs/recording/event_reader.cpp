@@ -8,14 +8,14 @@ namespace offramp::recording {
 namespace {
 
 constexpr std::size_t kFirstHistory = 256;
-constexpr std::size_t kFewRanks = 64;  // up to here lists of all ranks are as any others
+constexpr std::size_t kFewRanks = 64;  // lists of all ranks up to this length are stored like other lists
 
-/// The length of the list that comes next, if it is of more than a few ranks and has all of them in order.
-/// Then the cursor stands behind it; else, with 0, where it was.
+/// The length of the next list if it consists of all ranks in order and is longer than kFewRanks; moves the
+/// cursor past it. Otherwise 0, without moving the cursor.
 std::size_t take_all_ranks(Cursor& cursor) {
   Cursor ahead = cursor;
   const std::uint64_t count = ahead.number(kMostOfAllRanks, "more than all ranks");
-  std::uint64_t next = 0;  // of the list, and its value
+  std::uint64_t next = 0;  // index into the list, equal to the value
   while (next < count && ahead.problem() == nullptr) {
     const std::uint64_t head = ahead.number();
     const std::uint64_t group = head >> 1U;

@@ -1,13 +1,12 @@
-// The layout of each piece stands as a comment at the function that encodes it. Checksums are XXH3,
-// compiled into this file: over the header of a block and its payload together, so that a block out of its
-// place does not pass.
+// The layout of each item is documented at its encoder. The checksum of a block is XXH3 over header and
+// payload, so a block in the wrong place is detected.
 #include "lib/programs/recording/format.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-// Compiled in: a preloaded library must not bring another one into the program.
+// Compiled into this file: a preloaded library must not load another one into the program.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -1,5 +1,5 @@
-// Columns beside the events are sparse: each entry says how many events, wildcards or choices it skips. So
-// RankReader counts those as it goes, and a column is looked at when its count has come.
+// Columns beside the events are sparse: each entry contains the number of events, wildcards, or choices that
+// it skips. RankReader counts these, and reads a column when the count is reached.
 #include "lib/programs/recording/rank_reader.hpp"
 
 #include <fmt/format.h>
@@ -13,8 +13,8 @@
 namespace offramp::recording {
 namespace {
 
-/// More events of a rank than any run makes: one in each microsecond for 19 hours. A few bytes can claim
-/// them, because what repeats is recorded once.
+/// An upper bound of the events of a rank: one per microsecond for 19 hours. A few bytes could claim more,
+/// because repetitions are stored once.
 constexpr std::uint64_t kMostEvents = std::uint64_t{1} << 36U;
 
 std::int32_t add(Cursor& cursor, std::int32_t last) {
@@ -40,7 +40,7 @@ void SparseColumn<Values>::read() {
   if (event < last || (begun_ && event <= event_)) cursor.fail("its entries are not in order");
   begun_ = true;
   event_ = cursor.problem() == nullptr ? event : kNever;
-  if (cursor.problem() != nullptr) entries_.more();  // which says where
+  if (cursor.problem() != nullptr) entries_.more();  // reports the position
 }
 
 RankReader::RankReader(std::shared_ptr<const RankBlocks> blocks, std::uint32_t rank)
@@ -95,7 +95,7 @@ bool RankReader::next(Event& event) {
   choice_.clear();
   wildcard_ = false;
   if (!error_.empty()) return false;
-  if (end_ == count_ && !cut_.empty()) return false;  // what follows was not whole
+  if (end_ == count_ && !cut_.empty()) return false;  // data beyond is incomplete
   const Event* next = next_event();
   if (next != nullptr && count_ >= end_.value_or(kMostEvents)) {
     error_ = fmt::format("{}: rank {} has more events than its end says, which is {}",
@@ -127,7 +127,7 @@ std::span<const std::uint64_t> RankReader::list(std::uint32_t number) const {
   return reader_.list(number);
 }
 
-/// most: positions that there are.
+/// most: the number of positions.
 void RankReader::read_choice(std::uint64_t most) {
   Cursor& cursor = choices_.cursor();
   if (!choices_to_skip_) {
@@ -145,7 +145,7 @@ void RankReader::read_choice(std::uint64_t most) {
   for (std::uint64_t i = 0; i < choice_size_ && cursor.problem() == nullptr; ++i)
     choice_.push_back(
         static_cast<std::uint32_t>(cursor.number(most - 1, "a choice is none of what was waited for")));
-  if (cursor.problem() != nullptr) choices_.more();  // which says where
+  if (cursor.problem() != nullptr) choices_.more();  // reports the position
 }
 
 std::optional<std::pair<std::uint64_t, Match>> RankReader::next_match() {
@@ -159,7 +159,7 @@ std::optional<std::pair<std::uint64_t, Match>> RankReader::next_match() {
   match_.source = add(cursor, match_.source);
   match_.tag = add(cursor, match_.tag);
   if (cursor.problem() == nullptr) return std::pair{matched_, match_};
-  matches_.more();  // which says where
+  matches_.more();  // reports the position
   return std::nullopt;
 }
 

@@ -1,7 +1,7 @@
-// Events go to the EventWriter, what lies beside them (gaps, times, matches, choices) to a column each,
-// which notes only the events that have something and how many were skipped. A column is closed when it is
-// full; flush() writes all open ones behind the file's end as a tail, which the next block that closes
-// replaces. So a process that is killed leaves a part that can be read, up to its last flush.
+// Events go to the EventWriter. Data beside them (gaps, times, matches, choices) go to one column each, with
+// entries for some events and the number of events skipped. A full column closes its block. flush() writes
+// all open blocks as a tail after the end of the file, which the next closed block overwrites. So the part of
+// a process that is killed is readable up to the last flush.
 #include "lib/programs/recording/recorder.hpp"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ const EventWriter::Entry* Recorder::add_other(const Event& event) {
     return &unwritten_;
   }
   const EventWriter::Entry* entry = writer_.add(event);
-  if (writer_.full()) close_events(events_ + 1);  // the dictionary stays in memory as it is
+  if (writer_.full()) close_events(events_ + 1);  // closes the block but keeps the dictionary's memory
   return entry;
 }
 
@@ -134,8 +134,8 @@ BlockHeader Recorder::header(Column column) const {
   return {column, rank_, beside.sequence, beside.first_event, 0, 0};
 }
 
-// In both, a signal handler that flushes in the middle sees the block once more or not at all; readers ignore
-// a block that they have.
+// In both functions, a signal handler that flushes in the middle writes the block twice or not at all.
+// Readers skip duplicate blocks.
 void Recorder::close_events(std::uint64_t events) {
   writer_.close();
   if (writer_.payload().size() == 0) return;
@@ -144,7 +144,7 @@ void Recorder::close_events(std::uint64_t events) {
   writer_.clear();
   ++beside(Column::kEvents).sequence;
   beside(Column::kEvents).first_event = events;
-  if (flushed) flush();  // what the block has replaced
+  if (flushed) flush();  // rewrites the tail that the block has overwritten
   if (!goes_on) end(events);
 }
 
@@ -155,7 +155,7 @@ void Recorder::close(Column column) {
   const bool goes_on = store_.append(header(column), beside.payload.bytes());
   beside.payload.clear();
   ++beside.sequence;
-  if (flushed) flush();  // what the block has replaced
+  if (flushed) flush();  // rewrites the tail that the block has overwritten
   if (!goes_on) end(events_);
 }
 
@@ -165,7 +165,7 @@ void Recorder::close_all(std::uint64_t events) {
 }
 
 void Recorder::end(std::uint64_t events) {
-  const bool all_kept = finished_ && store_.problem().empty();  // the limit comes too late to matter
+  const bool all_kept = finished_ && store_.problem().empty();  // a limit reached in finish() loses nothing
   if (all_kept || std::exchange(ended_, true)) return;
   last_event_ = events;
   close_all(events);
@@ -176,7 +176,7 @@ void Recorder::flush(std::string_view reason) {
   if (finished_ || !store_.in_file()) return;
   const int error = errno;
   store_.drop_tail();
-  if (!reason.empty()) {  // first, because damaged memory may end what follows
+  if (!reason.empty()) {  // first, because damaged memory may stop the rest
     std::array<std::uint8_t, 3 * kMostVarintBytes> end;
     const auto head = {events(), std::uint64_t{kUntimely}, std::uint64_t{reason.size()}};
     std::uint8_t* at = end.data();

@@ -17,7 +17,7 @@ std::string problem_with(const std::string& path, int error) {
 }
 
 int open_to_read(const std::string& path) {
-  // Not blocking: a FIFO must not hang the command before it is refused.
+  // Nonblocking: opening a FIFO must not hang before it is rejected.
   return open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 

@@ -18,7 +18,7 @@ Number root(std::int64_t number, int degree) {
   return power == number ? Number(near) : std::nullopt;
 }
 
-/// The number is positive. Nothing: it is no power of two.
+/// number: positive. `nullopt` if it is no power of two.
 Number logarithm(std::int64_t number) {
   const auto bits = static_cast<std::uint64_t>(number);
   return std::has_single_bit(bits) ? Number(std::countr_zero(bits)) : std::nullopt;
@@ -46,12 +46,12 @@ Number rank_in(std::int64_t value, const Place& place) {
   return value >= 0 && value < place.size ? Number(value) : std::nullopt;
 }
 
-/// Two to the turn, or to the turns that are left.
+/// 2^turn, or 2^(turns left).
 Number power_of_turn(const Expression& expression, const Place& place) {
   return power_of_two(expression.power < 0 ? place.turns - 1 - place.turn : place.turn);
 }
 
-/// number / divisor, where it is whole.
+/// number / divisor if that is whole.
 Number divided(Number number, Number divisor) {
   if (!number || !divisor || *divisor == 0 || *number % *divisor != 0) return std::nullopt;
   return *number / *divisor;
@@ -86,7 +86,7 @@ Number share_value(const Expression& e, const Place& place) {
   return multiplied(units, e.b);
 }
 
-/// The two sides that a face is made of.
+/// The two sides of a face.
 std::pair<std::int64_t, std::int64_t> sides_of(Measure face, const Sides& sides) {
   if (face == Measure::kFace01) return {sides[0], sides[1]};
   return {face == Measure::kFace02 ? sides[0] : sides[1], sides[2]};
@@ -222,7 +222,7 @@ std::int64_t part_of(Measure measure, const Place& place) {
 }
 
 std::optional<std::int64_t> Expression::value(const Place& place) const {
-  if (is_constant()) return c;  // as most are
+  if (is_constant()) return c;  // the most common case
   const Number of_turn = power_of_turn(*this, place);
   switch (form) {
     case Form::kNumber:

@@ -19,7 +19,7 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
   return hash ^ (hash >> 29U);
 }
 
-/// Folds as calls come: where the newest nodes repeat those before them, both become a loop.
+/// Folds calls as they come: if the newest nodes repeat those before them, both become a loop.
 class Folder {
  public:
   void add(Node node) {
@@ -31,7 +31,7 @@ class Folder {
 
  private:
   static constexpr std::uint64_t kBase = 0x100000001B3U;
-  // How far back a repetition is looked for: calls that are the same as the newest one.
+  // How many earlier nodes equal to the newest one are tried as the start of a repetition.
   static constexpr int kMostTries = 64;
 
   void push(Node node) {
@@ -82,7 +82,7 @@ class Folder {
     return last;
   }
 
-  /// Where the newest nodes are one more turn of the loop before them.
+  /// Applies if the newest nodes are another turn of the loop before them.
   bool extend_loop() {
     for (auto at = loops_.rbegin(); at != loops_.rend(); ++at) {
       const std::size_t length = nodes_.size() - *at - 1;
@@ -122,8 +122,8 @@ class Folder {
 
   static constexpr std::size_t kNone = SIZE_MAX;
   std::vector<Node> nodes_;
-  std::vector<std::size_t> before_;  // the node before with the same hash
-  std::vector<std::size_t> loops_;   // where they are
+  std::vector<std::size_t> before_;  // the previous node with the same hash
+  std::vector<std::size_t> loops_;   // their indices
   std::vector<std::uint64_t> sums_ = {0};
   std::vector<std::uint64_t> powers_ = {1};
   std::unordered_map<std::uint64_t, std::size_t> newest_;
@@ -152,7 +152,7 @@ class RankFolder {
     }
     Node node;
     Event shape = event;
-    shape.site = 0;  // of one build of the program
+    shape.site = 0;  // differs between builds of the program
     if (tags_ == Tags::kValues) shape.tag = 0;
     node.symbol = pool_.symbol(shape, reader.call(event.call));
     node.hash = mixed(0xCA11, node.symbol);
@@ -164,10 +164,10 @@ class RankFolder {
     put(Field::kPeer, event.peer);
     put(Field::kTag, event.tag);
     put(Field::kBytes, static_cast<std::int64_t>(event.bytes));
-    put(Field::kExtra, makes ? 0 : static_cast<std::int64_t>(event.extra));  // ids mean nothing
+    put(Field::kExtra, makes ? 0 : static_cast<std::int64_t>(event.extra));  // ids carry no information
     put(Field::kList, pool_.list(list));
     put(Field::kSecondList, pool_.list(reader.list(event.second_list)));
-    // Long gaps between questions are work; short ones are waiting, which takes what it takes elsewhere.
+    // Long gaps between polls count as work. Short ones count as waiting, whose time differs elsewhere.
     put(Field::kTime, static_cast<std::int64_t>(reader.computed() + reader.gaps().longer));
     folder_.add(std::move(node));
     return {};
@@ -180,7 +180,7 @@ class RankFolder {
  private:
   Pool& pool_;
   Tags tags_;
-  std::uint32_t thread_ = 0;  // whose the calls are
+  std::uint32_t thread_ = 0;  // that makes all calls
   Folder folder_;
   FoldedRank folded_;
 };

@@ -5,7 +5,7 @@
 namespace offramp::scale {
 namespace {
 
-/// The symbols of a rank one after the other.
+/// Iterates over the calls of a rank.
 class Walk {
  public:
   explicit Walk(std::span<const Node> nodes) { open(nodes, 1); }
@@ -36,7 +36,7 @@ class Walk {
   std::vector<Open> open_;
 };
 
-// Where two ranks differ is looked for so far.
+// The number of calls within which a difference is searched.
 constexpr std::uint64_t kMostCompared = 10'000'000;
 
 }  // namespace

@@ -18,7 +18,7 @@ std::vector<std::int64_t> prime_factors(std::int64_t number) {
   return factors;
 }
 
-/// The largest prime factor goes to the smallest side, then the next one.
+/// Assigns prime factors, largest first, to the smallest side so far.
 std::vector<std::int64_t> balanced(std::int64_t ranks, int dimensions) {
   std::vector<std::int64_t> sides(static_cast<std::size_t>(dimensions), 1);
   std::vector<std::int64_t> factors = prime_factors(ranks);
@@ -163,7 +163,7 @@ std::vector<Roles> role_rules(int dimensions) {
     }
   }
   if (dimensions == 1) rules.push_back({{{Kind::kFirst, 0}}});
-  // Columns of a grid with two of them are even and odd, too: borders come first.
+  // Columns of a grid with two columns are also even and odd, so borders are preferred.
   const auto rank = [](const Roles& rule) {
     const bool has_parity = std::ranges::any_of(rule.features, [](const Feature& feature) {
       return feature.kind == Kind::kParity || feature.kind == Kind::kCheckerboard;

@@ -16,7 +16,7 @@ using recording::Event;
 using recording::EventKind;
 using Programs = std::span<const FoldedProgram* const>;
 
-/// One layout and one rule for the roles.
+/// Tries one layout with one rule for roles.
 class Attempt {
  public:
   Attempt(Programs programs, const std::shared_ptr<const Pool>& pool, Layout layout, Roles roles, Proof proof)
@@ -27,7 +27,7 @@ class Attempt {
     for (const FoldedProgram* const program : programs) model_.learned_from.push_back(program->ranks);
   }
 
-  /// False: some number of ranks does not fit the layout.
+  /// Returns false if a number of ranks does not fit the layout.
   bool run() {
     if (!group()) return false;
     for (auto& [key, role] : roles_) {
@@ -46,13 +46,13 @@ class Attempt {
   }
   Model& model() { return model_; }
   std::vector<Misfit>& misfits() { return misfits_; }
-  /// Calls that do not fit; calls that are known at one number of ranks alone; all calls.
+  /// Numbers of calls: those that do not fit, those known at a single number of ranks only, and all.
   [[nodiscard]] std::uint64_t misfitting() const { return misfitting_; }
   [[nodiscard]] std::uint64_t lacking() const { return lacking_; }
   [[nodiscard]] std::uint64_t calls() const { return calls_; }
 
  private:
-  /// A number whose rule is found together with those of other roles.
+  /// A number whose rule is fitted together with those of other roles.
   struct Pending {
     RoleSamples* role = nullptr;
     const CallSamples* call = nullptr;
@@ -199,7 +199,7 @@ class Attempt {
     }
   }
 
-  /// Peers and tags for each role alone; the rest waits for what other roles know of the same call.
+  /// Fits peers and tags per role. The other numbers wait for other roles with the same call.
   void fit_call(RoleSamples& role, const CallSamples& call, Step& step,
                 std::map<std::pair<std::uint32_t, std::string>, std::size_t>& alike) {
     if (!call.problem.empty()) {
@@ -236,7 +236,7 @@ class Attempt {
     const bool is_far = peer.form == Form::kOffset && peer.b == 0 && std::abs(peer.a) > 1;
     learned.is_doubtful = learned.is_doubtful || is_far || peer.form == Form::kExclusiveOr;
     if (peer.form != Form::kShift || proof_ == Proof::kByPattern) return;
-    // Where no side is longer than two, the neighbour in one direction is that in the other.
+    // If no side is longer than two, neighbours in both directions are the same rank.
     for (std::size_t i = 0; i < kMostDimensions; ++i) {
       Expression other = peer;
       std::int64_t& by = i == 0 ? other.a : i == 1 ? other.b : other.c;
@@ -258,7 +258,7 @@ class Attempt {
     }
   }
 
-  /// False: there is no rule for all of them.
+  /// Returns false if no rule matches all of them.
   bool fit_together(std::span<const Pending> group) {
     FieldSamples all;
     for (const Pending& one : group)
@@ -290,8 +290,8 @@ class Attempt {
     return true;
   }
 
-  /// Where a side was the same in all samples, the rule may be another where it is not. A constant that holds
-  /// at several numbers of ranks is one, unless it is about a part of them, as messages are.
+  /// The sides that were equal in all samples: rules may differ elsewhere. A constant that holds at several
+  /// numbers of ranks is accepted if all ranks take part; messages only concern some of them.
   [[nodiscard]] KnownSides known_sides(std::span<const Sample> samples, bool is_of_all) const {
     if (is_of_all && !is_at_one_count(samples)) return {};
     KnownSides known = common_sides(samples);
@@ -349,7 +349,7 @@ class Attempt {
     step.known = known_sides(loop.turns, is_fixed(*found));
     if (!is_at_one_count(loop.turns)) known.push_back({*found, step.known});
     if (step.known == KnownSides()) return;
-    // As other roles have it that were seen elsewhere, and whose loops take as many turns here.
+    // Uses the rule of a role seen at more numbers of ranks, if it gives the same number of turns here.
     for (const KnownLoop& one : known) {
       const bool is_same = std::all_of(loop.turns.begin(), loop.turns.end(), [&](const Sample& sample) {
         return one.rule.value(sample.place) == sample.value;
@@ -379,12 +379,12 @@ class Attempt {
 
   // --- what is proven by its pattern alone ---
 
-  /// Whether a number is the same everywhere.
+  /// Returns true if a number is the same everywhere.
   static bool is_fixed(const Expression& rule) {
     return rule.form == Form::kNumber && rule.measure == Measure::kOne && rule.power == 0;
   }
-  /// Whether a rank is a neighbour, and so far from all others in both directions that it is no other rank
-  /// just as well. Wildcards are.
+  /// Returns true if a peer is a neighbour, at a distance from all others at which no other rule names the
+  /// same rank. Wildcards count as neighbours.
   static bool is_neighbour(const Expression& rule, const RoleSamples& role) {
     const auto is_far = [](std::int64_t side, std::int64_t by) {
       return by == 0 || side >= 2 * std::abs(by) + 2;
@@ -408,8 +408,8 @@ class Attempt {
     }
   }
 
-  /// What so many turns may have to do with the ranks or a side of their grid, where there was one number of
-  /// ranks: "one less than the ranks". Empty: nothing, or there were several numbers of ranks.
+  /// How the turns may be related to the ranks or a side of their grid, with recordings at a single number of
+  /// ranks: "one less than the ranks". Empty if there is no such relation, or several numbers of ranks.
   [[nodiscard]] std::string as_ranks(std::span<const Sample> samples) const {
     if (samples.empty() || !is_at_one_count(samples)) return {};
     const Place& place = samples.front().place;
@@ -427,7 +427,7 @@ class Attempt {
     }
     return {};
   }
-  /// Whether the turns of a loop have a neighbour each: it has as many as there are directions.
+  /// Returns true if the loop has one neighbour per turn, so that its turns are the number of directions.
   static bool is_over_neighbours(const RoleProgram& program, const RoleSamples& role, std::size_t loop) {
     return std::ranges::any_of(program.steps, [&](const Step& step) {
       if (step.kind != Step::Kind::kCall) return false;
@@ -440,7 +440,7 @@ class Attempt {
              });
     });
   }
-  /// Whether a size that was seen at one number of ranks is one element for each of them.
+  /// Returns true if a size seen at a single number of ranks is one element per rank.
   static bool has_element_per_rank(std::span<const Sample> samples, const Event& event) {
     if (samples.empty() || !is_at_one_count(samples)) return false;
     return samples.front().value ==
@@ -526,7 +526,7 @@ Learned learn(Programs programs, const std::shared_ptr<const Pool>& pool, Proof 
   std::int64_t common = 0;
   for (const FoldedProgram* const program : programs) common = std::gcd(common, program->ranks);
   Learned learned;
-  std::optional<Model> lacking;  // knows some calls at one number of ranks alone
+  std::optional<Model> lacking;  // for some calls, seen at a single number of ranks
   std::uint64_t least_lacking = UINT64_MAX;
   std::uint64_t least_misfitting = UINT64_MAX;
   for (const Layout& layout : layouts(common)) {
@@ -534,7 +534,7 @@ Learned learn(Programs programs, const std::shared_ptr<const Pool>& pool, Proof 
       Attempt attempt(programs, pool, layout, roles, proof);
       if (!attempt.run()) continue;
       if (!attempt.misfits().empty()) {
-        // What is seen once fits always, and explains nothing.
+        // Calls that were seen once always fit and prove nothing.
         const std::uint64_t cost = attempt.misfitting() + (programs.size() > 1 ? attempt.lacking() : 0);
         if (cost >= least_misfitting) continue;
         least_misfitting = cost;
@@ -544,7 +544,7 @@ Learned learn(Programs programs, const std::shared_ptr<const Pool>& pool, Proof 
           learned.models.push_back(std::move(attempt.model()));
         break;
       } else if (attempt.lacking() <= attempt.calls() / 2 && attempt.lacking() < least_lacking) {
-        // Rules by which nearly every rank is alone in its role explain everything, and tell nothing.
+        // If nearly every rank has its own role, the rules match everything and prove nothing.
         least_lacking = attempt.lacking();
         lacking = std::move(attempt.model());
       }

@@ -12,9 +12,9 @@ namespace {
 using ListSamples = std::span<const ListSample>;
 using FoundList = std::optional<ListRule>;
 
-// Longer ones are one rule, or none.
+// Longer lists follow a single rule, or none.
 constexpr std::size_t kMostElements = 64;
-// More samples than these say nothing new.
+// More samples add no information.
 constexpr std::size_t kMostSamples = std::size_t{1} << 18U;
 
 FoundList fit_elements(ListSamples samples) {

@@ -31,15 +31,14 @@ std::int64_t step_of(const std::vector<std::uint64_t>& members) {
   return members.size() < 2 ? 0 : static_cast<std::int64_t>(members[1] - members[0]);
 }
 
-/// As programs choose it: a constant, a part of the ranks, a side.
+/// Steps that programs use: a constant, a part of the ranks, a side.
 bool is_natural_step(const Expression& step) {
   if (step.form != Form::kNumber || step.d != 0 || step.power != 0) return false;
   return step.measure == Measure::kOne ||
          (step.c == 0 && !step.inverse && (step.measure == Measure::kRanks || (step.a == 1 && step.b == 1)));
 }
 
-/// The largest step, or block, that each number of ranks has: blocks may be cut short at the end, and
-/// communicators of one rank have no step.
+/// Fits the largest step or block at each number of ranks: the last block may be shorter.
 FoundMembers fit_steps(Members::Kind kind, MembersSamples samples) {
   std::map<std::int64_t, Sample> steps;
   for (const MembersSample& sample : samples) {

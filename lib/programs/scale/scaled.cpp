@@ -21,7 +21,7 @@ namespace {
 using recording::Event;
 using recording::EventKind;
 
-/// What all ranks of a scaled program share.
+/// Shared by all ranks of a scaled program.
 struct Shared {
   std::shared_ptr<const Model> model;
   std::int64_t ranks = 0;
@@ -36,8 +36,7 @@ std::shared_ptr<const Shared> shared_of(std::shared_ptr<const Model> model, std:
 
 class ScaledRank final : public recording::UnrecordedReader {
  public:
-  /// alike_turns: of loops, by the number of the step that ends them, whether one of their turns is enough,
-  /// to see whether all numbers have values. Null: all turns are made.
+  /// alike_turns: by the step that ends a loop, true if one turn suffices for validation. Null: makes all.
   ScaledRank(std::shared_ptr<const Shared> shared, int rank, const std::vector<bool>* alike_turns = nullptr)
       : shared_(std::move(shared)),
         program_(*shared_->model->role_of(shared_->sides, rank)),
@@ -90,7 +89,7 @@ class ScaledRank final : public recording::UnrecordedReader {
     std::uint64_t used = 0;  // of the run
   };
 
-  /// The list of them, beside those in lists_.
+  /// The number of the list of all ranks, beside those in lists_.
   static constexpr std::uint32_t kAllRanks = 3;
   static constexpr std::string_view kNoNumber = "is no whole number there";
 
@@ -102,8 +101,8 @@ class ScaledRank final : public recording::UnrecordedReader {
       error_ = fmt::format("rank {} of {}: {} of {} ({}) {}", world_.rank, world_.ranks, what, call, rule,
                            problem);
   }
-  /// 0 and the error, unless it has a value there and that is one of those. What was recorded as it is stays
-  /// so below 0, as wildcards do.
+  /// Returns the value of a rule. Sets the error and returns 0 if it is undefined or out of range. Recorded
+  /// constants may be negative, as wildcards are.
   std::int64_t number(const Step& step, const Expression& rule, const Place& place, std::string_view what,
                       std::int64_t most) {
     const auto value = rule.value(place);
@@ -115,7 +114,7 @@ class ScaledRank final : public recording::UnrecordedReader {
     return value.value_or(0);
   }
 
-  /// The dimension in which the grid is another than wherever the rule was learned. Nothing: there is none.
+  /// A dimension in which the grid differs from all grids where the rule was learned, if any.
   [[nodiscard]] std::optional<std::size_t> unknown_side(const KnownSides& known) const {
     for (std::size_t i = 0; i < known.size(); ++i) {
       if (known[i] != 0 && known[i] != world_.sides[i]) return i;
@@ -202,12 +201,12 @@ class ScaledRank final : public recording::UnrecordedReader {
     for (std::size_t i = 0; i < lists_[0].size(); ++i)
       lists_[0][i] = static_cast<std::uint64_t>(group->member(static_cast<std::int64_t>(i)));
     event.list = has_all ? kAllRanks : 1;
-    // Members agree on it: each makes its communicators in the same order.
+    // All members agree on it: each makes its communicators in the same order.
     event.extra = communicators_.size();
     communicators_.emplace_back(group->size, group->own);
   }
 
-  /// As the donor had them, call by call, and from the beginning again where it had fewer.
+  /// The donor's times call by call, repeated from the start if it had fewer.
   std::uint64_t next_time(std::size_t call) {
     const auto runs = donor_->times[call].runs();
     if (runs.empty()) return 0;
@@ -237,10 +236,10 @@ class ScaledRank final : public recording::UnrecordedReader {
   std::string error_;
 };
 
-// Recordings of more ranks are not what a user is asked for.
+// Users are not asked to record more ranks than this.
 constexpr std::int64_t kMostAdvised = 512;
 
-/// The smallest number of ranks that has all of these roles. Nothing: none that could be recorded.
+/// The smallest number of ranks that has all of these roles. `nullopt` if it is too large to record.
 std::optional<std::int64_t> smallest_with(const Model& model, const std::set<std::uint64_t>& roles) {
   for (std::int64_t ranks = 2; ranks <= kMostAdvised; ++ranks) {
     const auto sides = model.layout.sides(ranks);
@@ -252,7 +251,7 @@ std::optional<std::int64_t> smallest_with(const Model& model, const std::set<std
   return std::nullopt;
 }
 
-/// Fails with the ranks that no recording has.
+/// Fails if no recording has some of the roles; names the affected ranks.
 Result<void> check_roles(const Model& model, const Sides& sides, std::int64_t ranks) {
   std::set<std::uint64_t> all;
   std::set<std::string> names;
@@ -272,11 +271,10 @@ Result<void> check_roles(const Model& model, const Sides& sides, std::int64_t ra
                   enough ? fmt::format("; a recording of {} ranks has all of them", *enough) : ""));
 }
 
-/// Of each loop, by the number of the step that ends it, whether nothing that is done in it depends on its
-/// turn.
+/// For each loop, indexed by the step that ends it: true if nothing in it depends on its turn.
 std::vector<bool> alike_turns(const RoleProgram& program, const Pool& pool) {
   std::vector<bool> alike(program.steps.size(), true);
-  std::vector<std::size_t> ends;  // of the loops that are open
+  std::vector<std::size_t> ends;  // of the open loops
   for (const Step& step : program.steps) {
     if (step.kind == Step::Kind::kLoop) ends.push_back(step.other_end);
     if (step.kind == Step::Kind::kEnd) ends.pop_back();
@@ -290,7 +288,7 @@ std::vector<bool> alike_turns(const RoleProgram& program, const Pool& pool) {
                              rule.second_list.loop})
         depends_on(loop);
     }
-    // Later steps name it by how many were made before.
+    // Later steps refer to it by the number of communicators made before.
     if (pool.event(step.symbol).kind == EventKind::kCommunicator) {
       for (const std::size_t end : ends) alike[end] = false;
     }
@@ -298,7 +296,7 @@ std::vector<bool> alike_turns(const RoleProgram& program, const Pool& pool) {
   return alike;
 }
 
-/// 0, the last one, and then those between, each time where the widest gaps are. All of them once.
+/// 0, the last index, and then indices that halve the remaining gaps. Each index once.
 std::vector<std::size_t> spread_out(std::size_t count) {
   std::vector<std::size_t> order = {0};
   if (count > 1) order.push_back(count - 1);
@@ -308,11 +306,11 @@ std::vector<std::size_t> spread_out(std::size_t count) {
   return order;
 }
 
-// Calls that are made to see whether all numbers have values: more take seconds.
+// The limit of calls made for validation: more take seconds.
 constexpr std::uint64_t kMostTried = 20'000'000;
 
-/// What is wrong with the numbers of a role, by its key. Empty: all of them have values, at all of its ranks
-/// as long as they are not too many calls, else at ranks all over the program.
+/// The problem with the numbers of each role, by its key. Empty if all have values. Checks all of its ranks,
+/// or a selection across the program if there are too many calls.
 using Trials = std::map<std::uint64_t, std::string>;
 Trials try_roles(const std::shared_ptr<const Shared>& shared) {
   const Model& model = *shared->model;
@@ -359,7 +357,7 @@ Result<trace::Program> at_ranks(const std::shared_ptr<const Model>& model, int r
 
 std::string difference_at(const std::shared_ptr<const Model>& model,
                           const std::shared_ptr<const Model>& other, int ranks) {
-  // The other one may not have all roles: then it says nothing of so many ranks.
+  // If the other model lacks roles, it makes no statement about this number of ranks.
   const auto sides = other->layout.sides(ranks);
   if (!sides || !check_roles(*other, *sides, ranks)) return {};
   const auto one_shared = shared_of(model, ranks, *model->layout.sides(ranks), ComputeScaling::kRecorded);

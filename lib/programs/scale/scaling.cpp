@@ -14,10 +14,8 @@
 namespace offramp::scale {
 namespace {
 
-// Fewer say too little of how sizes depend on the number of ranks.
+// Fewer recordings do not show how sizes depend on the number of ranks.
 constexpr std::size_t kEnough = 3;
-// More are not told; the first ones are the ones that concern most calls.
-constexpr std::size_t kMostTold = 8;
 
 std::string fact_of(const recording::Description& description, std::string_view key) {
   for (const auto& [name, value] : description.facts) {
@@ -26,7 +24,7 @@ std::string fact_of(const recording::Description& description, std::string_view 
   return {};
 }
 
-/// What was recorded.
+/// The recorded command.
 struct Command {
   std::string program;
   std::string arguments;
@@ -35,7 +33,7 @@ struct Command {
   [[nodiscard]] std::string name() const { return program.substr(program.rfind('/') + 1); }
 };
 
-/// Nothing: it is not known, for a trace is called as its file.
+/// `nullopt` if it is unknown: traces are only named after their file.
 std::optional<Command> command_of(const trace::Program& program) {
   const recording::Description& description = program.description;
   Command command{fact_of(description, "program"), fact_of(description, "arguments")};
@@ -43,7 +41,7 @@ std::optional<Command> command_of(const trace::Program& program) {
   const Result<Pattern> pattern =
       program.kind == "pattern" ? parse_pattern(command.program) : failure("a trace");
   if (!pattern) return std::nullopt;
-  // The number of ranks is in its name.
+  // The pattern's name contains the number of ranks.
   command.program = fmt::format("{}{}", kPatternPrefix, pattern->kind->name);
   command.arguments = fmt::format("{}, {}", counted(pattern->bytes, "byte"),
                                   counted(static_cast<std::uint64_t>(pattern->rounds), "round"));
@@ -52,7 +50,7 @@ std::optional<Command> command_of(const trace::Program& program) {
   return command;
 }
 
-/// By the number of ranks. Fails if they are not recordings of one program.
+/// Sorts by the number of ranks. Fails if they are not recordings of one program.
 Result<std::vector<const NamedProgram*>> in_order(const std::vector<NamedProgram>& recorded) {
   std::vector<const NamedProgram*> order;
   for (const NamedProgram& one : recorded) {
@@ -79,10 +77,10 @@ Result<std::vector<const NamedProgram*>> in_order(const std::vector<NamedProgram
   return order;
 }
 
-// Where there are fewer ranks, neighbours and turns are as many as ranks or half of them anyway.
+// With fewer ranks, many numbers equal the ranks or half of them by coincidence.
 constexpr int kFewestAlone = 4;
 
-/// Fails if there is one recording, and it does not do alone.
+/// Fails if there is a single recording that is not sufficient.
 Result<void> check_number(const std::vector<const NamedProgram*>& order, ComputeScaling compute) {
   if (order.size() > 1) return {};
   const int ranks = order.front()->program.description.ranks;
@@ -98,7 +96,7 @@ Result<void> check_number(const std::vector<const NamedProgram*>& order, Compute
   return {};
 }
 
-/// What the recordings of one program do not have in common, a sentence each.
+/// The differences between the recordings of one program, one sentence each.
 std::vector<std::string> differences(const std::vector<const NamedProgram*>& order) {
   std::vector<std::string> notes;
   const auto note = [&](std::string_view what, std::string Command::*part) {
@@ -120,32 +118,37 @@ std::vector<std::string> differences(const std::vector<const NamedProgram*>& ord
   return notes;
 }
 
-/// without: what can be done where fewer recordings are of one program; may be empty.
-std::string refusal(const Learned& learned, std::size_t recordings, const std::string& without) {
+/// The text of a failure of LearnedProgram::learn(). without: advice if fewer recordings could be scaled; may
+/// be empty.
+std::string refusal(const Learned& learned, std::size_t recordings, const std::string& without,
+                    bool all_reasons) {
   std::vector<Misfit> misfits = learned.misfits;
   std::ranges::stable_sort(misfits, std::greater<>(), &Misfit::calls);
-  std::string text = "it is no program whose calls follow from the number of ranks:";
   std::string advice = without;
-  std::size_t told = 0;
-  std::set<std::string> known;  // what differs from turn to turn is the same text for each
+  std::vector<std::string> reasons;
+  std::set<std::string> known;  // misfits of several turns have the same text
   for (const Misfit& one : misfits) {
     if (advice.empty()) advice = one.advice;
-    if (!known.insert(one.what).second) continue;
-    if (++told <= kMostTold) text += fmt::format("\n  {} ({})", one.what, counted(one.calls, "call"));
+    if (known.insert(one.what).second)
+      reasons.push_back(fmt::format("{} ({})", one.what, counted(one.calls, "call")));
   }
-  if (told > kMostTold) text += fmt::format("\n  and {} more", told - kMostTold);
-  if (misfits.empty()) text += "\n  nearly every rank does something of its own";
+  if (reasons.empty()) reasons.emplace_back("nearly every rank does something of its own");
+  if (const std::size_t more = reasons.size() - 1; more > 0 && !all_reasons) {
+    reasons.resize(1);
+    reasons.front() += fmt::format(", and {} more (offramp scale --verbose)", more);
+  }
   if (advice.empty() && recordings < kEnough) advice = "recordings at three or more numbers of ranks";
-  return text + fmt::format("\nwhat can be done: {}",
-                            advice.empty() ? "replay it at the numbers of ranks that were recorded" : advice);
+  return fmt::format("its calls do not follow from the number of ranks\nwhy   {}\nnext  {}",
+                     fmt::join(reasons, "\n      "),
+                     advice.empty() ? "replay it at the numbers of ranks that were recorded" : advice);
 }
 
-/// Another model that explains all recordings, and is another program at so many ranks. Empty: there is none,
-/// or nothing that the first one says looks like a grid.
+/// Describes another model that matches all recordings but differs at this number of ranks. Empty if there is
+/// none, or if the first model shows no sign of a grid.
 std::string ambiguity(const std::shared_ptr<const Model>& model, std::span<const Model> others, int ranks) {
   if (model->layout.dimensions == 1 && !model->is_doubtful) return {};
   for (const Model& other : others) {
-    // With enough roles any layout explains anything.
+    // With enough roles any layout matches.
     if (other.programs.size() > model->programs.size()) continue;
     const std::string difference = difference_at(model, std::make_shared<const Model>(other), ranks);
     if (!difference.empty())
@@ -157,7 +160,7 @@ std::string ambiguity(const std::shared_ptr<const Model>& model, std::span<const
   return {};
 }
 
-/// All recordings, folded in one way, and what was learned of them.
+/// All recordings, folded in one way, and the models learned from them.
 struct Lesson {
   std::shared_ptr<Pool> pool = std::make_shared<Pool>();
   std::vector<FoldedProgram> folded;
@@ -165,7 +168,7 @@ struct Lesson {
   Learned learned;
 };
 
-/// A failure is of reading.
+/// Fails if a program cannot be read.
 Result<Lesson> learn_all(const std::vector<const NamedProgram*>& order, Tags tags) {
   Lesson lesson;
   for (const NamedProgram* const one : order) {
@@ -179,9 +182,8 @@ Result<Lesson> learn_all(const std::vector<const NamedProgram*>& order, Tags tag
   return lesson;
 }
 
-/// Programs do other things on few ranks: where a side of their grid is one or two, or an algorithm has a
-/// least number of ranks. Empty, or which of the smallest recordings to leave out so that the others can be
-/// scaled.
+/// Programs may behave differently on few ranks: a side of the grid is one or two, or an algorithm needs a
+/// minimum of ranks. Advises to leave out the smallest recordings if that helps. Otherwise empty.
 std::string advice_to_leave_out(std::span<const NamedProgram* const> order) {
   for (std::size_t first = 1; first + kEnough <= order.size(); ++first) {
     const Result<Lesson> lesson =
@@ -195,7 +197,7 @@ std::string advice_to_leave_out(std::span<const NamedProgram* const> order) {
   return {};
 }
 
-/// What the smaller recordings foretell of the largest.
+/// Predicts the largest recording from the smaller ones and compares.
 Result<void> test_with_largest(const Lesson& lesson, const trace::Program& largest, Scaling& scaling) {
   const std::span smaller(lesson.programs.data(), lesson.programs.size() - 1);
   const Learned learned =
@@ -211,7 +213,7 @@ Result<void> test_with_largest(const Lesson& lesson, const trace::Program& large
     if (learned.models.empty()) foretold.unknown.push_back(one.what);
   }
   if (!foretold.read) foretold.read = [](int) { return nullptr; };
-  // Roles as all recordings together tell them.
+  // Roles according to all recordings.
   const Model& all = *scaling.model;
   const auto sides = all.layout.sides(ranks);
   const auto role = [&](int rank) { return all.roles.name(all.roles.key(*sides, rank)); };
@@ -222,7 +224,7 @@ Result<void> test_with_largest(const Lesson& lesson, const trace::Program& large
   return {};
 }
 
-/// What the result says of itself.
+/// The description of the result.
 std::vector<std::pair<std::string, std::string>> facts_of(const Scaling& scaling,
                                                           const trace::Program& largest) {
   std::vector<std::pair<std::string, std::string>> facts;
@@ -282,7 +284,7 @@ std::string Scaling::doubt() const {
 }
 
 Result<LearnedProgram> LearnedProgram::learn(const std::vector<NamedProgram>& recorded,
-                                             ComputeScaling compute) {
+                                             ComputeScaling compute, bool all_reasons) {
   const auto found = in_order(recorded);
   if (!found) return failure(found.error());
   const std::vector<const NamedProgram*>& order = *found;
@@ -293,7 +295,7 @@ Result<LearnedProgram> LearnedProgram::learn(const std::vector<NamedProgram>& re
     Result<Lesson> other = learn_all(order, Tags::kShape);
     if (!other) return failure(other.error());
     if (other->learned.models.empty())
-      return failure(refusal(lesson->learned, order.size(), advice_to_leave_out(order)));
+      return failure(refusal(lesson->learned, order.size(), advice_to_leave_out(order), all_reasons));
     lesson = std::move(other);
   }
   LearnedProgram learned;

@@ -1,4 +1,4 @@
-// MPICH 4 by its public interface: progress, requests and messages of Offramp's own, errors.
+// MPICH 4 through its public interface: progress, Offramp's own requests and messages, errors.
 #include <dlfcn.h>
 #include <link.h>
 #include <sched.h>
@@ -33,15 +33,15 @@ offramp_callbacks callbacks;
 
 constexpr std::size_t kMostRequests = std::size_t{1} << kOfframpHandleBits;
 constexpr std::size_t kLeastRequests = std::size_t{1} << 20;
-std::size_t reserved = 0;  // cache lines of addresses
-std::size_t usable = 0;    // with memory
-std::size_t used = 1;      // the first is the shared complete request
+std::size_t reserved = 0;  // reserved addresses, in cache lines
+std::size_t usable = 0;    // cache lines with memory
+std::size_t used = 1;      // cache lines in use; the first is the shared complete request
 std::vector<MPI_Request>& made_requests() {
   static auto& made = *new std::vector<MPI_Request>;  // used until the process ends
   return made;
 }
 
-/// Where addresses are limited, fewer do.
+/// Reserves addresses for requests, fewer if address space is limited.
 bool reserve() {
   for (std::size_t lines = kMostRequests; offramp_mpich_requests == nullptr && lines >= kLeastRequests;
        lines /= 2) {
@@ -55,7 +55,7 @@ bool reserve() {
 }
 
 bool grow(std::size_t lines) {
-  constexpr std::size_t kStep = std::size_t{1} << 14;  // a MiB
+  constexpr std::size_t kStep = std::size_t{1} << 14;  // 1 MiB
   if (used + lines <= usable) return true;
   const std::size_t more = std::max(kStep, lines);
   if (usable + more > reserved) return false;
@@ -68,7 +68,7 @@ bool grow(std::size_t lines) {
 // --- progress ---
 
 int (*progress_callback)() = nullptr;
-MPI_Request turned = MPI_REQUEST_NULL;  // asking for one that never completes turns the library's engine
+MPI_Request turned = MPI_REQUEST_NULL;  // never completes: testing it drives progress
 
 int tell_nothing(void*, MPI_Status* status) {
   PMPI_Status_set_elements(status, MPI_BYTE, 0);
@@ -85,7 +85,7 @@ int cancel_nothing(void*, int) {
 }
 
 bool shares_cores() {
-  const char* const ranks = std::getenv("MPI_LOCALNRANKS");  // by the launcher
+  const char* const ranks = std::getenv("MPI_LOCALNRANKS");  // set by the launcher
   cpu_set_t cores;
   CPU_ZERO(&cores);
   if (ranks == nullptr || sched_getaffinity(0, sizeof cores, &cores) != 0) return false;
@@ -98,7 +98,7 @@ void (*told_of_fatal_error)(const char* function) = nullptr;
 
 struct Message {
   MPI_Comm comm = MPI_COMM_NULL;
-  void* payload = nullptr;  // null: in no use
+  void* payload = nullptr;  // null: unused
 };
 std::mutex messages_mutex;
 std::vector<Message>& messages() {
@@ -252,7 +252,7 @@ const char* offramp_native_check(void) {
   return nullptr;
 }
 
-/* UCX, where the library is built over it. */
+/* UCX if the library uses it. */
 const void* offramp_native_inner_library(void) {
   const void* const ucx = dlsym(RTLD_DEFAULT, "ucs_debug_disable_signals");
   return ucx != nullptr ? ucx : reinterpret_cast<const void*>(&PMPI_Get_library_version);
@@ -315,7 +315,7 @@ void offramp_native_request_end(MPI_Request handle) {
 MPI_Request offramp_native_request_completed(void) {
   return kCompleted;
 }
-/* They are among the objects that are there from the start. */
+/* Shared requests are built-in objects. */
 int offramp_native_request_is_shared(MPI_Request theirs) {
   constexpr unsigned kBuiltin = 1;
   return static_cast<unsigned>(theirs) >> 30 == kBuiltin ? 1 : 0;
@@ -405,7 +405,7 @@ void offramp_native_watch_fatal_errors(void (*callback)(const char* function)) {
   told_of_fatal_error = callback;
 }
 
-/* MPICH's own text names the function that is called here. */
+/* MPICH's own text would name the function called here. */
 void offramp_native_raise(MPI_Comm comm, int code, const char* function) {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   PMPI_Comm_get_errhandler(comm, &handler);

@@ -1,6 +1,5 @@
-// The functions that complete and start requests, of lists in which there are requests of ours: what Open MPI
-// does with such lists. Lists without any go to the library; those that wait do so by its testing function,
-// with turns of Offramp's fabric in between.
+// Completes and starts lists with Offramp's requests, with Open MPI's semantics for such lists. Other lists
+// go to the library; waiting for them uses its testing functions, with turns of Offramp's fabric in between.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -23,7 +22,7 @@ bool is_active(MPI_Request ours_or_null) {
 bool is_done(MPI_Request ours_or_null) {
   return ours_or_null == MPI_REQUEST_NULL || is_complete(at(ours_or_null));
 }
-/// Ours, and the program can learn of its end.
+/// Offramp's, active, and complete.
 bool has_ended(MPI_Request handle) {
   return is_ours(handle) && is_active(handle) && is_complete(at(handle));
 }
@@ -35,12 +34,12 @@ MPI_Status* place_in(MPI_Status* statuses, int i) {
   return statuses != MPI_STATUSES_IGNORE ? &statuses[i] : MPI_STATUS_IGNORE;
 }
 
-/// Settles one, and raises the error of its operation, which it returns.
+/// Settles a request and raises the error of its operation. Returns the error.
 int settle_alone(MPI_Request& handle, MPI_Status* status, const char* function) {
   const int error = error_of(handle);
   const MPI_Comm comm = error != MPI_SUCCESS ? at(handle).comm : MPI_COMM_NULL;
   if (error != MPI_SUCCESS) {
-    MPI_Request gone = handle;  // the handler of errors may look at the program's
+    MPI_Request gone = handle;  // the error handler may read the program's handle
     tell(handle, status, true);
     if (at(handle).persistent == 0) handle = MPI_REQUEST_NULL;
     offramp_native_raise(comm, error, function);
@@ -51,9 +50,9 @@ int settle_alone(MPI_Request& handle, MPI_Status* status, const char* function) 
   return MPI_SUCCESS;
 }
 
-/// MPI_Waitall of the library's, with turns in between. It asks by MPI_Testsome: MPI_Testall of MPICH 4.0
-/// fails where a persistent collective is under way. Those that have ended are not asked about again: MPICH
-/// does not take a persistent collective for inactive. Like MPICH's own it waits for all, whatever fails.
+/// MPI_Waitall of the library's requests, with turns in between. It uses MPI_Testsome because MPI_Testall of
+/// MPICH 4.0 fails during a persistent collective. Requests that have ended are not tested again: MPICH does
+/// not treat a persistent collective as inactive. Like MPICH's, it waits for all requests even if some fail.
 int wait_for_theirs(int count, MPI_Request* requests, MPI_Status* statuses) {
   std::vector<MPI_Request> left(requests, requests + count);
   std::vector<int> places(left.size());
@@ -75,9 +74,10 @@ int wait_for_theirs(int count, MPI_Request* requests, MPI_Status* statuses) {
 
 std::atomic<bool> has_partitioned = false;
 
-/// MPI_Testall of the library's. Its own says that there is an error in a status without one when a request
-/// of partitioned communication is complete, so a program with such asks one by one; requests of files get on
-/// in its own alone. ended: how many at the beginning of the list are, by an earlier answer.
+/// MPI_Testall of the library's requests. For complete partitioned requests MPICH's function reports an error
+/// that does not exist, so programs with such requests are tested one by one. Others are not, because only
+/// MPI_Testall progresses file requests. ended: the number of complete requests at the start of the list,
+/// from an earlier test.
 int test_all_theirs(int count, MPI_Request* requests, MPI_Status* statuses, int* flag, int& ended) {
   if (!has_partitioned) return library.Testall(count, requests, flag, statuses);
   *flag = 0;
@@ -93,7 +93,7 @@ int test_all_theirs(int count, MPI_Request* requests, MPI_Status* statuses, int*
   return library.Waitall(count, requests, statuses);
 }
 
-/// Those of a list that are the library's.
+/// The library's requests in a list.
 class Theirs {
  public:
   Theirs(int count, const MPI_Request* requests) {
@@ -110,9 +110,9 @@ class Theirs {
   void put_back(MPI_Request* requests) const {
     for (std::size_t i = 0; i < handles.size(); ++i) requests[places[i]] = handles[i];
   }
-  /// MPI_Waitall of them; then their statuses are here.
+  /// MPI_Waitall of these requests. Fills `statuses`.
   int wait_all() { return wait_for_theirs(size(), handles.data(), statuses.data()); }
-  /// MPI_Testall of them; then their statuses are here.
+  /// MPI_Testall of these requests. Fills `statuses`.
   int test_all(int* flag) {
     for (MPI_Status& status : statuses) status.MPI_ERROR = MPI_SUCCESS;
     return test_all_theirs(size(), handles.data(), statuses.data(), flag, ended_);
@@ -127,7 +127,7 @@ class Theirs {
   int ended_ = 0;
 };
 
-/// The first of the list that has ended with an error; count: none has.
+/// The first request that ended with an error, or count.
 int first_failed(int count, const MPI_Request* requests) {
   return static_cast<int>(std::find_if(requests, requests + count,
                                        [](MPI_Request handle) { return error_of(handle) != MPI_SUCCESS; }) -
@@ -139,13 +139,12 @@ bool all_done(int count, const MPI_Request* requests) {
                      [](MPI_Request handle) { return !is_ours(handle) || is_done(handle); });
 }
 
-/// The end of MPI_Waitall and MPI_Testall: all have ended, or one has failed. theirs: with what the library
-/// said of them, if it was asked.
+/// Ends MPI_Waitall or MPI_Testall: all have ended, or one has failed. theirs: with the results, if `asked`.
 int settle_all(int count, MPI_Request* requests, MPI_Status* statuses, const Theirs& theirs, bool asked,
                int code, const char* function) {
   const int failed = first_failed(count, requests);
   const MPI_Comm comm = failed < count ? at(requests[failed]).comm : MPI_COMM_NULL;
-  std::vector<MPI_Request> gone;  // after the handler of errors
+  std::vector<MPI_Request> gone;  // released after the error handler
   for (int i = 0; i < count; ++i) {
     MPI_Request& handle = requests[i];
     if (handle != MPI_REQUEST_NULL && !is_ours(handle)) {
@@ -172,7 +171,7 @@ int settle_all(int count, MPI_Request* requests, MPI_Status* statuses, const The
 }
 
 // --- the library's ---
-// An empty status has MPI_SUCCESS as its error, as the standard says; MPICH leaves that field as it was.
+// An empty status has the error MPI_SUCCESS by the standard; MPICH does not set the field.
 
 void complete_empty(MPI_Status* status) {
   if (status == MPI_STATUS_IGNORE || status->MPI_SOURCE != MPI_ANY_SOURCE || status->MPI_TAG != MPI_ANY_TAG)
@@ -291,8 +290,8 @@ int test_all(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]
 
 // --- any ---
 
-/// One look at a list; *index: which one has ended, or MPI_UNDEFINED if none is active. True: that is the
-/// answer.
+/// Checks a list once. Returns true if the call can return. *index: the request that has ended, or
+/// MPI_UNDEFINED if none is active.
 bool look_any(int count, MPI_Request* requests, Theirs& theirs, int* index, MPI_Status* status,
               const char* function, int& code) {
   code = MPI_SUCCESS;
@@ -318,7 +317,7 @@ bool look_any(int count, MPI_Request* requests, Theirs& theirs, int* index, MPI_
   return true;
 }
 
-/// What the library has answered.
+/// Completes the library's result.
 int tell_any(int code, const int* index, MPI_Status* status) {
   if (code == MPI_SUCCESS && index != nullptr && *index == MPI_UNDEFINED)
     tell(MPI_REQUEST_NULL, status, true);
@@ -355,7 +354,7 @@ int test_any(int count, MPI_Request requests[], int* index, int* flag, MPI_Statu
 
 // --- some ---
 
-/// One look: settles all that have ended. *outcount: MPI_UNDEFINED if none is active.
+/// Settles all requests that have ended. *outcount: MPI_UNDEFINED if none is active.
 int look_some(int count, MPI_Request* requests, Theirs& theirs, int* outcount, int* indices,
               MPI_Status* statuses, const char* function) {
   int theirs_ended = MPI_UNDEFINED;
@@ -459,7 +458,7 @@ struct Partitioned<Entry, int (*)(Arguments...)> {
   }
 };
 
-/// A program may ask until it is true, and only our fabric has what the sender waits for before.
+/// A program may poll until the partition has arrived, and the sender may be waiting for Offramp's fabric.
 int has_arrived(MPI_Request request, int partition, int* flag) {
   if (has_progress()) turn();
   return library.Parrived(request, partition, flag);
@@ -472,7 +471,7 @@ bool is_own_message(const MPI_Message* message) {
   return message != nullptr && kind_of(*message) == kMessageKind;
 }
 
-/// One of ours comes here only with arguments that are not right, which the library says of any message.
+/// Offramp's messages only come here with invalid arguments, which the library reports for any message.
 template <typename Form>
 int receive_matched(void* buffer, typename Form::Count count, MPI_Datatype type, MPI_Message* message,
                     MPI_Status* status) {

@@ -1,6 +1,5 @@
-// The status of a request that is null or not active, whole. The standard's empty status has MPI_SUCCESS as
-// its error; Open MPI 4.1 leaves that field as it was, so that a program which looks at it sees what the
-// calls before, natively or through Offramp, have left on the stack.
+// Completes the status of a null or inactive request. The standard's empty status has the error MPI_SUCCESS.
+// Open MPI 4.1 does not set that field, so a program that reads it sees arbitrary values from the stack.
 #include "lib/run/native/table.hpp"
 
 namespace offramp {

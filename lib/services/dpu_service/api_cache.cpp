@@ -1,5 +1,5 @@
-// The C interface of the endpoint cache over Engine and EndpointCache: arguments are checked and narrowed,
-// an unknown group or rank gives the documented "no" value.
+// The C interface of the endpoint cache over Engine and EndpointCache: checks and narrows arguments. An
+// unknown group or rank gives the documented "no" value.
 #include <numeric>
 
 #include "lib/services/dpu_service/cache_service.hpp"
@@ -13,7 +13,7 @@ bool is_group(std::int64_t id) {
   return id >= 0 && id <= 0xffffffffLL;
 }
 
-/// -1 and the like: no number that the cache knows.
+/// -1 for values that the cache cannot contain.
 int narrow(std::int64_t value) {
   return value >= 0 && value <= kMostGroupSize ? static_cast<int>(value) : -1;
 }
@@ -51,7 +51,7 @@ EndpointCache* cache_of(offloading_engine_t* engine, int64_t group_id) {
   return engine != nullptr && is_group(group_id) ? &engine_of(engine).cache() : nullptr;
 }
 
-/// Who is asked about the cache; null: nobody who would answer.
+/// The peer to query about the cache. Null if no peer would answer.
 offload_ep* asked_peer(execution_context_t* econtext, offload_ep_t* ep) {
   if (econtext == nullptr || econtext->type == CONTEXT_SELF) return nullptr;
   const bool answers = econtext->type == CONTEXT_CLIENT || econtext->scope_id == SCOPE_INTER_SERVICE_PROCS;

@@ -1,6 +1,6 @@
-// The C interface of the event channels. The library nulls the caller's pointer when an event has been
-// returned, as its header promises; EventObject keeps both events, C's and simulators/dpu_protocol's, null or
-// valid together. Types that the service keeps for itself cannot be registered by users.
+// The C interface of the event channels. As the header promises, the caller's pointer becomes null when an
+// event is returned. EventObject contains both events, C's and that of simulators/dpu_protocol, which are
+// valid or null together. Users cannot register types that the service reserves.
 #include "lib/services/dpu_service/engine.hpp"
 
 using namespace offramp::dpu;
@@ -22,7 +22,7 @@ std::unique_ptr<BufferPool> pool_of(const notification_info_t& info) {
   return pool;
 }
 
-/// The pool of a handler; null: none.
+/// The pool of a handler. Null if it has none.
 BufferPool* handler_pool(dpu_offload_ev_sys_t& system, const notification_info_t* info) {
   if (info == nullptr) return nullptr;
   auto& pool = system.pools[info];
@@ -59,7 +59,7 @@ void complete(EventObject& object) {
   if (object.completion_cb != nullptr) object.completion_cb(&object);
 }
 
-/// The library's event is known by the caller's pointer only: both become null together.
+/// Only the caller's pointer refers to the library's event, so both become null together.
 template <typename Emit>
 int emit(dpu_offload_event_t** event, void* ctx, const offload_ep_t* ep, Emit&& how) {
   EventObject& object = object_of(*event);
@@ -70,7 +70,7 @@ int emit(dpu_offload_event_t** event, void* ctx, const offload_ep_t* ep, Emit&& 
   return result_of(result, ep);
 }
 
-/// Where to; false: nowhere.
+/// Finds the destination. Returns false if there is none.
 bool find_way(dpu_offload_event_t* event, offload_ep_t*& ep, std::uint64_t dest_id, Way& way) {
   Context& context = event->event_system->context;
   if (context.type == CONTEXT_SELF) return ep == nullptr;
@@ -158,7 +158,7 @@ int event_channel_emit(dpu_offload_event_t** event, uint64_t type, offload_ep_t*
   if (event == nullptr || *event == nullptr) return DO_ERROR;
   if (type == META_EVENT_TYPE) {
     return emit(event, ctx, nullptr, [](EventSystem& system, Event*& inner) {
-      (void)system.make_meta(*inner);  // it may be one
+      (void)system.make_meta(*inner);  // it may already be one
       return system.emit_meta(inner);
     });
   }
@@ -185,7 +185,7 @@ dpu_offload_status_t event_queue_subevent(dpu_offload_event_t* meta, dpu_offload
     return DO_ERROR;
   Event& parent = *object_of(meta).event;
   EventSystem& system = meta->event_system->system;
-  (void)system.make_meta(parent);  // it may be one
+  (void)system.make_meta(parent);  // it may already be one
   return system.queue_sub(parent, *object_of(sub).event) ? DO_SUCCESS : DO_ERROR;
 }
 

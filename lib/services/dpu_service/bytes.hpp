@@ -1,4 +1,4 @@
-// Little-endian numbers in byte strings; a reader that treats all bytes as hostile.
+// Little-endian numbers in byte strings. The reader treats all bytes as hostile.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ class Writer {
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
-  /// 0 when there are too few bytes; good() tells.
+  /// Returns 0 if there are too few bytes; check good().
   template <typename Number>
   Number get() {
     if (bytes_.size() < sizeof(Number)) {

@@ -1,4 +1,4 @@
-// What an engine tells of its cache when it is asked, and where the service processes are.
+// An engine's answers to cache requests, and the addresses of the service processes.
 #include <algorithm>
 
 #include "lib/services/dpu_service/cache_service.hpp"
@@ -12,7 +12,7 @@ constexpr std::size_t kMostAddress = 15;  // of an IPv4 address in digits
 
 }  // namespace
 
-/// Type 40: what is known now of a group.
+/// Type 40: sends the known entries of a group.
 void Engine::take_cache_request(Context& context, offload_ep& peer, std::span<const std::byte> data) {
   Reader reader(data);
   const auto uid = reader.get<std::uint32_t>();
@@ -32,7 +32,7 @@ void Engine::take_cache_request(Context& context, offload_ep& peer, std::span<co
                  writer.put(known).put(std::span<const std::byte>(entries.take())).take());
 }
 
-/// Type 42: one entry, now or when it is known.
+/// Type 42: sends one entry, now or as soon as it is known.
 void Engine::take_entry_request(Context& context, offload_ep& peer, std::span<const std::byte> data) {
   Reader reader(data);
   const auto uid = reader.get<std::uint32_t>();
@@ -54,7 +54,7 @@ void Engine::answer_requests(GroupUid uid) {
   });
 }
 
-/// Type 46: where all service processes are, for ranks.
+/// Type 46: the addresses of all service processes, for ranks.
 Bytes Engine::process_data() const {
   Writer writer;
   writer.put(static_cast<std::uint32_t>(agreed_.per_dpu)).put(static_cast<std::uint32_t>(places_.size()));
@@ -84,7 +84,7 @@ void Engine::take_process_data(std::span<const std::byte> data) {
   if (reader.finished()) places_ = std::move(places);
 }
 
-/// A rank's connection to a service process that is not its own, made when it is asked for.
+/// A rank's connection to another service process than its own, made on demand.
 dpu_offload_status_t Engine::reach(std::uint64_t process, Context*& context) {
   const auto found = reached_.find(process);
   if (found != reached_.end()) {

@@ -1,7 +1,7 @@
-// The messages of the cache on the wire, types 41 to 46, and what an engine does when one comes. All
-// decisions are EndpointCache's; here its actions become notifications. A handler that both replays waiting
-// adds and announces a revoke announces first: peers must not see an entry of the next incarnation before
-// the end of this one. Requests about the cache are in cache_requests.cpp.
+// The wire messages of the cache, types 41 to 46, and an engine's reactions to them. EndpointCache decides;
+// its actions become notifications here. A handler that both replays deferred adds and announces a revoke
+// must announce the revoke first: peers must not receive an entry of the next incarnation before the end of
+// this one. Cache requests are in cache_requests.cpp.
 #include "lib/services/dpu_service/cache_service.hpp"
 
 #include <numeric>
@@ -149,7 +149,7 @@ void Engine::take_entries(std::span<const std::byte> data) {
   answer_requests(group->uid);
 }
 
-/// All ranks are known: the local ones get the whole table.
+/// When all ranks are known, sends the whole table to the local ones.
 void Engine::push_if_populated(GroupUid uid, const CacheActions& actions) {
   if (!on_dpu || !actions.populated) return;
   const GroupDescription& group = *cache_.description(uid);
@@ -165,7 +165,7 @@ void Engine::push_if_populated(GroupUid uid, const CacheActions& actions) {
 }
 
 void Engine::take_revoke(std::span<const std::byte> data) {
-  // Before what it may replay here is announced: the others need this first as well.
+  // Announced before any replayed adds: the other processes must revoke first too.
   const auto message = decode_revoke(data);
   if (!message || cache_.incarnation(message->uid) != message->incarnation) return;
   const CacheEntry* const entry = cache_.entry(message->uid, message->rank);

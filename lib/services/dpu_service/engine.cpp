@@ -1,8 +1,7 @@
-// Contexts and their peers from creation to end, and the mesh among service processes. What connections
-// report (greetings, notifications, ends) is in engine_connections.cpp, the endpoint cache in
-// cache_service.cpp and cache_requests.cpp. Objects derive from the structures of the C interface, so that
-// a pointer of the program's is the object. Progress has one order (connections, mesh, operations, events)
-// and is not entered twice.
+// Contexts and their peers from creation to end, and the mesh of service processes. Connection events are
+// handled in engine_connections.cpp, the endpoint cache in cache_service.cpp and cache_requests.cpp. Objects
+// derive from the structures of the C interface, so the program's pointers are the objects. Progress has a
+// fixed order (connections, mesh, operations, events) and is not reentrant.
 #include "lib/services/dpu_service/engine.hpp"
 
 #include <arpa/inet.h>
@@ -37,7 +36,7 @@ namespace {
 
 constexpr int kConnectLimit = 30'000;  // ms
 constexpr int kStallLimit = 10'000;    // ms
-constexpr int kDefaultPort = 11111;    // read in [dpu-service-src]
+constexpr int kDefaultPort = 11111;    // from [dpu-service-src]
 
 void progress_context(execution_context_t* context) {
   offload_engine_progress(context->engine);
@@ -233,7 +232,7 @@ Context* Engine::serve(const init_params_t& params) {
   Context& context = add_context(CONTEXT_SERVER, params.scope_id, ++numbers_);
   context.listener = listener->number;
   context.connected = params.connected_cb;
-  // Ranks compute as long as they like.
+  // Ranks may compute for any time.
   if (params.scope_id == SCOPE_INTER_SERVICE_PROCS) context.stall_limit = stall_limit_of(params);
   context.as_server.id = id;
   context.as_server.port = listener->port;
@@ -262,7 +261,7 @@ void Engine::become_service_process(std::uint64_t id, std::vector<ProcessPlace> 
   service_procs = processes_.data();
 }
 
-// --- The service processes among themselves ---
+// --- Mesh of service processes ---
 
 dpu_offload_status_t Engine::mesh_status() const {
   if (service_procs == nullptr) return DO_ERROR;

@@ -1,4 +1,4 @@
-// What an engine makes of its connections: greetings, refusals, notifications that arrive, and ends.
+// An engine's reactions to connection events: greetings, refusals, arriving notifications, and ends.
 #include <algorithm>
 
 #include "lib/services/dpu_service/bytes.hpp"
@@ -55,7 +55,7 @@ Result<void> Engine::check_client(const Context& context, const Hello& hello) co
                  " ranks here, not " + std::to_string(hello.rank.group_size));
 }
 
-/// The context that listens; null: it has ended.
+/// The listening context. Null if it has ended.
 Context* Engine::listening(int listener) {
   for (Context& context : contexts_) {
     if (context.listener == listener && !context.closed) return &context;
@@ -115,7 +115,7 @@ void Engine::refused(Link& link, std::span<const std::byte> why) {
   check_done();
 }
 
-/// A client context has come to its end.
+/// Ends a client context.
 void Engine::disconnected(offload_ep& peer, dpu_offload_status_t status, std::string why) {
   offload_client_t& own = peer.context->as_client;
   own.bs_phase = DISCONNECTED;
@@ -146,7 +146,7 @@ void Engine::arrived(Link& link, std::span<const std::byte> bytes, std::span<con
   auto& peer = *static_cast<offload_ep*>(link.user);
   Context& context = *peer.context;
   auto header = decode(bytes);
-  // Who sends is known from the connection, whatever the bytes say.
+  // The connection determines the sender; the header must match.
   if (!header || header->client_id != peer.client_id || header->server_id != peer.server_id) return;
   if (!context.closed) (void)context.events.system.receive(*header, payload);
 }

@@ -1,4 +1,4 @@
-// Engines of one process: what is sent is copied into the peer's inbox, which the peer's progress empties.
+// Connects engines of one process: sends copy into the peer's inbox, which the peer's progress empties.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -48,15 +48,15 @@ class MemoryLink final : public Link {
   bool welcomed = false;  // a client's first message is the welcome
   bool ended = false;     // by the peer
   Ending ending = Ending::kLost;
-  std::optional<Bytes> refusal;  // the server's
+  std::optional<Bytes> refusal;  // from the server
   Pulse pulse;
   bool closing = false;  // by the owner
-  // Of a client that is not connected yet.
+  // For a client that is not connected yet:
   Address address;
   Bytes hello;
   Clock::time_point deadline;
   bool trying = false;
-  // Of a server: a client that its owner has not seen.
+  // For a server: a client that its owner has not accepted yet.
   std::optional<int> listener;
 };
 
@@ -140,7 +140,7 @@ class MemoryConnections final : public Connections {
       link.leave(false);
       return sink.closed(link, Ending::kStalled);
     }
-    // What comes during this is left for the next pass, so that two engines take turns.
+    // Messages that arrive meanwhile wait for the next pass, so that two engines alternate.
     for (std::size_t n = link.inbox.size(); n > 0 && !link.inbox.empty(); --n) {
       const MemoryLink::Message message = std::move(link.inbox.front());
       link.inbox.pop_front();
@@ -153,7 +153,7 @@ class MemoryConnections final : public Connections {
     }
   }
 
-  /// Signs of life; true: the peer has stalled.
+  /// Exchanges heartbeats. Returns true if the peer has stalled.
   static bool beat(MemoryLink& link) {
     if (link.peer == nullptr || !link.open) return false;
     const auto now = Clock::now();
@@ -189,7 +189,7 @@ class MemoryConnections final : public Connections {
   static void admit(MemoryLink& link, Sink& sink) {
     const int listener = *link.listener;
     link.listener.reset();
-    if (link.peer == nullptr) {  // gone already
+    if (link.peer == nullptr) {  // already disconnected
       link.closing = true;
       return;
     }
@@ -201,7 +201,7 @@ class MemoryConnections final : public Connections {
     }
     link.open = link.welcomed = true;
     Bytes welcome = sink.accepted(listener, link, link.hello);
-    // Before all that callbacks may have sent.
+    // Precedes anything that callbacks may have sent.
     link.peer->inbox.push_front({{}, std::move(welcome)});
   }
 

@@ -1,7 +1,6 @@
-// Two sides of one protocol: a rank describes and submits (Descriptor), a service process starts,
-// progresses and finishes (Active). Where the peer is lost, a rank's operations complete with DO_PEER_LOST,
-// and the service process ends its own without an answer. A descriptor that was submitted can be given back
-// only when it has completed.
+// Both sides of one protocol: a rank describes and submits (Descriptor); a service process starts, drives,
+// and finishes (Active). If the peer is lost, a rank's operations complete with DO_PEER_LOST, and the service
+// process drops its own. A submitted descriptor can only be returned after its completion.
 #include "lib/services/dpu_service/operations.hpp"
 
 #include <utility>

@@ -30,7 +30,7 @@ Failure unusable(const std::string& path, const std::string& why) {
 }
 
 Result<Secret> read_secret(const std::string& path) {
-  // A FIFO would keep open() from returning.
+  // Nonblocking: opening a FIFO would block.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   struct stat status {};
   if (file.number < 0 || ::fstat(file.number, &status) != 0) return unusable(path, std::strerror(errno));
@@ -54,7 +54,7 @@ void fill_randomly(std::span<std::byte> bytes) {
   }
 }
 
-/// Whoever links a whole file to the path first has made it, even if several processes start at once.
+/// Links a complete file to the path. If several processes start at once, the first link wins.
 Result<void> make_secret(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);

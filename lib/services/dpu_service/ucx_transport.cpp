@@ -1,8 +1,7 @@
-// Engines of several processes. A link begins over TCP, where both ends prove that they know the service's
-// secret, and exchange their UCX worker addresses and the keys by which their active messages are
-// distinguished; notifications then go by UCX alone. UCX checks addresses with assertions, so it gets only
-// those of peers whose signature and greeting were right. The TCP connection stays open: that it ends without
-// a goodbye means that the peer died.
+// Connects engines of several processes. A link begins over TCP: both ends prove that they know the service's
+// secret, and exchange their UCX worker addresses and the keys of their active messages. Notifications then
+// use UCX only. UCX checks addresses with assertions, so it only gets those of peers with valid signatures
+// and greetings. The TCP connection stays open; if it ends without a goodbye, the peer has died.
 #include <ucp/api/ucp.h>
 
 #include <algorithm>
@@ -24,18 +23,18 @@
 namespace offramp::dpu {
 namespace {
 
-constexpr unsigned kActiveMessageId = 34;  // read in [dpu-service-src]
+constexpr unsigned kActiveMessageId = 34;  // from [dpu-service-src]
 constexpr std::size_t kMostWorkerAddress = 2048;
 constexpr std::size_t kMostLinks = 10'000;
-constexpr std::size_t kMostGreeting = 1'000;  // connections that have not been admitted
-constexpr int kMostAccepted = 64;             // in one look at a listener
-constexpr std::byte kAddressVersion{0x0f};    // the bits of a UCX worker address that say its format
+constexpr std::size_t kMostGreeting = 1'000;  // connections that have not been accepted
+constexpr int kMostAccepted = 64;             // per pass over a listener
+constexpr std::byte kAddressVersion{0x0f};    // the bits of a UCX worker address with its format
 constexpr std::uint64_t kGoodbye = 1;
 constexpr auto kHandshakeLimit = std::chrono::seconds(10);
 constexpr auto kRedial = std::chrono::milliseconds(20);
 constexpr auto kGoodbyeLimit = std::chrono::seconds(2);
 constexpr auto kVerdict = std::chrono::seconds(1);  // from an endpoint's error to the end of its connection
-constexpr unsigned kLook = 16;                      // passes between looks at quiet sockets
+constexpr unsigned kLook = 16;                      // passes between checks of quiet sockets
 
 class UcxConnections;
 class UcxLink;
@@ -48,7 +47,7 @@ struct Arrival {
   bool goodbye = false;
 };
 
-/// A send under way, with the header, which UCX reads until it is done.
+/// A send under way, with the header, which UCX reads until completion.
 struct Sending {
   UcxLink* link;
   std::uint64_t token;
@@ -89,7 +88,7 @@ class UcxLink final : public Link {
   bool broken = false;        // the endpoint
   Pulse pulse;
   bool stalled = false;  // the peer
-  bool asked = false;    // it may be asked for signs of life
+  bool asked = false;    // probes may be sent
 
  private:
   UcxConnections& owner_;
@@ -249,7 +248,7 @@ class UcxConnections final : public Connections {
     }
   }
 
-  /// Those beyond what may be greeting at once wait in the listener's queue.
+  /// Connections beyond the limit wait in the listener's queue.
   void accept(int listener, const Socket& socket, Clock::time_point now) {
     auto greeting =
         static_cast<std::size_t>(std::count_if(links_.begin(), links_.end(), [](const auto& link) {
@@ -268,8 +267,8 @@ class UcxConnections final : public Connections {
     }
   }
 
-  /// Signs of life; false: the connection has ended. A server asks no client before it has been asked: until
-  /// then its welcome may be on the way, which nothing must follow.
+  /// Exchanges heartbeats. Returns false if the connection has ended. A server sends no probe before it has
+  /// received one: until then its welcome may be under way, and no data may follow it.
   bool beat(UcxLink& link, Clock::time_point now) {
     Signs signs;
     const bool whole = receive_signs(link.socket, signs);
@@ -375,7 +374,7 @@ class UcxConnections final : public Connections {
     try {
       arrival->payload.resize(size);
     } catch (const std::bad_alloc&) {
-      link.broken = true;  // a gap must not pass unseen
+      link.broken = true;  // a gap must be detected
       return UCS_OK;
     }
     ucs_status_t result = UCS_OK;
@@ -432,7 +431,7 @@ class UcxConnections final : public Connections {
     }
   }
 
-  /// Is it over?
+  /// Checks whether the link is over.
   void judge(UcxLink& link, Sink& sink) {
     using State = UcxLink::State;
     if (link.state == State::kDead) return forget(link);

@@ -1,4 +1,4 @@
-// The functions of include/offramp/tinsel.h.
+// Implements the functions of include/offramp/tinsel.h.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct tinselMachine {
 
 namespace {
 
-constexpr std::size_t kMostRecords = 1 << 24;  // of a list
+constexpr std::size_t kMostRecords = 1 << 24;  // in a list
 constexpr std::size_t kLeastStack = 16384;
 constexpr std::size_t kMostStack = std::size_t{1} << 26U;
 constexpr std::uint32_t kMostMegahertz = 1000;
@@ -52,7 +52,7 @@ std::optional<Place> place_at(const tinselMachine* machine, std::uint32_t id) {
                static_cast<std::uint8_t>(id & 63U)};
 }
 
-/// Whatever may throw for want of memory ends here.
+/// Converts exceptions for lack of memory to errors.
 template <typename Action>
 int guarded(tinselMachine* machine, Action action) {
   try {

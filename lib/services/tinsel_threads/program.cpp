@@ -1,9 +1,9 @@
-// Threads and the machine take turns in one thread of the process: the machine's events call delivered(),
-// left() and timer(), and a thread whose time has come is resumed as a fiber until it sleeps. A thread has
-// no clock of its own: spend() takes the time of a call from the core that it shares, puts the thread's
-// next turn into the machine's events (call_at()) and pauses it; tinselWork only adds to what the next call
-// takes. The first mistake of a thread ends the whole program with a text (fail()). That thread never
-// returns, so nothing that has to be destroyed may be left on its stack.
+// Threads and the machine alternate in one thread of the process. The machine's events call delivered(),
+// left(), and timer(), and a thread whose time has come runs as a fiber until it sleeps. A thread has no
+// clock of its own: spend() reserves the time of a call on the shared core, schedules the thread's next turn
+// among the machine's events (call_at()), and pauses it. tinselWork only adds to the time of the next call.
+// The first error of a thread ends the whole program with a message (fail()). That thread never returns, so
+// its stack must not contain objects that need destruction.
 #include "lib/services/tinsel_threads/program.hpp"
 
 #include <fmt/core.h>
@@ -16,10 +16,10 @@ namespace offramp::tinsel {
 namespace {
 
 constexpr std::uint64_t kMaster = ~std::uint64_t{0};  // timer of idle detection
-constexpr std::uint32_t kUseKey = 1U << 12U;          // a mailbox's address that stands for a key
+constexpr std::uint32_t kUseKey = 1U << 12U;          // mailbox address that marks a key
 constexpr unsigned kCanSend = 1;
 constexpr unsigned kCanReceive = 2;
-constexpr int kAllIdle = 1;  // answers of idle detection
+constexpr int kAllIdle = 1;  // results of idle detection
 constexpr int kAllVoted = 3;
 constexpr unsigned kIndexBits = 16;  // of a thread, in a timer's cookie
 
@@ -99,13 +99,13 @@ void Program::timer(Time at, std::uint64_t cookie) {
   if (!error_.empty()) return;
   if (cookie == kMaster) return detection_.begin_round(at);
   Thread& thread = threads_[cookie & ((1U << kIndexBits) - 1)];
-  if (cookie >> kIndexBits != thread.resumed) return;  // it has gone on for another reason
+  if (cookie >> kIndexBits != thread.resumed) return;  // it was resumed for another reason
   if (at > options_.limit) return give_up("the program has not ended when the time was over");
   if (thread.sleep != Sleep::kNot && !wakes(thread)) return;
   resume(thread);
 }
 
-/// A thread that sleeps goes on if what it waits for is there.
+/// Returns true if a sleeping thread can continue because its condition holds.
 bool Program::wakes(Thread& thread) {
   if (thread.sleep == Sleep::kReturned) return false;
   const bool message = has_message(thread);
@@ -337,9 +337,8 @@ IdleThreads::State Program::token(Time at, int index, IdlePhase phase, bool vote
   return state;
 }
 
-/// The master begins again and again. A round in which no thread runs may still find that a board has
-/// received something before it. If the next one finds the machine busy, too, and nothing is left to happen,
-/// nothing will.
+/// The master begins one round after another. A round without a running thread may still find that a board
+/// received a message earlier. If the next one also finds no rest and no events are left, it is a deadlock.
 void Program::round_over(Time end, IdlePhase phase) {
   ++idle_rounds_;
   if (left_ == 0 || !error_.empty()) return;

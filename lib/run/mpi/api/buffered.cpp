@@ -1,5 +1,5 @@
-// Chapter 3.6: the buffer of MPI_Bsend. It is attached at the MPI library too, for the communicators that
-// stay there; each side counts its own messages only.
+// MPI chapter 3.6: the buffer of MPI_Bsend. It is also attached in the MPI library, for communicators that
+// Offramp does not carry. Each side counts only its own messages.
 #include "lib/run/mpi/api/entries.hpp"
 #include "lib/run/mpi/runtime/session.hpp"
 #include "lib/run/native/native.h"

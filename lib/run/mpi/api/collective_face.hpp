@@ -1,5 +1,5 @@
-// What the entry points of the collectives do, which generate.py writes: an operation is built from the
-// arguments and carried; what is not Offramp's goes to the MPI library. build: makes the operation
+// Implements the entry points of the collectives, which generate.py writes: an operation is built from the
+// arguments and carried, or else passed to the MPI library. build: makes the operation
 // (collective_build.hpp). library: the MPI library's own function. Both get the same arguments.
 #pragma once
 
@@ -9,10 +9,10 @@
 
 namespace offramp {
 
-/// Runs a built collective to its end.
+/// Runs a built collective to completion.
 Outcome run(Call& call, CollectiveCall& collective);
 
-/// Of a blocking collective.
+/// The recorded events of a blocking collective.
 class BlockingEvents {
  public:
   BlockingEvents(Call& call, const CollectiveCall& collective)
@@ -33,7 +33,7 @@ class BlockingEvents {
   std::uint32_t request_ = 0;
 };
 
-/// other_group: of an intercommunicator, whose groups the call keeps together; else MPI_COMM_NULL.
+/// other_group: an intercommunicator whose groups the call synchronizes, otherwise MPI_COMM_NULL.
 template <typename Build, typename Library, typename... Arguments>
 [[gnu::always_inline]] inline int start_blocking(Function function, MPI_Comm comm, MPI_Comm other_group,
                                                  Build build, Library library, Arguments... arguments) {
@@ -64,7 +64,7 @@ template <typename Build, typename Library, typename... Arguments>
   return start_blocking(function, comm, MPI_COMM_NULL, build, library, arguments...);
 }
 
-/// One in which every rank gets something of every rank on the other side of an intercommunicator.
+/// For collectives in which every rank receives data from every rank of an intercommunicator's other group.
 template <typename Build, typename Library, typename... Arguments>
 [[gnu::always_inline]] inline int start_mutual(Function function, MPI_Comm comm, Build build, Library library,
                                                Arguments... arguments) {
@@ -91,7 +91,7 @@ template <typename Build, typename Library, typename... Arguments>
     call.session.library_has_work();
     const int code = call.unlocked([&] { return library(arguments..., comm, handle); });
     if (code != MPI_SUCCESS) return code;
-    collective->start();  // which counts it
+    collective->start();  // also counts it
     *handle = follow(call.session, comm, *handle, recorded);
     return code;
   }
@@ -102,7 +102,7 @@ template <typename Build, typename Library, typename... Arguments>
   return MPI_SUCCESS;
 }
 
-/// MPI's persistent collectives. build() makes what a start runs, or nothing if the call is not Offramp's.
+/// Persistent collectives. build() makes the operation of a start, or null if the call is not carried.
 int make_persistent(Call& call, MPI_Comm comm, MPI_Request* handle, MPI_Op op,
                     std::function<BuiltCall()> build, const std::function<int()>& library)
     REQUIRES(session_lock);

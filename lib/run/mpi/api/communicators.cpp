@@ -1,4 +1,4 @@
-// Chapter 6: communicators come and go in the MPI library; Offramp gives each an id and forgets it again.
+// MPI chapter 6: the MPI library creates and frees communicators; Offramp gives each an id.
 #include <optional>
 
 #include "lib/run/mpi/runtime/background_progress.hpp"
@@ -10,9 +10,9 @@
 namespace offramp {
 namespace {
 
-/// Gives a new communicator an id, on which its members agree: derived from that of the communicator all of
-/// whose members took part in making it, if there is one. Where ranks share cores, a message of the MPI
-/// library instead costs time slices: its waits may never yield.
+/// Gives a new communicator an id on which its members agree: derived from the parent's id if all members of
+/// the parent took part, otherwise sent by the leader. Such a message of the MPI library costs time slices
+/// where ranks share cores, because its waits may never yield.
 void adopt(Call& call, MPI_Comm made, std::optional<std::uint64_t> derived) {
   Communicators& communicators = call.session.marshal().communicators;
   const int leader = Communicators::leader_of(made);
@@ -32,14 +32,14 @@ void adopt(Call& call, MPI_Comm made, std::optional<std::uint64_t> derived) {
     set_recorded(*added, call.recorder()->communicator(call.function(), *added->context));
 }
 
-/// Counted on every member, whether it is in a new communicator or not.
+/// Counted on every member, even if it is not in the new communicator.
 std::optional<std::uint64_t> derive_id(Session& session, MPI_Comm parent) {
   MpiCommunicator* const carried = session.marshal().communicators.find(parent);
   return carried != nullptr ? std::optional(Communicators::next_derived_id(*carried)) : std::nullopt;
 }
 
-/// Runs a constructor of the MPI library and takes the new communicator over. The members of the parent meet,
-/// or those of the new one where there is no parent in which all take part.
+/// Runs a constructor of the MPI library and adopts the new communicator. The members of the parent
+/// synchronize, or those of the new one if there is no common parent.
 template <typename Constructor>
 int construct(Function function, MPI_Comm parent, MPI_Comm* made, Constructor constructor) {
   Call call(function);
@@ -54,8 +54,8 @@ int construct(Function function, MPI_Comm parent, MPI_Comm* made, Constructor co
   return code;
 }
 
-/// Runs a constructor over a communicator that has the same members and has never been used. Errors are the
-/// parent's, and so is the error handler of what is made.
+/// Runs a constructor on an unused communicator with the same members. The result has the parent's error
+/// handler, and errors are raised on the parent.
 template <typename Constructor>
 int construct_over_unused(Function function, MPI_Comm parent, MPI_Comm* made, Constructor constructor) {
   MPI_Group members = MPI_GROUP_NULL;
@@ -80,7 +80,7 @@ bool is_carried(MPI_Comm comm) {
   return Session::current->marshal().communicators.find(comm) != nullptr;
 }
 
-/// library(request): the MPI library's own function, which starts to duplicate.
+/// library(request): the MPI library's own function, which starts the duplication.
 template <typename Library>
 int duplicate_nonblocking(Function function, MPI_Comm comm, MPI_Comm* made, MPI_Request* handle,
                           Library library) {
@@ -99,8 +99,8 @@ int duplicate_nonblocking(Function function, MPI_Comm comm, MPI_Comm* made, MPI_
     if (recorder != nullptr) recorder->free(call.function(), recorded);
     return code;
   }
-  // Open MPI gives the handle at once, and the Fortran bindings read it at once: what `made` points to is
-  // gone when the request completes.
+  // Open MPI returns the handle at once, and the Fortran bindings read it at once: the variable behind `made`
+  // may no longer exist when the request completes.
   const MPI_Comm early = *made;
   const std::uint64_t id = session.marshal().communicators.next_derived_id(*parent);
   const std::uint32_t number =  // the same members
@@ -163,10 +163,10 @@ int Dist_graph_create(MPI_Comm comm, int n, const int nodes[], const int degrees
   const auto create = [&](MPI_Comm over) {
     return native.Dist_graph_create(over, n, nodes, degrees, targets, weights, info, reorder, made);
   };
-  // Open MPI 4.1 spreads the edges by receives from any source with the tags -50 and -51 on the old
-  // communicator. Its nonblocking collectives there, which agree on the new context id too, have tags that
-  // count down from -27. One that has come to -50 or -51 is taken for edges by a rank that is late, and all
-  // hang. On a communicator that has not been used there is none.
+  // Open MPI 4.1 distributes the edges with receives from any source, with tags -50 and -51 on the old
+  // communicator. Its nonblocking collectives there, which also agree on the new context id, use tags that
+  // count down from -27. A collective with tag -50 or -51 would be matched as edges by a late rank, and all
+  // ranks would hang. An unused communicator has no such collectives.
   return construct(Function::kDist_graph_create, comm, made, [&] {
     return is_carried(comm) ? construct_over_unused(Function::kDist_graph_create, comm, made, create)
                             : create(comm);
@@ -227,7 +227,7 @@ int Comm_free(MPI_Comm* comm) {
   MpiCommunicator* communicator = call.session.marshal().communicators.find(freed);
   const std::uint64_t context = communicator != nullptr ? communicator->context->id() : 0;
   if (communicator != nullptr) call.session.marshal().communicators.keep_name(*communicator);
-  call.session.meetings().close(freed);  // of an intercommunicator
+  call.session.meetings().close(freed);  // for intercommunicators
   const int code = call.unlocked([&] { return native.Comm_free(comm); });
   if (code == MPI_SUCCESS && communicator != nullptr)
     call.session.marshal().communicators.remove(freed, context);
@@ -247,9 +247,9 @@ int Comm_disconnect(MPI_Comm* comm) {
   }
   MeetingAround meeting(call, meeting_place(call.session, freed));
   meeting.meet();
-  call.session.meetings().close(freed);  // of an intercommunicator
+  call.session.meetings().close(freed);  // for intercommunicators
   const int code = call.unlocked([&] {
-    std::optional<BackgroundProgress> serving;  // strangers part by way of the process manager
+    std::optional<BackgroundProgress> serving;  // separate jobs disconnect through the process manager
     if (communicator == nullptr && freed != MPI_COMM_NULL) serving.emplace();
     return native.Comm_disconnect(comm);
   });

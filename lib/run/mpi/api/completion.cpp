@@ -1,7 +1,8 @@
-// Chapter 3.7: completion. Where all that a call is about is Offramp's, it is completed here; the rest is for
-// the MPI library's own functions, which complete our requests, too, alone or mixed with its own. Either way
-// what is left to do is the modelled time. Requests that end with their completion tell us through their
-// release; for persistent ones, which stay, the functions below look at those that the call reported.
+// MPI chapter 3.7: completion. If all requests of a call are Offramp's, the call completes them here.
+// Otherwise the MPI library's own functions complete Offramp's requests too, alone or mixed with the
+// library's. In both cases the modelled time of completion remains to be accounted. Requests that end with
+// their completion report it through their release. Persistent requests stay, so the functions below look at
+// those that the call completed.
 #include <algorithm>
 #include <array>
 
@@ -13,29 +14,29 @@
 namespace offramp {
 namespace {
 
-/// If it is one of ours and done, the program has learnt of it.
+/// Marks a completed request of Offramp's as seen by the program.
 void observe(MPI_Request handle) {
   if (offramp_native_request_is_own(handle) != 0) request_in(offramp_native_request_body(handle)).observe();
 }
 
-/// The call reported these requests as complete; persistent ones still have their handles.
+/// The call returned these requests as complete. Persistent ones still have their handles.
 void observe_persistent(int count, const MPI_Request* requests) {
   std::for_each(requests, requests + count, observe);
 }
 
-/// Stands for an operation that we carry. What was over when its call returned has the MPI library's complete
-/// request; whether it has may depend on the fabric, and so must make no difference.
+/// Returns true for the request of a carried operation. Operations that end within their call get the MPI
+/// library's complete request. Whether that happens may depend on the fabric, so both count alike.
 bool is_carried_request(MPI_Request handle) {
   return handle == offramp_native_request_completed() || offramp_native_request_is_own(handle) != 0;
 }
 
-/// A request of ours was asked for and was not complete: what happens next depends on when the program asked.
+/// Counts a failed poll of a carried request: the program's next step depends on the time of the poll.
 void count_poll(Session& session, int count, const MPI_Request* requests) {
   if (session.carries() && std::any_of(requests, requests + count, is_carried_request))
     session.engine().count_arrival_order_dependence(Dependence::kPolling);
 }
 
-/// Several of our requests could have been the one that completed first.
+/// Counts a call in which several carried requests could have completed first.
 void count_choice(Call& call, int count, const MPI_Request* requests) {
   if (!call.session.carries()) return;
   int carried = 0;
@@ -43,15 +44,14 @@ void count_choice(Call& call, int count, const MPI_Request* requests) {
   if (carried > 1) call.engine.count_arrival_order_dependence(Dependence::kChoice);
 }
 
-/// Of these requests the first that is not complete, or count. Negative: completing them is the library's.
+/// The index of the first incomplete request, or count. Negative if the library has to complete the requests.
 int first_pending(int count, const MPI_Request* requests) {
   return requests != nullptr ? offramp_native_requests_look(count, requests) : -1;
 }
 
-/// Waits for all these requests, as a blocking call waits. False: the MPI library has to do what is left. It
-/// also does where several threads may wait, of which it lets only one turn the fabric, and when a request
-/// fails, which ends the wait for the others. What is complete up to the first that is not is observed while
-/// that is waited for.
+/// Waits for all requests like a blocking call. Returns false if the MPI library has to finish the wait. That
+/// is the case if several threads may wait, since it lets only one of them drive the fabric, and if a request
+/// fails. Complete requests before the first pending one are observed meanwhile.
 [[gnu::always_inline]] inline bool wait_for(Call& call, int count, const MPI_Request* requests)
     REQUIRES(session_lock) {
   Session& session = call.session;
@@ -71,9 +71,9 @@ int first_pending(int count, const MPI_Request* requests) {
 
 enum class Answer { kYes, kNo, kAskLibrary };
 
-/// Whether all these requests are complete, for a question that the program will ask again.
+/// For polls that the program will repeat: checks whether all requests are complete.
 [[gnu::always_inline]] inline Answer are_complete(Session& session, int count, const MPI_Request* requests) {
-  session_lock.assume_held();  // by a Call, or the program has one thread
+  session_lock.assume_held();  // a Call has the lock, or the program has one thread
   const int pending = first_pending(count, requests);
   if (pending < 0) return Answer::kAskLibrary;
   if (pending == count) return Answer::kYes;
@@ -84,7 +84,7 @@ enum class Answer { kYes, kNo, kAskLibrary };
   return first_pending(count, requests) == count ? Answer::kYes : Answer::kAskLibrary;  // or it has failed
 }
 
-/// How many of these requests are pending; 0 if they are not all ours and pending.
+/// The number of pending requests. 0 unless all are Offramp's and pending.
 int all_pending(int count, const MPI_Request* requests) {
   int pending = 0;
   for (int i = 0; i < count; ++i) {
@@ -95,8 +95,8 @@ int all_pending(int count, const MPI_Request* requests) {
   return pending;
 }
 
-/// The answer to MPI_Testany and MPI_Testsome is no, and the MPI library need not be asked: all these
-/// requests are ours, and none has completed by now.
+/// Returns true if MPI_Testany or MPI_Testsome fails without a call of the MPI library: all requests are
+/// Offramp's, and none has completed.
 [[gnu::always_inline]] inline bool is_refused(Session& session, int count, const MPI_Request* requests,
                                               const int* answer) {
   if (requests == nullptr || answer == nullptr || !session.carries()) return false;
@@ -110,9 +110,8 @@ int all_pending(int count, const MPI_Request* requests) {
   return true;
 }
 
-/// A question before there is a Call for it. Most of those that a program asks again find nothing, and are
-/// only counted: where the processor is to have memory accesses of the program's next to them under way, each
-/// instruction counts.
+/// A poll before its Call exists. Most repeated polls fail and are only counted. The program's memory
+/// accesses should overlap with this path, so each instruction counts.
 class EarlyQuestion {
  public:
   [[gnu::always_inline]] EarlyQuestion(Function function, CallPlace place, int count,
@@ -124,7 +123,7 @@ class EarlyQuestion {
         requests_(requests),
         is_possible_(session_.asks_again() && requests != nullptr && count > 0) {}
 
-  /// Where Offramp carries: refuses(session) says that the answer is no.
+  /// If a backend carries the calls: refuses(session) returns true if the poll fails.
   template <typename Refuses>
   [[gnu::always_inline]] bool is_refused(Refuses refuses) {
     if (!is_possible_ || !session_.carries()) return false;
@@ -138,7 +137,7 @@ class EarlyQuestion {
     if (refused) session_.found_nothing_again(function_);
     return refused;
   }
-  /// Where the library carries all: it is asked. finds_nothing() looks at its answer.
+  /// If the program is only recorded: calls the library. finds_nothing() checks its result.
   template <typename Library, typename FindsNothing>
   [[gnu::always_inline]] bool is_in_vain(MPI_Status* wanted, Library library, FindsNothing finds_nothing) {
     if (!is_possible_ || session_.carries() || count_ > kMost) return false;
@@ -150,7 +149,7 @@ class EarlyQuestion {
     if (nothing) session_.found_nothing_again(function_);
     return nothing;
   }
-  /// The same in a Call: only what completes something is a matter of events.
+  /// Likewise within a Call: only successful polls are recorded as events.
   template <typename Library, typename FindsNothing>
   [[gnu::always_inline]] bool is_in_vain(Call& call, MPI_Status* wanted, Library library,
                                          FindsNothing finds_nothing) {
@@ -161,9 +160,9 @@ class EarlyQuestion {
   }
 
   [[nodiscard]] bool is_asked() const { return is_asked_; }
-  /// As they were before the library was asked.
+  /// The requests before the library was called.
   [[nodiscard]] const MPI_Request* requests() const { return requests_; }
-  /// The answer of the library, which is asked now if it has not been.
+  /// The result of the library, which is called now if it has not been.
   template <typename Library>
   [[gnu::always_inline]] int answer(Call& call, CompletionEvents& events, MPI_Status* wanted,
                                     Library library) {
@@ -201,7 +200,7 @@ class EarlyQuestion {
   std::array<MPI_Status, kMost> statuses_;
 };
 
-/// The program will ask again.
+/// The program will poll again.
 void found_nothing(Call& call) {
   if (call.recorder() != nullptr) call.recorder()->polled(call.function());
 }
@@ -211,7 +210,7 @@ void observe_listed(int outcount, const int* indices, const MPI_Request* request
   for (int i = 0; i < outcount; ++i) observe(requests[indices[i]]);
 }
 
-/// The call got as far as completing something: an error is that of an operation, not of its arguments.
+/// Returns true if the call completed requests: the error belongs to an operation instead of the arguments.
 bool completes(int code) {
   if (code == MPI_SUCCESS) return true;
   int kind = MPI_SUCCESS;
@@ -219,8 +218,8 @@ bool completes(int code) {
   return kind != MPI_ERR_REQUEST && kind != MPI_ERR_ARG && kind != MPI_ERR_COUNT && kind != MPI_ERR_COMM;
 }
 
-/// MPI_Wait and MPI_Waitall. settle: lets go of the requests, all complete; how many stay. library: its own
-/// function.
+/// MPI_Wait and MPI_Waitall. settle: releases the requests, all complete, and returns how many stay. library:
+/// the MPI library's own function.
 template <typename Settle, typename Library>
 [[gnu::always_inline]] inline int wait(Call& call, int count, MPI_Request* requests, MPI_Status* statuses,
                                        Settle settle, Library library) REQUIRES(session_lock) {

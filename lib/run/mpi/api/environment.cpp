@@ -1,4 +1,4 @@
-// Chapters 9 and 11: MPI_Init to MPI_Finalize, sessions of MPI, and the clock.
+// MPI chapters 9 and 11: MPI_Init to MPI_Finalize, MPI sessions, and the clock.
 #include <dlfcn.h>
 #include <fmt/core.h>
 #include <unistd.h>
@@ -37,18 +37,18 @@ void on_hang_signal(int) {
 void install_hang_signal() {
   struct sigaction old {};
   if (sigaction(SIGUSR2, nullptr, &old) != 0 || old.sa_handler != SIG_DFL)
-    return;  // the program's own comes first
+    return;  // the program has its own handler
   struct sigaction handler {};
   handler.sa_handler = on_hang_signal;
   handler.sa_flags = SA_RESTART;
   sigaction(SIGUSR2, &handler, nullptr);
 }
 
-/// Called once the MPI library is up.
+/// Called after the MPI library is initialised.
 void begin(bool threads) {
   std::unique_ptr<Session> session = make_session(threads);
   if (session == nullptr) return;        // off
-  Session::current = session.release();  // NOLINT: ended by MPI_Finalize
+  Session::current = session.release();  // NOLINT: deleted by MPI_Finalize
   open_requests();
   if (mpi_world() == MPI_COMM_WORLD) Session::current->marshal().communicators.add_predefined();
   if (Session::current->carries()) {
@@ -64,9 +64,9 @@ void begin(bool threads) {
   if (Session::current->recorder() != nullptr) Session::current->recorder()->restart();
 }
 
-/// Before the reports, so that most of them see no message under way. A slow receiver is no reason to wait
-/// longer: the barriers of MPI_Finalize, which have no limit, turn the fabric as well, and no rank leaves
-/// them before all have received what they ever will.
+/// Called before the reports, so that most of them see no message under way. It does not wait long for slow
+/// receivers: the barriers of MPI_Finalize, which have no limit, also drive the fabric, and no rank leaves
+/// them before all have received everything.
 void let_sends_leave(Session& session) {
   constexpr int kPatience = 200'000;  // turns without any event
   for (int idle = 0; session.engine().sends_in_flight() > 0 && idle < kPatience;) {
@@ -76,7 +76,7 @@ void let_sends_leave(Session& session) {
   }
 }
 
-/// Messages that are still leaving get out while their receivers are here; then the ranks part.
+/// Sends under way complete while their receivers are still present. Then the ranks separate.
 void end() {
   Session& session = *Session::current;
   if (session.recorder() != nullptr) session.recorder()->close();
@@ -84,10 +84,10 @@ void end() {
   write_outputs(session);
   native.Barrier(mpi_world());
   stop_watching();                     // all files have their names
-  session.engine().drop_unreceived();  // their senders are told, and let go of them
+  session.engine().drop_unreceived();  // notifies their senders, which release them
   native.Barrier(mpi_world());
   let_sends_leave(session);
-  native.Barrier(mpi_world());  // a rank that has told senders turns the fabric until they have heard it
+  native.Barrier(mpi_world());  // the notifying ranks drive the fabric until the senders have reacted
   resolve_dispatch_to_native();
   close_tools_interface(session);
   if (session.carries()) offramp_native_progress_unregister(on_library_progress);
@@ -99,7 +99,7 @@ void end() {
   close_own_world();
 }
 
-/// The ways in which the program has MPI now: by MPI_Init, and by so many sessions.
+/// How the program uses MPI at present: through MPI_Init, and through this many MPI sessions.
 struct Ways {
   std::mutex mutex;
   bool world = false;
@@ -108,8 +108,8 @@ struct Ways {
 } ways;
 
 #ifdef OFFRAMP_HAS_Session_init
-/// The MPI library is up by the first session of MPI, here or on other ranks: all meet in a communicator of
-/// Offramp's own, whose session asks for a level of thread support.
+/// The first MPI session has initialised the library, here or on other ranks. All ranks meet on a
+/// communicator of Offramp's own. Its session requests this level of thread support.
 void begin_apart(bool threads, int level) {
   ways.begun = true;
   if (!open_own_world(level)) {
@@ -131,19 +131,18 @@ bool has_threads(MPI_Session session) {
   return found == 0 || std::strcmp(level, "MPI_THREAD_MULTIPLE") == 0;
 }
 
-/// Some rank has sessions that outlive MPI_Finalize: what Offramp has to say at the end it says in one of its
-/// own.
+/// Returns true if a rank's MPI sessions outlive MPI_Finalize. Offramp then uses its own communicator.
 bool sessions_remain() {
   if (largest_of_all(ways.sessions) == 0) return false;
   return mpi_world() != MPI_COMM_WORLD || open_own_world(MPI_THREAD_SINGLE);
 }
 
-/// In a program with sessions other ranks may begin with one. The thread level is the one to ask for.
+/// In a program with MPI sessions, other ranks may begin with one. level: the thread level to request.
 void meet_sessions(int level) {
   if (!ways.begun && program_calls("MPI_Session_init")) begin_apart(level == MPI_THREAD_MULTIPLE, level);
 }
 
-/// MPI_Init follows, which may wait for the ranks that wait here.
+/// Called before MPI_Init, which may wait for ranks that wait here.
 void meet_before_init(int level) {
   const std::scoped_lock guard(ways.mutex);
   if (offramp_native_session_meets_init() == 0) meet_sessions(level);
@@ -157,13 +156,13 @@ void meet_sessions(int) {}
 void meet_before_init(int) {}
 #endif
 
-/// MPI_Init is over.
+/// Called after MPI_Init.
 void begin_world(int level) {
   const bool threads = level == MPI_THREAD_MULTIPLE;
   const std::scoped_lock guard(ways.mutex);
   ways.world = true;
   meet_sessions(level);
-  if (Session* const session = Session::current; session != nullptr) {  // by a session of MPI
+  if (Session* const session = Session::current; session != nullptr) {  // opened by an MPI session
     session->share(threads || session->has_threads());
     const Session::Lock lock(*session);
     session->marshal().communicators.add_predefined();
@@ -172,7 +171,7 @@ void begin_world(int level) {
   }
 }
 
-/// What a program opens while it runs is known only now, and part of its calls would reach Open MPI.
+/// Libraries opened at run time are only known now. Some calls would reach the wrong MPI library.
 void refuse_opened_mpi() {
   const std::string library = other_mpi_loaded();
   if (library.empty()) return;
@@ -183,9 +182,9 @@ void refuse_opened_mpi() {
   _exit(1);
 }
 
-bool begins_here = false;  // the program's MPI, by a call that has reached this library
+bool begins_here = false;  // the program initialised MPI by a call that reached this library
 
-/// What each function that starts MPI does first.
+/// The first step of each function that initialises MPI.
 void prepare_start() {
   begins_here = true;
   refuse_opened_mpi();
@@ -225,7 +224,7 @@ int Finalize() {
     return native.Finalize();
   }
   const int code = native.Finalize();
-  if (ways.sessions == 0) end();  // with the ranks that have some
+  if (ways.sessions == 0) end();  // with the ranks that have sessions
   return code;
 }
 
@@ -252,7 +251,7 @@ int Session_finalize(MPI_Session* session) {
 }
 #endif
 
-// Said here too: when several ranks end at once, Open MPI's own message gets lost at times.
+// Printed here too: when several ranks end at once, Open MPI's own message sometimes gets lost.
 int Abort(MPI_Comm comm, int code) {
   if (Session::current != nullptr) {
     Session::current->abort();
@@ -285,9 +284,8 @@ void* find_native(const char* name) {
   return dlsym(RTLD_NEXT, name);
 }
 
-/// The MPI library that this one needs must not be in the process of a program of another one: names of both
-/// are the same. Such a program begins again without either, and with the library that was built for its own,
-/// if there is one.
+/// The MPI library that this library needs must not be in a program of another one: both define the same
+/// names. Such a program is restarted with the Offramp library for its own MPI library, or with neither.
 void leave(const std::string& library) {
   const std::string needs = fmt::format("this Offramp is for {}", offramp_native_name());
   const std::string instead = interposer_for(library);
@@ -308,7 +306,7 @@ void leave(const std::string& library) {
   _exit(1);
 }
 
-/// The last that happens in the process: a program that has ended well did not get all that was asked for.
+/// The last step of the process: changes the exit code of a successful program if an output was lost.
 void on_exit_of_process(int code, void*) {
   if (code != 0 || !output_lost()) return;
   (void)std::fflush(nullptr);
@@ -317,7 +315,7 @@ void on_exit_of_process(int code, void*) {
 
 pid_t watched_process = 0;  // 0: Offramp is off
 
-/// The calls of the program went past this library.
+/// Reports that the program's MPI calls bypassed this library.
 void say_if_bypassed() {
   if (begins_here || watched_process != getpid()) return;
   const std::string library = initialized_mpi();
@@ -331,17 +329,17 @@ void say_if_bypassed() {
              : fmt::format("This Offramp calls {}; let the program open that file", own.dli_fname)));
 }
 
-/// Runs when the library is loaded: the exported functions work from then on, by the MPI library alone. In a
-/// process that never initialises MPI nothing else happens.
+/// Runs when the library is loaded. From then on the exported functions call the MPI library. Processes that
+/// never initialise MPI do nothing else.
 __attribute__((constructor)) void load() {
   if (const std::string library = other_mpi_of_program(); !library.empty()) leave(library);
   resolve_natives(native, find_native);
   const bool off = native.Init == nullptr || is_off_by_environment();
-  if (!off) stand_in_for_natives(native);  // off, the program has the library's own functions
+  if (!off) stand_in_for_natives(native);  // off: the program uses the library's own functions
   resolve_dispatch_to_native();
   if (off) return;
   watched_process = getpid();
-  (void)on_exit(on_exit_of_process, nullptr);  // what is registered first is called last
+  (void)on_exit(on_exit_of_process, nullptr);  // the handler registered first is called last
   dispatch.Init = face::Init;
   dispatch.Init_thread = face::Init_thread;
 #ifdef OFFRAMP_HAS_Session_init
@@ -349,7 +347,7 @@ __attribute__((constructor)) void load() {
 #endif
 }
 
-/// mpirun says that a rank vanished, and not always which one.
+/// mpirun reports that a rank vanished, but not always which one.
 __attribute__((destructor)) void unload() {
   const Session* session = Session::current;
   if (session == nullptr) return say_if_bypassed();

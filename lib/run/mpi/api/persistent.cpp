@@ -1,5 +1,4 @@
-// Chapter 3.9: persistent requests. Starting them is the MPI library's MPI_Start, which calls back into the
-// request.
+// MPI chapter 3.9: persistent requests. The MPI library's MPI_Start starts them through a callback.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -23,7 +22,7 @@ MPI_Request prepare(Request& request, const Point& point) {
   return request.handle;
 }
 
-/// One of the library's own, whose starts are recorded.
+/// A request of the MPI library whose starts are recorded.
 template <typename Library>
 int track_persistent(Call& call, MPI_Comm comm, const Point& point, recording::EventKind kind,
                      std::uint8_t flags, MPI_Request* handle, Library library) REQUIRES(session_lock) {
@@ -55,9 +54,9 @@ int make_receive(Function function, const Point& point, MPI_Comm comm, MPI_Reque
   return MPI_SUCCESS;
 }
 
-/// Starts of requests of the library's own. Where the message of an earlier start is still on its way, Open
-/// MPI puts another request into the program's handle: what is known of each is out of the table meanwhile,
-/// since another thread may get the old handle.
+/// Starts requests of the MPI library. If the message of an earlier start is still under way, Open MPI puts
+/// another request into the program's handle. The requests are removed from the table meanwhile, since
+/// another thread may get the old handle.
 class LibraryStarts {
  public:
   LibraryStarts(Call& call, int count, const MPI_Request* requests) : call_(call) {
@@ -85,8 +84,8 @@ class LibraryStarts {
   std::vector<std::pair<int, TrackedRequest>> starts_;
 };
 
-/// Starts requests here if all are Offramp's; if not, the MPI library does, and calls back for ours. Open MPI
-/// 4.1 does not raise what goes wrong in a start, so that is done here.
+/// Starts the requests here if all are Offramp's. Otherwise the MPI library starts them and calls back for
+/// Offramp's. Open MPI 4.1 does not raise errors of a start, so they are raised here.
 template <typename Library>
 int start_requests(Function function, int count, MPI_Request* requests, Library library) {
   int code = MPI_SUCCESS;

@@ -1,4 +1,4 @@
-// Chapter 3: blocking and nonblocking point-to-point communication.
+// MPI chapter 3: blocking and nonblocking point-to-point communication.
 #include <array>
 
 #include "lib/run/mpi/api/entries.hpp"
@@ -79,7 +79,7 @@ template <typename Library>
   return finish(function, comm, outcome);
 }
 
-/// Those of MPI_Sendrecv: the receive is posted first, and the send is learned of first.
+/// The events of MPI_Sendrecv: the receive is posted first, and the send is completed first.
 class ExchangeEvents {
  public:
   ExchangeEvents(Call& call, const Point* to, const Point* from)
@@ -160,8 +160,9 @@ int exchange(Function function, const Point* to, const Point* from, bool replace
   return finish(function, comm, outcome);
 }
 
-/// Where nothing is carried. Whether there is room is known when the call is over; but with threads the send
-/// has to stand in front of what others do once it has come, and so a send without room is recorded too.
+/// If the program is only recorded. Without threads the send is recorded after the call, when it is known
+/// whether the buffer had room. With threads it must precede what other ranks do after receiving it, so it is
+/// recorded first, even if the buffer had no room.
 template <typename Library>
 int leave_buffered_to_library(Call& call, const Point& point, Library library) {
   const bool threads = call.session.has_threads();
@@ -219,7 +220,7 @@ int track_receive(Call& call, MPI_Comm comm, const Point& point, MPI_Request* ha
   return code;
 }
 
-/// The messages of MPI_Sendrecv and its relatives: which of them there are, and whether Offramp carries all.
+/// The messages of MPI_Sendrecv and related calls. `carried`: Offramp carries all that exist.
 struct Pair {
   Point points[2];
   const Point* to = nullptr;
@@ -259,7 +260,7 @@ int exchange_nonblocking(Function function, const Pair& pair, bool replace, MPI_
     return code;
   }
   const int code = track_receive(call, comm, *pair.from, handle, library);
-  if (code == MPI_SUCCESS && pair.to != nullptr)  // as start_new_exchange() records it
+  if (code == MPI_SUCCESS && pair.to != nullptr)  // as in start_new_exchange()
     call.recorder()->free(function, record_start(call.session, recording::EventKind::kSend, *pair.to));
   return code;
 }

@@ -1,4 +1,4 @@
-// Chapter 3.8: probe, matched probe and matched receive.
+// MPI chapter 3.8: probe, matched probe, and matched receive.
 #include "lib/run/mpi/api/entries.hpp"
 #include "lib/run/mpi/api/point_arguments.hpp"
 #include "lib/run/native/native.h"
@@ -7,7 +7,7 @@
 namespace offramp {
 namespace {
 
-/// A probe that names no source depends on which message came first.
+/// A probe of any source depends on which message came first.
 void count_dependence(Call& call, const Point& point) {
   if (point.peer == kAnySource && point.communicator->size > 2)
     call.engine.count_arrival_order_dependence(Dependence::kUnnamedSource, point.communicator->context->id());
@@ -54,7 +54,7 @@ std::uint32_t record(Call& call, recording::EventKind kind, const Point& point,
   return call.recorder()->probe(call.function(), kind, point, e.bytes, {e.source, e.tag});
 }
 
-/// Where nothing is carried. flag, message: null where the function has none.
+/// If the program is only recorded. flag, message: null if the function has no such argument.
 template <typename Library>
 int ask_library(Call& call, const Point& point, const int* flag, const MPI_Message* message,
                 MPI_Status* status, Library library) {
@@ -82,8 +82,8 @@ MPI_Message claim(Call& call, UnexpectedMessage& message, MPI_Comm comm, const P
   return handle;
 }
 
-/// The message behind a handle of ours, which ends with it; null for the library's own.
-/// request: which one it is in the recording.
+/// The message behind a handle of Offramp's. Consumes the claim. Null for a handle of the MPI library.
+/// request: its number in the recording.
 std::unique_ptr<UnexpectedMessage> redeem(Session& session, MPI_Message* handle, std::uint32_t& request) {
   const Session::Lock guard(session);
   if (handle == nullptr) return nullptr;

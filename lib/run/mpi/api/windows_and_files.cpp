@@ -1,5 +1,5 @@
-// Chapters 11 and 13: windows and files come and go in the MPI library; Offramp gives each a place where its
-// members' clocks meet.
+// MPI chapters 11 and 13: the MPI library creates and frees windows and files; Offramp gives each a group in
+// which its members synchronize their clocks.
 #include <numeric>
 #include <span>
 #include <utility>
@@ -23,7 +23,7 @@ int open(Function function, MPI_Comm comm, Handle* made, Constructor constructor
   return code;
 }
 
-/// The members meet first: afterwards the handle may already be somebody else's.
+/// The members synchronize first: after the call, the handle may belong to another window or file.
 template <typename Handle, typename Destructor>
 int close(Function function, Handle* handle, Destructor destructor) {
   Call call(function);
@@ -37,9 +37,8 @@ int close(Function function, Handle* handle, Destructor destructor) {
 }
 
 // --- general active target synchronisation ---
-// A target's clock goes to its origins with MPI_Win_post, and they have it when MPI_Win_complete returns,
-// which is the first of their calls that always waits for the post. Theirs come back to MPI_Win_wait. Whoever
-// tells its clock waits for nobody.
+// A target sends its clock to its origins in MPI_Win_post. They receive it in MPI_Win_complete, their first
+// call that always waits for the post, and send theirs to MPI_Win_wait. Sending a clock never blocks.
 
 std::vector<int> ranks_in(MPI_Win window, MPI_Group group) {
   MPI_Group all = MPI_GROUP_NULL;
@@ -54,8 +53,8 @@ std::vector<int> ranks_in(MPI_Win window, MPI_Group group) {
   return ranks;
 }
 
-/// With threads it is recorded in front of the call after which the others have the clock: what another
-/// thread does because of them may be recorded before that call is over.
+/// With threads, the event precedes the call after which the others have the clock: what another thread does
+/// as a consequence may be recorded before that call returns.
 bool is_told_early(Call& call) {
   return call.session.has_threads();
 }
@@ -68,7 +67,7 @@ void hear(Call& call, const Context& epochs, Subject subject, std::span<const in
   record_exchange(call, epochs, subject, {}, from, true);
 }
 
-/// The exposure epoch of a window is over, if it has one here.
+/// Ends the exposure epoch of a window, if it has one on this rank.
 void end_exposure(Call& call, MPI_Win window) {
   MeetingPlace* place = call.session.meetings().find(window);
   if (place != nullptr) hear(call, *place->epochs, kCompleted, std::exchange(place->origins, {}));

@@ -14,11 +14,11 @@ struct BsendBuffer::Message {
   BsendBuffer* buffer = nullptr;
 };
 
-/// Goes on until there is room or nothing moves any more: the receivers may have everything, and this rank
-/// has not looked yet.
+/// Drives progress until the buffer has room or nothing moves any more. Messages may have been received
+/// without this rank having noticed.
 void BsendBuffer::let_leave(Session& session, std::size_t bytes) const {
-  constexpr int kIdleTurns = 16;       // a fabric may have something under way that a turn does not tell of
-  constexpr int kMostTurns = 100'000;  // other ranks may send to this one without end
+  constexpr int kIdleTurns = 16;       // a turn may return 0 although the fabric still has work under way
+  constexpr int kMostTurns = 100'000;  // other ranks may send to this one endlessly
   const std::uint16_t function = session.engine().function();
   const void* const site = session.engine().site();
   int idle = 0;
@@ -39,7 +39,7 @@ bool BsendBuffer::send(Session& session, SendArguments arguments) {
   used_ += message->occupied;
   ++messages_;
   arguments.data = {message->data.get(), bytes};
-  Message& owned = *message.release();  // NOLINT: on_complete ends it
+  Message& owned = *message.release();  // NOLINT: on_complete deletes it
   owned.record.owner = &owned;
   owned.record.on_complete = [](SendRecord& record) {
     const std::unique_ptr<Message> done(static_cast<Message*>(record.owner));

@@ -44,7 +44,7 @@ MPI_Status* CompletionEvents::own_statuses(MPI_Status* wanted) {
   return wanted;
 }
 
-/// told: the place of its status.
+/// The second argument is the index of its status.
 void CompletionEvents::took(std::size_t place, std::size_t told) {
   const std::uint32_t number = numbers_.values()[place];
   if (number == 0) return;
@@ -55,7 +55,7 @@ void CompletionEvents::took(std::size_t place, std::size_t told) {
     recorder_->matched(known.wildcard, cancelled ? -1 : status.MPI_SOURCE, cancelled ? 0 : status.MPI_TAG);
   }
   TrackedRequest* const tracked = call_.session.tracked().find(known.handle);
-  if (tracked == nullptr || tracked->recorded != number) return;  // another thread's by now
+  if (tracked == nullptr || tracked->recorded != number) return;  // another thread has reused the handle
   tracked->recorded = 0;
   if (tracked->more != nullptr) {
     if (const auto complete = std::exchange(tracked->more->complete, nullptr); complete != nullptr)

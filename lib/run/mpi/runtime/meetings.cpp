@@ -1,8 +1,7 @@
-// Where ranks meet (places of communicators, windows, files and intercommunicators) and when (class
-// MeetingAround, which a call of the library's is wrapped in). With several threads a meeting's begin is
-// recorded before the call and its end after it: a call that fails in its arguments has met no other rank,
-// and end(false) takes the begin back. What of a library's error codes means that others took part is in
-// took_part().
+// Synchronization groups (of communicators, windows, files, and intercommunicators) and class MeetingAround,
+// which wraps a synchronizing call of the MPI library. In threaded programs the begin is recorded before the
+// call and the end after it. A call that fails because of its arguments has not synchronized with any rank,
+// so end(false) withdraws the begin. took_part() classifies the library's error codes.
 #include "lib/run/mpi/runtime/meetings.hpp"
 
 #include <algorithm>
@@ -97,7 +96,7 @@ Neighbours neighbours_of(MPI_Comm comm) {
   if (topology == MPI_CART) near = cartesian_neighbours(comm);
   if (topology == MPI_GRAPH) near = graph_neighbours(comm);
   if (topology == MPI_DIST_GRAPH) near = distributed_neighbours(comm);
-  // One token tells all, whatever the number of edges between two ranks.
+  // Two ranks exchange clocks once, however many edges connect them.
   for (std::vector<int>* list : {&near.to, &near.from}) {
     std::sort(list->begin(), list->end());
     list->erase(std::unique(list->begin(), list->end()), list->end());
@@ -121,7 +120,7 @@ bool took_part(int code) {
   if (code == MPI_SUCCESS) return true;
   int kind = MPI_SUCCESS;
   pmpi::Error_class(code, &kind);
-  // What the world outside says no to; everything else is a mistake in the arguments.
+  // Errors from outside the program. All other codes mean a wrong argument.
   constexpr std::array kOutside = {
       MPI_ERR_ACCESS, MPI_ERR_BAD_FILE, MPI_ERR_FILE,      MPI_ERR_FILE_EXISTS, MPI_ERR_FILE_IN_USE,
       MPI_ERR_INTERN, MPI_ERR_IO,       MPI_ERR_NO_MEM,    MPI_ERR_NO_SPACE,    MPI_ERR_NO_SUCH_FILE,
@@ -190,7 +189,7 @@ int start_beside_neighbours(Call& call, MPI_Comm comm, MPI_Request& request,
 
 namespace {
 
-/// Opens it under one id, and returns the next one; none: the members do not meet.
+/// Opens the group under one id and returns the next id. `nullopt` if the members do not synchronize.
 std::optional<std::uint64_t> open_place(Call& call, MPI_Comm comm, Meetings::Key handle) {
   Session& session = call.session;
   MpiCommunicator* parent = session.marshal().communicators.find(comm);
@@ -230,8 +229,8 @@ void open_intercommunicator(Call& call, MPI_Comm comm) {
   // Both groups in one order.
   world.insert(world.end(), other.begin(), other.end());
   std::sort(world.begin(), world.end());
-  // The first of all gives the id, which is its own whatever its other threads do meanwhile. Two turns: one
-  // brings it to the other group, the next one back to that rank's.
+  // The lowest rank's id identifies the group; no other thread of that rank can draw the same id. The first
+  // allreduce brings it to the other group, the second one back to that rank's own.
   const std::uint64_t own = world.front() == call.engine.rank() ? communicators.take_id() : 0;
   std::uint64_t theirs = 0;
   std::uint64_t ours = 0;
@@ -251,10 +250,10 @@ void meet_at_new(Call& call, MPI_Comm comm) {
   Context* const place = meeting_place(call.session, comm);
   if (place == nullptr) return;
   MeetingAround meeting(call, place);
-  // Its begin could not be recorded before the place was known. With threads, ranks may make several in
-  // different orders: none records the end of a meeting before all have recorded the begin of it, which they
-  // do on the way here. Where nothing is carried, the library has to see to that, on all ranks alike,
-  // whatever threads they have. A barrier between two groups keeps each waiting for the other one only.
+  // The begin could not be recorded before the group was known. Threads of different ranks may create several
+  // communicators in different orders, so no rank may record an end before all have recorded their begin. If
+  // the program is only recorded, barriers of the library ensure that, on all ranks alike, whatever threads
+  // they have. A barrier on an intercommunicator only waits for the other group, hence two.
   if (!call.session.carries()) {
     const int turns = call.session.meetings().find(comm) != nullptr ? 2 : 1;
     for (int turn = 0; turn < turns; ++turn) call.unlocked([&] { return native.Barrier(comm); });

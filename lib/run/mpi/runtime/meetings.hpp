@@ -1,6 +1,6 @@
-// Calls that the MPI library carries and that make ranks wait for each other: constructors, windows, files,
-// neighbourhood collectives, intercommunicators. They are recorded, because they cost no modelled time, but
-// take the clocks of their members in a world to the latest among them.
+// Calls that the MPI library carries and that synchronize ranks: constructors, windows, files, neighbourhood
+// collectives, intercommunicators. They cost no modelled time. They are recorded because a world advances the
+// clocks of their members to the latest one.
 #pragma once
 
 #include <mpi.h>
@@ -21,20 +21,20 @@ namespace offramp {
 class Call;
 class Session;
 
-/// Where the members of a communicator, a window or a file meet.
+/// The synchronization group of a communicator, a window, or a file.
 struct MeetingPlace {
   Context* context = nullptr;
-  std::vector<int> remote;    // of an intercommunicator: the members of the other group
-  Context* epochs = nullptr;  // of a window: of MPI_Win_post and the like, which not all members call
-  std::vector<int> origins;   // of a window: to whom it is exposed
-  std::vector<int> targets;   // of a window: whose windows this rank may access
+  std::vector<int> remote;    // intercommunicator: the members of the other group
+  Context* epochs = nullptr;  // window: context for MPI_Win_post and the like, which only some members call
+  std::vector<int> origins;   // window: ranks that may access this one
+  std::vector<int> targets;   // window: ranks that this one may access
 };
 
-/// The places of what is not a communicator of Offramp's own: windows, files and intercommunicators whose
-/// members are all ranks of MPI_COMM_WORLD. Used by one thread at a time.
+/// The groups of windows, files, and intercommunicators whose members are all in MPI_COMM_WORLD. Offramp's
+/// own communicators are kept elsewhere. Used by one thread at a time.
 class Meetings {
  public:
-  /// A handle of any kind: those of different kinds have different bits, too.
+  /// A handle of any kind. Handles of different kinds differ in their bits.
   struct Key {
     template <typename Handle>
     Key(Handle handle) : bits(bits_of(handle)) {}  // NOLINT(google-explicit-constructor)
@@ -44,11 +44,11 @@ class Meetings {
   explicit Meetings(Engine& engine) : engine_(engine) {}
 
   void open(Key handle, std::uint64_t id, int rank, std::vector<int> world, std::vector<int> remote = {});
-  /// Of a window, which is open: where origins and targets meet.
+  /// Opens the context in which origins and targets of an open window synchronize.
   void open_epochs(Key handle, std::uint64_t id);
-  /// Null: its members do not meet. Valid until it is closed.
+  /// Returns null if the members do not synchronize. Valid until close().
   MeetingPlace* find(Key handle);
-  /// The handle is about to go; its members have met for the last time.
+  /// Call it before the handle is freed, after the members' last synchronization.
   void close(Key handle);
 
  private:
@@ -58,8 +58,8 @@ class Meetings {
 
 Context* place_of_communicator(Session& session, MPI_Comm comm);
 Context* place_of_other(Session& session, Meetings::Key handle);
-/// Of a communicator, a window or a file. Null: the members do not meet. Where windows have the type of
-/// communicators, they are never found as one: their bits differ.
+/// The context of a communicator, a window, or a file. Null if the members do not synchronize. Some MPI
+/// libraries use one C type for windows and communicators; their handles still differ in their bits.
 template <typename Handle>
 Context* meeting_place(Session& session, Handle handle) {
   if constexpr (std::is_same_v<Handle, MPI_Comm>) {
@@ -69,33 +69,33 @@ Context* meeting_place(Session& session, Handle handle) {
   }
 }
 
-/// Whether a call that returned this code took part in what the others do. A wrong argument is found before
-/// anybody waits; a file that one rank cannot open keeps no other rank from opening it.
+/// Returns true if a call that returned this code has synchronized with the other ranks. Wrong arguments are
+/// detected before any rank waits. A file that one rank cannot open does not stop the others.
 bool took_part(int code);
 
-/// What clocks are told about, in recordings.
+/// What a clock exchange refers to in recordings.
 enum Subject : std::uint32_t { kPosted, kCompleted, kUnnamedSubject };
-/// Records that this rank tells its clock and hears others'. Returns the request unless it blocks.
+/// Records that this rank sends its clock to `to` and receives those of `from`. Returns the request, if any.
 std::uint32_t record_exchange(Call& call, const Context& place, std::uint32_t subject,
                               std::span<const int> to, std::span<const int> from, bool blocking);
 
-/// Whom a rank tells its clock, and whose clocks it hears.
+/// The ranks to which a rank sends its clock, and those from which it receives theirs.
 struct Neighbours {
   std::vector<int> to;
   std::vector<int> from;
 };
 
-/// The same around a call of the MPI library. Where several threads are in calls at once, the recording has
-/// its begin too: what another thread does meanwhile may be what the others wait for before they come here.
+/// Records the synchronization around a call of the MPI library. In threaded programs the begin is recorded
+/// too: the other ranks may have to wait for what another thread does before they enter.
 class MeetingAround {
  public:
   MeetingAround(Call& call, Context* place) : MeetingAround(call, place, std::nullopt) {}
-  /// Not all members: the neighbours in the topology, or the other group of an intercommunicator.
+  /// Only the neighbours in the topology synchronize, or the other group of an intercommunicator.
   static MeetingAround neighbours(Call& call, MPI_Comm comm);
   static MeetingAround other_group(Call& call, MPI_Comm comm);
-  /// Where the clocks meet before the call: the place may be gone afterwards.
+  /// Records the synchronization before the call, which may remove the group.
   void meet();
-  /// The call is over; false: this rank has not taken part in it.
+  /// The call has returned. took_part = false: this rank has not synchronized.
   void end(bool took_part = true);
 
  private:
@@ -104,23 +104,23 @@ class MeetingAround {
 
   Call& call_;
   Context* place_;
-  std::optional<Neighbours> near_;  // none: all members meet
+  std::optional<Neighbours> near_;  // nullopt: all members synchronize
   std::uint32_t begun_ = 0;
   bool over_ = false;
 };
 
-/// A nonblocking call on a communicator, which start() makes: its request is replaced by one of Offramp's,
-/// which completes when the neighbours in the topology have met too. Only the call where they do not meet.
+/// Makes a nonblocking call on a communicator through start(). Replaces its request by one that completes
+/// after the neighbours in the topology have synchronized too. Only calls start() if they do not synchronize.
 int start_beside_neighbours(Call& call, MPI_Comm comm, MPI_Request& request,
                             const std::function<int()>& start) REQUIRES(session_lock);
 
-/// A new window or file over a communicator, or null where it could not be made: its members meet at the new
-/// handle. Called on all of them or on none.
+/// Opens the group of a new window or file over a communicator; pass a null handle if it could not be
+/// created. All members must call it, or none.
 void open_meeting_place(Call& call, MPI_Comm comm, MPI_Win window);
 void open_meeting_place(Call& call, MPI_Comm comm, MPI_File file);
-/// A new intercommunicator: its members agree on an id, natively.
+/// Opens the group of a new intercommunicator. Its members agree on an id through the MPI library.
 void open_intercommunicator(Call& call, MPI_Comm comm);
-/// The members of a new communicator that has no parent in which all take part wait for each other there.
+/// Synchronizes the members of a new communicator that has no common parent.
 void meet_at_new(Call& call, MPI_Comm comm);
 
 }  // namespace offramp

@@ -36,7 +36,7 @@ double SettledClock::read(std::uint64_t calls, double machine) {
                             "between its calls {} and {} of MPI_Wtime it makes {} other calls, and "
                             "made {} in the first run",
                             next_, next_ + 1, calls, reads_[next_].calls);
-  // So that a program that waits for a moment gets there.
+  // Time goes on, so that a program that waits for a moment reaches it.
   return last_ + (machine - machine_);
 }
 

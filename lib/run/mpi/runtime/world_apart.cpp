@@ -11,7 +11,7 @@
 
 namespace offramp {
 
-// Not a duplicate: that would call the program's functions for its attributes.
+// MPI_Comm_dup would call the program's attribute functions.
 WorldApart::WorldApart() {
   MPI_Group all = MPI_GROUP_NULL;
   pmpi::Comm_group(mpi_world(), &all);
@@ -26,7 +26,7 @@ WorldApart::~WorldApart() {
 }
 
 namespace {
-constexpr std::size_t kPiece = std::size_t{1} << 30;  // a message of MPI has no more than 2^31 - 1 elements
+constexpr std::size_t kPiece = std::size_t{1} << 30;  // bytes; MPI counts are limited to 2^31 - 1 elements
 }
 
 void WorldApart::send(std::string_view text) const {

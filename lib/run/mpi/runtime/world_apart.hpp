@@ -1,5 +1,5 @@
-// All ranks of MPI_COMM_WORLD on a communicator of their own, at the end of a run: what they have to bring
-// together does not meet messages of the program that were never received.
+// All ranks of MPI_COMM_WORLD on a separate communicator, for gathering results at the end of a run. Its
+// messages cannot match the program's unreceived ones.
 #pragma once
 
 #include <mpi.h>
@@ -12,7 +12,7 @@
 
 namespace offramp {
 
-/// Made and destroyed by all ranks together, as all its functions are called. Carried by the MPI library.
+/// All functions are collective, including construction and destruction. The MPI library carries them.
 class WorldApart {
  public:
   WorldApart();
@@ -21,19 +21,19 @@ class WorldApart {
   WorldApart& operator=(const WorldApart&) = delete;
 
   [[nodiscard]] int rank() const { return rank_; }
-  /// In rank order, at rank 0; nothing at the others. A text may have any length.
+  /// Returns the texts in rank order at rank 0, and an empty list at the others. Texts may have any length.
   [[nodiscard]] std::vector<std::string> gather(std::string own) const;
-  /// At rank 0: hands on the pieces that the rank sends with send_pieces, one at a time.
+  /// Call at rank 0: passes the pieces that `rank` sends with send_pieces() to `take`, one at a time.
   void receive_pieces(int rank, const std::function<void(std::string_view)>& take) const;
-  /// next: the next piece, which stays until the one after it is asked for; an empty one ends them.
+  /// next: returns the next piece, which must stay valid until the next call. An empty piece ends them.
   void send_pieces(const std::function<std::string_view()>& next) const;
-  /// At every rank.
+  /// Returns the sum at every rank.
   [[nodiscard]] std::uint64_t sum(std::uint64_t own) const;
-  /// What rank 0 says.
+  /// Broadcasts rank 0's value.
   [[nodiscard]] bool hear(bool of_rank_0) const;
-  /// What rank 0 says to this rank. of_rank_0: by rank; of no interest elsewhere.
+  /// Scatters rank 0's values, one per rank. The argument is ignored at other ranks.
   [[nodiscard]] bool hear_own(const std::vector<int>& of_rank_0) const;
-  /// The same where rank 0 has long to work: the others leave it the cores.
+  /// Broadcasts rank 0's value after long work of rank 0: the other ranks sleep and leave it the cores.
   [[nodiscard]] bool hear_asleep(bool of_rank_0) const;
 
  private:

@@ -48,20 +48,19 @@ recording::Description describe(Session& session) {
   return description;
 }
 
-/// What others know a rank's part by.
+/// Identifies the contents of a rank's part for other ranks.
 std::string encode(const std::optional<recording::PartMark>& mark) {
   return mark ? fmt::format("{} {}", mark->bytes, mark->checksum) : std::string();
 }
 
-/// What of a rank's part is lost, because its own file could not be written and memory had no room for it.
-/// Each host may have a disk of its own.
+/// The loss if this rank's file could not be written and its part did not fit into memory. Names the host.
 std::string loss_of(const recording::Recorder& recorder, int rank, bool rest_in_memory) {
   const bool lost = !recorder.complete() || (rank == 0 && rest_in_memory && recorder.has_written());
   if (!lost) return {};
   return fmt::format("of rank {}, on {}, it ends early: {}", rank, look_at_host().name, recorder.problem());
 }
 
-/// Of the first rank that has lost something, and how many more have.
+/// The first loss, and how many more ranks have one.
 std::string first_of(const std::vector<std::string>& losses) {
   std::string first;
   std::uint64_t others = 0;
@@ -72,7 +71,7 @@ std::string first_of(const std::vector<std::string>& losses) {
   return others == 0 ? first : fmt::format("{} (and of {} more)", first, counted(others, "rank"));
 }
 
-/// Sends this rank's part to rank 0: its file, then what is in memory.
+/// Sends this rank's part to rank 0: its file, then the rest in memory.
 void send_part(const WorldApart& apart, const std::string& path, std::string_view memory) {
   std::ifstream file(path, std::ios::binary);
   std::vector<char> buffer(std::size_t{1} << 20U);
@@ -83,7 +82,7 @@ void send_part(const WorldApart& apart, const std::string& path, std::string_vie
   });
 }
 
-/// Empty, or why this rank could not write the part of another.
+/// Returns why this rank could not write the part of another. Empty on success.
 std::string receive_part(const WorldApart& apart, int rank, const std::string& path) {
   Result<OutputFile> file = OutputFile::create(path);
   apart.receive_pieces(rank, [&](std::string_view piece) {
@@ -97,9 +96,9 @@ std::string contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Joins the parts of all ranks at rank 0. Parts in files stay there, and rank 0 copies those that it does
-/// not see whole: the rank is on a host with a file system of its own, or could not write all of its part.
-/// Parts in memory are sent to rank 0.
+/// Joins the parts of all ranks at rank 0. Parts in files stay in place. Rank 0 gets copies of parts in
+/// memory, and of files that it cannot see completely: the rank has its own file system, or its file is
+/// incomplete.
 Result<recording::Recording> parts_of_all(Session& session, const WorldApart& apart, const std::string& path,
                                           bool& was_copied) {
   const recording::Recorder& recorder = session.recorder()->recorder();
@@ -107,8 +106,8 @@ Result<recording::Recording> parts_of_all(Session& session, const WorldApart& ap
   const std::string own = path_of(static_cast<std::size_t>(apart.rank()));
   std::string memory = session.recorder()->recorder().finish();
   bool in_file = recorder.has_written();
-  // Beside an output, a part whose file has no room for all of it is needed until the run is settled, and no
-  // longer.
+  // A part beside another output is only needed until the run is settled. It is moved to memory if its file
+  // is incomplete.
   if (in_file && !memory.empty() && session.configuration().record.empty()) {
     memory.insert(0, contents(own));
     in_file = false;
@@ -218,7 +217,7 @@ void write_recording(Session& session, const WorldApart& apart, Recorded& record
                          : recording->write_index(recorded.path).error();
     if (!problem.empty()) {
       tell_lost("recording", recorded.path, problem);
-    } else {  // the parts go, or it reads them by the index
+    } else {  // the parts are removed, or are read through the index
       recorded.recording = recording::Recording::open(recorded.path);
     }
   }

@@ -1,7 +1,7 @@
-// The order of a run's last outputs: the recording is gathered and written, then every rank's contribution;
-// rank 0 settles the recording in worlds (class Settlement), over the backend that carried the run, which
-// also writes trace, captures and receipts, and over those that it is compared with; the report and the
-// summary show what those worlds gave. A file that cannot be written costs that file and no other.
+// The order of a run's last outputs: the recording is gathered and written, then each rank's contribution.
+// Rank 0 settles the recording in worlds (class Settlement): over the backend that carried the run, whose
+// world also writes trace, captures, and receipts, and over the backends to compare. Report and summary show
+// the results. A file that cannot be written does not prevent the others.
 #include "lib/run/mpi/runtime/write_reports.hpp"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@
 
 namespace offramp {
 
-/// Empty: it does not say.
+/// Empty if the library does not identify itself.
 static std::string mpi_library() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
@@ -66,7 +66,7 @@ std::vector<ReportPlace> places_of(Session& session) {
   return places;
 }
 
-/// This rank's part of the report, as it counted the run.
+/// This rank's part of the report, from its counters.
 RunReport own_contribution(Session& session) {
   Engine& engine = session.engine();
   const Counters& counters = engine.lane().counters;
@@ -90,7 +90,7 @@ RunReport own_contribution(Session& session) {
   return rank;
 }
 
-/// Wall time since it was made, in nanoseconds.
+/// Wall time since construction, in nanoseconds.
 class Stopwatch {
  public:
   [[nodiscard]] double passed() const {
@@ -101,8 +101,8 @@ class Stopwatch {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-/// Says while a long simulation goes on how far it is: after 3 s, and then whenever twice as much time has
-/// passed. The program itself has nothing to show any more.
+/// Prints the progress of a long simulation: after 3 s, and whenever the time has doubled. The program itself
+/// has ended and prints nothing more.
 class PatienceLines {
  public:
   explicit PatienceLines(std::uint64_t events) : events_(events) {}
@@ -123,13 +123,13 @@ class PatienceLines {
   double next_ = kFirst;
 };
 
-/// The run as worlds see it.
+/// Settles the run in worlds.
 class Settlement {
  public:
   Settlement(const Session& session, Recorded& recorded)
       : session_(session), recorded_(recorded), patience_(events_of(recorded)) {}
 
-  /// Over each backend, the one that carried it first.
+  /// Settles over each backend; the one that carried the run comes first.
   std::vector<Settled> all();
   [[nodiscard]] const std::optional<ProgramTimes>& program() const { return whole_runs_.program(); }
 
@@ -143,7 +143,7 @@ class Settlement {
   }
   /// clock_reads: as in ReplayOptions.
   Settled over(const std::string& backend, ReplayObserver* observer, ClockReads* clock_reads = nullptr);
-  /// The backend that carried the run, and what its simulation records.
+  /// Settles over the backend that carried the run, with the outputs of its simulation.
   Settled over_own();
 
   const Session& session_;
@@ -165,7 +165,7 @@ Settled Settlement::over(const std::string& backend, ReplayObserver* observer, C
     if (session_.configuration().summary) patience_.see(backend, progress);
     return true;
   };
-  // As the replay of its recording does.
+  // As a replay of the recording does.
   const Configuration followed = configuration_for_library(configuration, session_.registry(), mpi_library());
   const auto setting = world_setting(followed, session_.registry(), *session_.registry().find(backend),
                                      session_.engine().ranks());
@@ -247,7 +247,7 @@ void tell_of_settled_clock(Session& session, const WorldApart& apart) {
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-/// At rank 0. gathered: so many bytes of recordings, in that wall time in nanoseconds.
+/// At rank 0. gathered: bytes of recordings. gathering: the wall time for that in nanoseconds.
 void write_reports(const Session& session, const RunFacts& facts, const std::vector<std::string>& ranks,
                    Recorded& recorded, std::uint64_t gathered, double gathering) {
   const Configuration& configuration = session.configuration();
@@ -287,7 +287,7 @@ void write_outputs(Session& session) {
   if (apart.rank() == 0)
     write_reports(session, facts_of(session), ranks, recorded, bytes, gathering.passed());
   if (session.settled_clock() != nullptr) tell_of_settled_clock(session, apart);
-  // No rank leaves before the files have their names.
+  // No rank ends before the files have their final names.
   const bool is_settled = apart.hear_asleep(static_cast<bool>(recorded.recording));
   if (is_settled && !recorded.stays) remove_parts(apart, recorded.path, session.engine().ranks());
 }
