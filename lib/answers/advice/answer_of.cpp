@@ -195,10 +195,15 @@ std::string sure_text(const Advisor& advisor) {
     if (const std::string text = unknown_errors_text(side, base); !text.empty()) return text;
     return advisor.cut_short() ? "not computed (time limit)" : "not known: the models' errors give no result";
   }
-  const std::string memory =
-      all.memory ? fmt::format("; {:.2f} to {:.2f} by the nodes' memory", all.memory->low, all.memory->high)
-                 : std::string();
-  return range_text(*all.range, all.holds, side, base) + memory;
+  return range_text(*all.range, all.holds, side, base);
+}
+
+/// What the memory of the nodes makes of the ratio. Empty if that is not known, or does not show.
+std::string memory_text(const Weighing& all) {
+  if (!all.memory) return {};
+  const std::string low = fmt::format("{:.2f}", all.memory->low);
+  const std::string high = fmt::format("{:.2f}", all.memory->high);
+  return low == high ? std::string() : fmt::format("{} to {} by the range of the nodes' memory", low, high);
 }
 
 /// The best of the baseline's own choices: the algorithm that gains most, all algorithms, or the thread.
@@ -212,7 +217,11 @@ std::vector<std::string> objections_to(const Advisor& advisor) {
   const Weighing& all = advisor.weighing();
   const Candidate* const hardware = all.hardware;
   std::vector<std::string> texts;
-  if (hardware == nullptr || all.kind == AnswerKind::kNothing) return texts;
+  const std::string memory = memory_text(all);
+  if (hardware == nullptr || all.kind == AnswerKind::kNothing) {
+    if (!memory.empty()) texts.push_back(memory);
+    return texts;
+  }
   const double now = ratio_of(hardware->fair_end(), all.sides.baseline);
   const bool is_algorithm = all.kind == AnswerKind::kAlgorithm;
   if (is_algorithm)
@@ -248,6 +257,10 @@ std::vector<std::string> objections_to(const Advisor& advisor) {
   if (const Footing& footing = hardware->result.footing;
       is_hardware && footing.node_bits_per_second == 0 && !footing.text.empty())
     texts.push_back(fmt::format("{} runs on {}", hardware->backend->name, footing.text));
+  if (!memory.empty()) {
+    const auto gains = [](double ratio) { return ratio < 1 - kWorthwhile; };
+    texts.insert(gains(all.memory->low) == gains(all.memory->high) ? texts.end() : texts.begin(), memory);
+  }
   return texts;
 }
 
