@@ -148,9 +148,43 @@ class RankRequest {
 
  private:
   friend class RankHandle;
+  friend class RequestSet;
   friend class world::Thread;
   explicit RankRequest(world::Operation* operation) : operation_(operation) {}
   world::Operation* operation_ = nullptr;
+};
+
+/// Requests of one thread, for waits for some of them. An operation that completes enters the set's queue, so
+/// the cost of a wait does not depend on how many requests are open. The set does not own its requests, and
+/// both must outlive the wait.
+class RequestSet {
+ public:
+  /// The name of a request, and its result.
+  using Learned = std::pair<std::size_t, Received>;
+
+  explicit RequestSet(RankHandle& rank);
+  RequestSet(const RequestSet&) = delete;
+  RequestSet& operator=(const RequestSet&) = delete;
+  /// The request must not be empty, and be in no other set. name: decides between simultaneous completions;
+  /// the lowest is the first.
+  void add(const RankRequest& request, std::size_t name);
+
+ private:
+  friend class RankHandle;
+  friend class world::Core;
+  struct Complete {
+    Time done_at;
+    std::size_t name = 0;
+    world::Operation* operation = nullptr;
+  };
+  static bool later_first(const Complete& a, const Complete& b);
+  void completed(world::Operation& operation);
+  Complete take_first();
+  Learned learn(const Complete& complete);
+
+  world::Thread& thread_;
+  std::vector<Complete> complete_;  // not learned yet; a heap with the earliest on top
+  bool waits_ = false;              // the thread is suspended until an operation completes
 };
 
 /// Selects whether a send completes only once a receive has matched it, as MPI_Ssend does.
@@ -229,6 +263,9 @@ class RankHandle {
   Task<std::pair<std::size_t, Received>> wait_any(std::vector<RankRequest>& requests);
   /// Works like wait_any(), followed by all others that are complete by then, in order of their indices.
   Task<std::vector<std::pair<std::size_t, Received>>> wait_some(std::vector<RankRequest>& requests);
+  /// Works like wait_some(requests), in the order of names. Those in `learned`, to which it appends, are
+  /// complete: destroy their requests. At least one request of the set must be open.
+  Task<void> wait_some(RequestSet& set, std::vector<RequestSet::Learned>& learned);
   /// `nullopt` if the operation is not complete.
   Task<std::optional<Received>> test(RankRequest& request);
   /// Cancels a receive. Returns false if it is already matched. The request must be waited for in both cases.
@@ -300,8 +337,13 @@ class RankHandle {
 
  private:
   friend class world::Thread;
+  friend class RequestSet;
   explicit RankHandle(world::Thread& thread) : thread_(thread) {}
   Task<void> ask();
+  static void add_all(RequestSet& set, const std::vector<RankRequest>& requests);
+  /// Empties the learned requests, and removes the others from their set.
+  static void take_out(std::vector<RankRequest>& requests, std::span<const RequestSet::Learned> learned);
+  Task<RequestSet::Learned> wait_first(RequestSet& set);
   void prefetch_operations(const std::vector<RankRequest>& requests) const;
   void prefetch_messages(const std::vector<RankRequest>& requests) const;
   const std::vector<Received>& learn_as_they_come(const std::vector<RankRequest>& requests);

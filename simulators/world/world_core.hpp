@@ -135,7 +135,8 @@ struct Operation : Matchable {
   Rank* rank;
   Message* message = nullptr;
   std::coroutine_handle<> waiter;
-  Thread* watcher = nullptr;         // a thread in wait_any() or wait_some()
+  RequestSet* set = nullptr;         // contains this operation
+  std::size_t name = 0;              // in the set
   Collective* collective = nullptr;  // contains this part
   Operation* next_part = nullptr;    // in the collective's list of parts
   Operation* previous_part = nullptr;

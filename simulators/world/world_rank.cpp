@@ -454,52 +454,90 @@ Task<Outcome> RankHandle::wait_all(std::vector<RankRequest>& requests, std::vect
   co_return outcome;
 }
 
-/// Returns whether the operation is done at the program's clock, which the world has reached.
-static bool is_done_now(world::Thread& thread, const world::Operation& operation) {
-  return operation.done && later(operation.done_at, thread.clock) <= thread.core().now();
+RequestSet::RequestSet(RankHandle& rank) : thread_(rank.thread_) {}
+
+void RequestSet::add(const RankRequest& request, std::size_t name) {
+  world::Operation& operation = *request.operation_;
+  operation.set = this;
+  operation.name = name;
+  if (operation.done) completed(operation);
+}
+
+bool RequestSet::later_first(const Complete& a, const Complete& b) {
+  return a.done_at != b.done_at ? a.done_at > b.done_at : a.name > b.name;
+}
+
+void RequestSet::completed(world::Operation& operation) {
+  complete_.push_back({operation.done_at, operation.name, &operation});
+  std::push_heap(complete_.begin(), complete_.end(), later_first);
+  if (waits_) thread_.core().wake(thread_, later(operation.done_at, thread_.clock));
+}
+
+RequestSet::Complete RequestSet::take_first() {
+  std::pop_heap(complete_.begin(), complete_.end(), later_first);
+  const Complete first = complete_.back();
+  complete_.pop_back();
+  return first;
+}
+
+RequestSet::Learned RequestSet::learn(const Complete& complete) {
+  complete.operation->set = nullptr;
+  return {complete.name, thread_.observe(*complete.operation)};
+}
+
+/// The world has reached the program's clock when an operation counts as complete.
+Task<RequestSet::Learned> RankHandle::wait_first(RequestSet& set) {
+  if (!thread_.gate.is_open()) co_await enter(thread_);
+  while (true) {
+    if (!set.complete_.empty()) {
+      const Time next = later(thread_.clock, set.complete_.front().done_at);
+      if (next <= thread_.core().now()) break;
+      thread_.core().wake(thread_, next);
+    }
+    set.waits_ = true;
+    co_await world::Asleep{thread_};
+    set.waits_ = false;
+  }
+  co_return set.learn(set.take_first());
+}
+
+Task<void> RankHandle::wait_some(RequestSet& set, std::vector<RequestSet::Learned>& learned) {
+  learned.push_back(co_await wait_first(set));
+  std::vector<RequestSet::Complete> more;
+  while (!set.complete_.empty() && set.complete_.front().done_at <= thread_.core().now())
+    more.push_back(set.take_first());
+  std::sort(more.begin(), more.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  for (const RequestSet::Complete& one : more) learned.push_back(set.learn(one));
+}
+
+void RankHandle::add_all(RequestSet& set, const std::vector<RankRequest>& requests) {
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (!requests[i].empty()) set.add(requests[i], i);
+  }
+}
+void RankHandle::take_out(std::vector<RankRequest>& requests, std::span<const RequestSet::Learned> learned) {
+  for (const auto& [index, received] : learned) requests[index] = RankRequest();
+  for (const RankRequest& request : requests) {
+    if (!request.empty()) request.operation_->set = nullptr;
+  }
 }
 
 Task<std::pair<std::size_t, Received>> RankHandle::wait_any(std::vector<RankRequest>& requests) {
-  if (!thread_.gate.is_open()) co_await enter(thread_);
-  std::size_t first = requests.size();
-  for (;;) {
-    for (std::size_t i = 0; i < requests.size(); ++i) {
-      const world::Operation* const operation = requests[i].operation_;
-      if (operation == nullptr || !is_done_now(thread_, *operation)) continue;
-      if (first == requests.size() || operation->done_at < requests[first].operation_->done_at) first = i;
-    }
-    if (first < requests.size()) break;
-    Time next = Time::never();
-    for (const RankRequest& request : requests) {
-      if (request.empty()) continue;
-      request.operation_->watcher = &thread_;
-      if (request.operation_->done) next = earlier(next, later(thread_.clock, request.operation_->done_at));
-    }
-    if (next < Time::never()) thread_.core().wake(thread_, next);
-    co_await world::Asleep{thread_};
-    for (const RankRequest& request : requests) {
-      if (!request.empty()) request.operation_->watcher = nullptr;
-    }
-  }
-  const Received received = thread_.observe(*requests[first].operation_);
-  requests[first] = RankRequest();
-  co_return std::pair<std::size_t, Received>(first, received);
+  RequestSet set(*this);
+  add_all(set, requests);
+  const RequestSet::Learned first = co_await wait_first(set);
+  take_out(requests, {&first, 1});
+  co_return first;
 }
 
 Task<std::vector<std::pair<std::size_t, Received>>> RankHandle::wait_some(
     std::vector<RankRequest>& requests) {
-  std::vector<std::pair<std::size_t, Received>> found;
-  const std::pair<std::size_t, Received> first = co_await wait_any(requests);
-  found.push_back(first);
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    if (requests[i].empty()) continue;
-    if (const world::Operation& operation = *requests[i].operation_;
-        !operation.done || operation.done_at > thread_.core().now())
-      continue;
-    found.emplace_back(i, thread_.observe(*requests[i].operation_));
-    requests[i] = RankRequest();
-  }
-  co_return found;
+  RequestSet set(*this);
+  add_all(set, requests);
+  std::vector<RequestSet::Learned> learned;
+  co_await wait_some(set, learned);
+  take_out(requests, learned);
+  co_return learned;
 }
 
 void RankHandle::give_up(RankRequest& request) {
@@ -544,6 +582,7 @@ bool RankHandle::cancel_now(RankRequest& request) {
   operation.outcome = Outcome::kCancelled;
   operation.done = true;
   operation.done_at = thread_.clock;
+  if (operation.set != nullptr) operation.set->completed(operation);
   return true;
 }
 

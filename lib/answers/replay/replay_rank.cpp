@@ -74,7 +74,8 @@ ReplayThread::ReplayThread(ReplayRun& run, ReplayRank& own, RankHandle& rank, re
       reader_(reader),
       order_(order),
       events_(run.options.observer != nullptr ? run.options.observer->events() : nullptr),
-      began_(rank.clock()) {}
+      began_(rank.clock()),
+      open_(rank) {}
 
 Task<void> ReplayThread::play() {
   for (;;) {
@@ -130,6 +131,10 @@ Task<void> ReplayThread::play() {
         break;
       }
       case EventKind::kWait: {
+        if (reader_.waits_for_open()) {
+          co_await wait_for_open();
+          break;
+        }
         if (event_.extra == 0 || has(recording::kAny) || has(recording::kSome)) {
           co_await wait_for_list();
           break;
@@ -543,8 +548,8 @@ bool ReplayThread::take_found() {
 void ReplayThread::put_back(std::size_t index) {
   OpenRequest& one = taken_requests_[index];
   if (!waited_[index].empty())
-    own_.requests.add(one.number) = {one.number, std::move(waited_[index]), one.begun, one.by_arrival,
-                                     one.is_expected};
+    own_.requests.add(one.number) = {one.begun, one.by_arrival, one.is_expected, one.number,
+                                     std::move(waited_[index])};
 }
 
 Task<void> ReplayThread::wait_for_list() {
@@ -562,6 +567,23 @@ Task<void> ReplayThread::wait_for_list() {
   for (std::size_t i = 0; i < received_.size(); ++i) {
     count_learned(taken_requests_[i].begun, received_[i]);
     learn(taken_requests_[i].number, received_[i]);
+  }
+}
+
+/// Learns of some of all open requests. Each of them is added to open_ once, however often the program waits.
+Task<void> ReplayThread::wait_for_open() {
+  if (own_.requests.size() == 0) co_return;
+  if (own_.requests.size() > 1) depends(Dependence::kChoice);
+  for (; added_ < begun_; ++added_) {
+    if (const OpenRequest* const one = own_.requests.find(added_); one != nullptr)
+      open_.add(one->request, added_);
+  }
+  learned_.clear();
+  co_await rank_.wait_some(open_, learned_);
+  for (const auto& [number, received] : learned_) {
+    const OpenRequest one = own_.requests.take(*own_.requests.find(number));
+    count_learned(one.begun, received);
+    learn(number, received);
   }
 }
 
