@@ -155,7 +155,6 @@ void Core::done(Operation& operation, Time at) {
 }
 
 void Core::give_up(Operation& operation) {
-  operation.set = nullptr;
   if (operation.done) return discard(operation);
   operation.given_up = true;
   given_up_.insert(&operation);

@@ -34,6 +34,15 @@ constexpr bool is_meeting(EventKind kind) {
 constexpr bool is_over_when_done(EventKind kind) {
   return kind == EventKind::kProbe || kind == EventKind::kClaim || kind == EventKind::kCancel;
 }
+RequestSet::Note note_of(const Begun& begun) {
+  return {begun.bytes, static_cast<std::uint64_t>(begun.call) << 16U |
+                           static_cast<std::uint64_t>(begun.kind) << 8U |
+                           static_cast<std::uint64_t>(begun.handling)};
+}
+Begun begun_of(const RequestSet::Note& note) {
+  return {note[0], static_cast<std::uint16_t>(note[1] >> 16U), static_cast<EventKind>(note[1] >> 8U & 0xffU),
+          static_cast<Handling>(note[1] & 0xffU)};
+}
 /// Neither communicates nor takes modelled time.
 constexpr bool is_local(EventKind kind) {
   return kind == EventKind::kNative || kind == EventKind::kClock;
@@ -75,7 +84,10 @@ ReplayThread::ReplayThread(ReplayRun& run, ReplayRank& own, RankHandle& rank, re
       order_(order),
       events_(run.options.observer != nullptr ? run.options.observer->events() : nullptr),
       began_(rank.clock()),
-      open_(rank) {}
+      all_in_set_(order == nullptr && reader.waits_for_open()),
+      open_(rank) {
+  rank.uses(std::as_bytes(std::span(this, 1)));
+}
 
 Task<void> ReplayThread::play() {
   for (;;) {
@@ -131,8 +143,10 @@ Task<void> ReplayThread::play() {
         break;
       }
       case EventKind::kWait: {
-        if (reader_.waits_for_open()) {
-          co_await wait_for_open();
+        if (all_in_set_) {
+          if (open_.size() > 1) depends(Dependence::kChoice);
+          if (open_.size() > 0) co_await rank_.wait_some(open_, learned_);
+          learn_of_open();
           break;
         }
         if (event_.extra == 0 || has(recording::kAny) || has(recording::kSome)) {
@@ -458,6 +472,7 @@ void ReplayThread::follow_probe() {
 // --- requests ---
 
 void ReplayThread::open(RankRequest&& request, std::uint64_t bytes) {
+  if (all_in_set_) return open_.add(std::move(request), begun_++, note_of(begun(bytes)));
   OpenRequest& one = own_.requests.add(begun_++);
   one.request = std::move(request);
   one.begun = begun(bytes);
@@ -570,21 +585,13 @@ Task<void> ReplayThread::wait_for_list() {
   }
 }
 
-/// Learns of some of all open requests. Each of them is added to open_ once, however often the program waits.
-Task<void> ReplayThread::wait_for_open() {
-  if (own_.requests.size() == 0) co_return;
-  if (own_.requests.size() > 1) depends(Dependence::kChoice);
-  for (; added_ < begun_; ++added_) {
-    if (const OpenRequest* const one = own_.requests.find(added_); one != nullptr)
-      open_.add(one->request, added_);
+/// After a wait for some of all open requests.
+void ReplayThread::learn_of_open() {
+  for (const RequestSet::Learned& one : learned_) {
+    count_learned(begun_of(one.note), one.received);
+    learn(one.name, one.received);
   }
   learned_.clear();
-  co_await rank_.wait_some(open_, learned_);
-  for (const auto& [number, received] : learned_) {
-    const OpenRequest one = own_.requests.take(*own_.requests.find(number));
-    count_learned(one.begun, received);
-    learn(number, received);
-  }
 }
 
 Task<void> ReplayThread::wait_for_first() {
@@ -670,6 +677,7 @@ Task<void> ReplayThread::finish() {
     co_return;
   }
   own_.place.handling = nullptr;
+  open_.give_up();
   const bool goes_on = own_.place.why_early.empty() && !run_.over;
   std::vector<OpenRequest> left = own_.requests.take_all();
   for (OpenRequest& one : left) {

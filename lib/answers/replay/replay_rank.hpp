@@ -180,7 +180,7 @@ class ReplayThread {
   void end_call();
 
   Task<void> wait_for_list();
-  Task<void> wait_for_open();
+  void learn_of_open();
   Task<void> wait_for_first();
   Task<void> probe();
   std::vector<Probed>::iterator find_probed(int source, int tag);
@@ -226,6 +226,10 @@ class ReplayThread {
   RankThreads* order_;
   ReplayEvents* events_;  // null: the observer wants none
   Time began_;
+  bool all_in_set_;  // the reader's waits are for all open requests, which are in open_ instead of
+                     // OpenRequests
+  RequestSet open_;
+  std::vector<RequestSet::Learned> learned_;
   recording::Event event_;
   const Communicator* communicator_ = nullptr;  // of the event
   std::optional<Communicator> held_;            // the same, where other threads may make more meanwhile
@@ -243,9 +247,6 @@ class ReplayThread {
   bool waits_for_all_ = false;                // the last of them
   Handling handling_ = Handling::kOffloaded;  // of the last operation that it began
   std::uint64_t begun_ = 0;                   // requests of the rank
-  RequestSet open_;                           // for a reader that waits for all open requests
-  std::uint64_t added_ = 0;                   // requests of the rank before it were added to open_
-  std::vector<RequestSet::Learned> learned_;
   // What one event needs; members so that their memory is used again.
   std::vector<std::uint64_t> numbers_;
   std::vector<OpenRequest> taken_requests_;

@@ -51,11 +51,9 @@ class Comments {
   std::string kept_;
 };
 
-constexpr std::string_view kBlanks = " \t\r";
-
 std::string_view first_word(std::string_view line) {
-  line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
-  return line.substr(0, line.find_first_of(kBlanks));
+  const char* const begin = std::find_if_not(line.begin(), line.end(), is_blank);
+  return {begin, std::find_if(begin, line.end(), is_blank)};
 }
 
 /// Returns 12 for "rank 12 {".
@@ -74,11 +72,9 @@ class RankText {
   Result<void> statement(std::string_view text) {
     std::string_view label;
     if (const std::size_t colon = text.find(':'); colon != std::string_view::npos) {
-      label = text.substr(0, colon);
-      label.remove_prefix(std::min(label.find_first_not_of(kBlanks), label.size()));
-      label = label.substr(0, label.find_last_not_of(kBlanks) + 1);
-      if (label.empty() || label.find_first_of(kBlanks) != std::string_view::npos)
-        return failure("a label is one word before a colon");
+      label = first_word(text.substr(0, colon));
+      const bool is_one = std::all_of(label.end(), text.begin() + colon, is_blank);
+      if (label.empty() || !is_one) return failure("a label is one word before a colon");
       text.remove_prefix(colon + 1);
     }
     split(text, words_);

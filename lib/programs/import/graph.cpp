@@ -39,7 +39,7 @@ class GraphRun final : public MadeEvents {
     while (first_open_ < nodes_.size() && nodes_[first_open_] == kNone) ++first_open_;
   }
 
-  [[nodiscard]] bool waits_for_open() const final { return waits_; }
+  [[nodiscard]] bool waits_for_open() const final { return true; }
   /// A wait's list is made on demand, since a replay does not need it.
   [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const final {
     if (!waits_ || number != kOpenList) return MadeEvents::list(number);

@@ -65,12 +65,15 @@ std::string Lines::at(std::string_view what) const {
 }
 
 void split(std::string_view line, std::vector<std::string_view>& words) {
-  constexpr std::string_view kBlanks = " \t\r";
   words.clear();
-  for (std::size_t at = line.find_first_not_of(kBlanks); at != std::string_view::npos;) {
-    const std::size_t end = std::min(line.find_first_of(kBlanks, at), line.size());
-    words.push_back(line.substr(at, end - at));
-    at = line.find_first_not_of(kBlanks, end);
+  const char* at = line.data();
+  const char* const end = at + line.size();
+  while (true) {
+    while (at != end && is_blank(*at)) ++at;
+    if (at == end) return;
+    const char* const begin = at;
+    while (at != end && !is_blank(*at)) ++at;
+    words.emplace_back(begin, static_cast<std::size_t>(at - begin));
   }
 }
 

@@ -67,8 +67,8 @@ class Reader {
   /// The total number of events, if the recording contains it.
   [[nodiscard]] virtual std::optional<std::uint64_t> events() const { return std::nullopt; }
   [[nodiscard]] virtual const std::string& error() const = 0;
-  /// Returns true if the last event is a wait with kSome for all open requests of the rank, which are then
-  /// what its list contains. Valid until the first learned() after that event.
+  /// Returns true if all its waits are for some of all open requests of the rank, which their lists contain.
+  /// list() may make the list of a wait on demand, and only until the first learned() after that event.
   [[nodiscard]] virtual bool waits_for_open() const { return false; }
 };
 
