@@ -1,6 +1,6 @@
 // Executes a graph as events: all ready operations begin, messages before computing. If no more can begin,
-// the rank waits for some of all open requests and learns which have completed (learned()). Nodes count open
-// dependencies; with a cycle some never reach 0, which node_on_circle() detects before execution.
+// the rank waits for some of all open requests and learns which have completed (on_completed()). Nodes count
+// open dependencies; with a cycle some never reach 0, which node_on_circle() detects before execution.
 #include "lib/programs/import/graph.hpp"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class GraphRun final : public MadeEvents {
     }
   }
 
-  void learned(std::uint64_t number) final {
+  void on_completed(std::uint64_t number) final {
     waits_ = false;
     if (number >= nodes_.size() || nodes_[number] == kNone) return;
     end(std::exchange(nodes_[number], kNone));
@@ -61,7 +61,7 @@ class GraphRun final : public MadeEvents {
   };
 
   /// Makes one event, or those of all communicators.
-  bool more() final {
+  bool make_more() final {
     if (std::exchange(waits_, false)) end_all();
     if (!graph_.communicators.empty()) {
       for (const Graph::Communicator& one : std::exchange(graph_.communicators, {}))
@@ -69,23 +69,23 @@ class GraphRun final : public MadeEvents {
       return true;
     }
     while (true) {
-      if (Queue& sends = ready_of(Graph::Kind::kSend); !sends.empty()) {
-        begin(take(sends), EventKind::kSend, Call::kIsend);
+      if (Queue& sends = ready_of(Graph::NodeKind::kSend); !sends.empty()) {
+        begin(pop(sends), EventKind::kSend, MpiFunction::kIsend);
         return true;
       }
-      if (Queue& receives = ready_of(Graph::Kind::kReceive); !receives.empty()) {
-        begin(take(receives), EventKind::kReceive, Call::kIrecv);
+      if (Queue& receives = ready_of(Graph::NodeKind::kReceive); !receives.empty()) {
+        begin(pop(receives), EventKind::kReceive, MpiFunction::kIrecv);
         return true;
       }
-      if (Queue& collectives = ready_of(Graph::Kind::kCollective); !collectives.empty()) {
-        const std::uint32_t number = take(collectives);
+      if (Queue& collectives = ready_of(Graph::NodeKind::kCollective); !collectives.empty()) {
+        const std::uint32_t number = pop(collectives);
         (void)collective(graph_.collectives[graph_.nodes[number].size], false);
         begun(number);
         return true;
       }
-      Queue& computing = ready_of(Graph::Kind::kCompute);
+      Queue& computing = ready_of(Graph::NodeKind::kCompute);
       if (computing.empty()) break;
-      const Graph::Node& node = graph_.nodes[take(computing)];
+      const Graph::Node& node = graph_.nodes[pop(computing)];
       release(at_begin(graph_, node));
       compute(node.size);
       release(at_end(graph_, node));
@@ -93,7 +93,7 @@ class GraphRun final : public MadeEvents {
     if (open_ == 0) return false;
     recording::Event event;
     event.kind = EventKind::kWait;
-    event.call = static_cast<std::uint16_t>(Call::kWaitsome);
+    event.call = static_cast<std::uint16_t>(MpiFunction::kWaitsome);
     event.flags = recording::kSome;
     event.list = kOpenList;
     add(event);
@@ -107,7 +107,7 @@ class GraphRun final : public MadeEvents {
     }
   }
 
-  void begin(std::uint32_t number, EventKind kind, Call call) {
+  void begin(std::uint32_t number, EventKind kind, MpiFunction call) {
     const Graph::Node& node = graph_.nodes[number];
     (void)message(kind, call, node.peer, node.tag, node.size, 0);
     begun(number);
@@ -128,14 +128,14 @@ class GraphRun final : public MadeEvents {
     }
   }
 
-  Queue& ready_of(Graph::Kind kind) { return ready_[static_cast<std::size_t>(kind) - 1]; }
+  Queue& ready_of(Graph::NodeKind kind) { return ready_[static_cast<std::size_t>(kind) - 1]; }
   void make_ready(std::uint32_t node) {
     Queue& queue = ready_of(graph_.nodes[node].kind);
     graph_.nodes[node].waits = kNone;
     (queue.empty() ? queue.first : graph_.nodes[queue.last].waits) = node;
     queue.last = node;
   }
-  std::uint32_t take(Queue& queue) { return std::exchange(queue.first, graph_.nodes[queue.first].waits); }
+  std::uint32_t pop(Queue& queue) { return std::exchange(queue.first, graph_.nodes[queue.first].waits); }
 
   Graph graph_;
   std::array<Queue, 4> ready_;
@@ -151,7 +151,7 @@ class NoGraph final : public MadeEvents {
   explicit NoGraph(std::string problem) : problem_(std::move(problem)) {}
 
  private:
-  bool more() final { return fail(problem_); }
+  bool make_more() final { return fail(problem_); }
   std::string problem_;
 };
 
@@ -162,7 +162,7 @@ void GraphBuilder::order_collectives() {
   for (const Edge& edge : edges_) before[edge.node].push_back(edge.before);
   std::map<std::uint32_t, std::uint32_t> last;  // by communicator
   const auto place = [&](std::uint32_t number) {
-    if (graph_.nodes[number].kind != Graph::Kind::kCollective) return;
+    if (graph_.nodes[number].kind != Graph::NodeKind::kCollective) return;
     const auto [found, first] =
         last.try_emplace(graph_.collectives[graph_.nodes[number].size].communicator, number);
     if (!first) depend(number, std::exchange(found->second, number), true);
@@ -181,7 +181,7 @@ void GraphBuilder::order_collectives() {
     stack.push_back({node});
   };
   for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) {
-    if (graph_.nodes[i].kind == Graph::Kind::kCollective) visit(i);
+    if (graph_.nodes[i].kind == Graph::NodeKind::kCollective) visit(i);
     while (!stack.empty()) {
       Visit& top = stack.back();
       if (top.next < before[top.node].size()) {
