@@ -188,7 +188,7 @@ Result<Graph> read_rank(const TextSchedule& schedule, int rank) {
       Graph graph = text.build();
       if (const std::size_t node = node_on_circle(graph); node < graph.nodes.size())
         return failure(
-            lines.at(fmt::format("rank {}: operation {} waits for itself through others", rank, node + 1)));
+            lines.at(fmt::format("rank {}: operation {} depends on itself through others", rank, node + 1)));
       return graph;
     }
     if (const Result<void> done = text.statement(statement); !done) return failure(lines.at(done.error()));
