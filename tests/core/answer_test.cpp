@@ -206,7 +206,8 @@ TEST_F(AnAnswer, NamesTheThreadThatMakesProgressWhereNoAlgorithmCan) {
   const ReportAnswer answer = expect(exchange, {"algorithm", "progress = thread", 0.2, 0.32});
   EXPECT_EQ(answer.answer.find("p.rec: perhaps host with progress = thread, run "), 0U) << answer.answer;
   EXPECT_NE(answer.next.find("--set host.progress=thread"), std::string::npos) << answer.next;
-  EXPECT_NE(answer.why.find("progress while the program computes"), std::string::npos) << answer.why;
+  EXPECT_NE(answer.why.find("progress during computing, at the cost of core time"), std::string::npos)
+      << answer.why;
   const auto thread = std::find_if(answer.bars.begin(), answer.bars.end(),
                                    [](const ReportAnswerBar& bar) { return bar.name == "host thread"; });
   ASSERT_NE(thread, answer.bars.end());
