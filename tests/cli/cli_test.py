@@ -431,7 +431,7 @@ class Predict(CliTest):
                                 (["reduce", "--bytes", "7"], "int32"), (["bcast", "--bytes", "-1"], "-1"),
                                 (["bcast", "--ranks", "4", "--root", "4"], "root"), ([], "operation"),
                                 (["bcast", "--sweep", "bytes=9:1"], "begins above its end"),
-                                (["bcast", "--sweep", "bytes=1:9", "--trace", "t"], "one point")):
+                                (["bcast", "--sweep", "bytes=1:9", "--trace", "t"], "single point")):
             self.assertIn(word, self.refused("predict", *arguments))
 
     def test_traces_every_backend(self):
