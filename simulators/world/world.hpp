@@ -190,7 +190,7 @@ class RequestSet {
   Complete pop_front();
   void finish_receive(const Complete& complete, std::vector<Learned>& learned);
   /// Removes the operation. The caller owns it.
-  world::Operation* take(world::Operation& operation);
+  world::Operation* remove(world::Operation& operation);
 
   world::Thread& thread_;
   world::Operation* head_ = nullptr;  // requests in the order of add()
