@@ -101,7 +101,7 @@ std::string rate_text(const Candidate& candidate) {
                      static_cast<double>(candidate.result.deployment.node_bits_per_second) / 1e9);
 }
 
-/// Of the run, or of communication if no computing is known.
+/// Compares runs, or communication if no computing is known.
 Time end_of(const ReplayedSide& side) {
   return side.run != nullptr ? side.run->end : side.result->modelled_time;
 }
@@ -140,7 +140,7 @@ std::vector<std::string> reasons_of(const ReplayedSide& baseline, const Replayed
   return texts;
 }
 
-/// The same at the baseline's link, and what the own link changes.
+/// Compares at the baseline's link, and names the effect of the hardware's own link.
 std::vector<std::string> reasons_of(const Candidate& baseline, const Candidate& hardware,
                                     const std::optional<ProgramTimes>& program) {
   const auto side = [](const Candidate& one, std::optional<WholeRun>& run) {
