@@ -1,5 +1,5 @@
-// Open requests in order of their start. A completion puts itself into the set's heap, so that a wait costs the
-// same for any number of open requests.
+// Open requests in order of their start. A completion puts itself into the set's heap, so that a wait costs
+// the same for any number of open requests.
 #include <algorithm>
 #include <memory>
 #include <utility>

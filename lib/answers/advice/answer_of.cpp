@@ -239,7 +239,7 @@ std::vector<std::string> objections_to(const Advisor& advisor) {
     if (is_algorithm || !one.turns_round(now)) break;
     texts.push_back(one.at_half == now
                         ? fmt::format("{} is assumed to be 0; {} would change it", one.key, one.value)
-                        : fmt::format("{} at {} of {} would change it", one.key,
+                        : fmt::format("{} at {} its {} would change it", one.key,
                                       (one.at_half < 1) != (now < 1) ? "half" : "twice", one.value));
   }
   const bool is_hardware = all.kind == AnswerKind::kHardware;
