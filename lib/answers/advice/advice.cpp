@@ -1,18 +1,18 @@
-// The search for each answer, in the order of the interface.
+// The searches of the advisor, in the order of the interface.
 //
-// - Links: hardware with a higher rate out of a node than the baseline is replayed at the baseline's rate,
-//   too. All searches use that rate.
-// - Carried: the baseline's time of the operations that the hardware would carry, so that slow hardware does
-//   not carry more than fast hardware does.
-// - Certainty: communication over one side takes longer than modelled, and over the other side less, by nine
-//   tenths of the errors of measured operations. Communication that takes s times as long is a replay whose
-//   computing takes 1/s of its time, times s.
-// - Influences: one parameter at half and at twice its value. Parameters count whose source leaves them open
-//   (assumed, inferred, fitted), and those that every side has in some form.
-// - A mix: each backend on top of the best mix so far, kind by kind and size class by size class.
+// - Links: hardware with a higher rate per node than the baseline is also replayed at the baseline's rate.
+//   All searches use that rate.
+// - Carried: the share of the hardware is measured in the baseline's time of the operations that it would
+//   carry. So slow hardware does not seem to carry more than fast hardware.
+// - Certainty: communication over one side takes longer than modelled, and over the other side less. The
+//   factor of each is the error that 90 % of its measured operations do not exceed. A replay whose
+//   communication takes s times as long has its computing divided by s, and its times multiplied by s.
+// - Influences: replays with one parameter at half and at twice its value. Candidates are parameters whose
+//   value no document states (assumed, inferred, fitted), and those that every side has in some form.
+// - Mix: adds each backend to the best mix so far, by kind of operation and by size class.
 // - Algorithms: forecasts of the baseline's most frequent collectives.
 //
-// Everything is bounded by the constants below and by may_go_on().
+// The constants below and may_go_on() limit all searches.
 #include "lib/answers/advice/advice.hpp"
 
 #include <fmt/format.h>
@@ -34,26 +34,26 @@ namespace {
 using recording::Event;
 using recording::EventKind;
 
-/// A mix has to take less than this part of the best single backend's time.
+/// The largest time of a mix, as a share of the best single backend's time.
 constexpr double kBetterMix = 0.995;
-/// Of the time for an answer, the first turn of each backend, and all of their turns.
+/// Shares of the time limit: for the first turn of each backend (a divisor), and for all turns.
 constexpr int kFirstTurn = 32;
 constexpr double kTurns = 0.75;
-/// The first turn where nothing limits the time.
+/// The first turn without a time limit.
 constexpr std::chrono::seconds kUnlimitedTurn(1);
-/// Classes of sizes, among which a mix may change hardware: what is small, and what bandwidth decides.
+/// Classes of sizes that a mix may route differently: latency dominates the first, bandwidth the last.
 struct SizeClass {
   std::size_t from;
   std::size_t to;
 };
 constexpr std::size_t kAnySize = std::numeric_limits<std::size_t>::max();
 constexpr SizeClass kSizes[] = {{0, 1024}, {1025, 65536}, {65537, kAnySize}};
-constexpr std::size_t kMostTraffic = 4096;  // kinds, sizes, and communicators that are counted apart
-constexpr std::size_t kMostForecasts = 64;  // of the host's collectives, those that are called most
+constexpr std::size_t kMostTraffic = 4096;  // kinds, sizes, and communicators that are counted separately
+constexpr std::size_t kMostForecasts = 64;  // the host's most frequent collectives
 constexpr int kLargestForecast = 1024;      // ranks
 constexpr std::size_t kInfluences = 5;
 
-/// What every side of a comparison has in one form or another, wherever its value comes from.
+/// True for parameters that every side of a comparison has in some form.
 bool is_shared(std::string_view parameter) {
   constexpr std::string_view kShared[] = {"latency", "bandwidth", "link", "overhead", "clock", "pcie"};
   return std::find(std::begin(kShared), std::end(kShared), parameter) != std::end(kShared);
@@ -65,8 +65,7 @@ std::optional<OperationKind> kind_of(const Event& event) {
   return std::nullopt;
 }
 
-/// call: the name of the function. Where threads record, blocking calls have a begin and an end, too: only
-/// the name tells.
+/// call: the function's name. With threads, only the name distinguishes blocking calls.
 Operation operation_of(const Event& event, int ranks, std::string_view call) {
   Operation operation;
   operation.kind = *kind_of(event);
@@ -104,7 +103,7 @@ AnswerKind kind_of(const Sides& sides) {
   const double hardware = gain(sides.hardware);
   if (std::max(tuned, hardware) < kWorthwhile)
     return gain(sides.own_link) < kWorthwhile ? AnswerKind::kBaseline : AnswerKind::kLink;
-  // Other algorithms cost nothing.
+  // Other algorithms cost nothing, so they win unless the hardware gains clearly more.
   return tuned >= kWorthwhile && tuned + kWorthwhile > hardware ? AnswerKind::kAlgorithm
                                                                 : AnswerKind::kHardware;
 }
@@ -166,7 +165,7 @@ ModelErrors computed_errors(const BackendDescription& backend) {
 }  // namespace
 
 const ModelErrors& model_errors(const BackendDescription& backend) {
-  // None depends on settings.
+  // The errors do not depend on settings.
   static std::map<const BackendDescription*, ModelErrors> known;
   const auto [place, is_new] = known.try_emplace(&backend);
   if (is_new) place->second = computed_errors(backend);
@@ -249,7 +248,7 @@ std::optional<Time> Advisor::end_of(const Configuration& configuration, const Ba
   return setting ? end_of(*setting) : std::nullopt;
 }
 
-/// Finds the baseline's time of what the hardware carries. False: there was no time for it.
+/// Finds the baseline's time of the operations that the hardware carries. False at the time limit.
 bool Advisor::compare_carried(Candidate& candidate, const WorldSetting& setting) {
   const Counters own = candidate.result.total();
   candidate.carried = CarriedTime{own.times};
@@ -268,7 +267,7 @@ bool Advisor::compare_carried(Candidate& candidate, const WorldSetting& setting)
   return true;
 }
 
-/// Sets the hardware's link so that a node has the wanted rate. False: no parameter does that.
+/// Sets the hardware's link to the wanted rate per node. False if no parameter does that.
 bool Advisor::equalize_link(const BackendDescription& backend, std::int64_t wanted) {
   const Parameter* const link = find_parameter(backend.parameters, "link");
   Result<WorldSetting> setting = setting_of(backend);
@@ -283,7 +282,7 @@ bool Advisor::equalize_link(const BackendDescription& backend, std::int64_t want
   return false;
 }
 
-/// False: there was no time for it.
+/// False at the time limit.
 bool Advisor::try_backend(const BackendDescription& backend, Clock::time_point until) {
   until_ = until;
   events_ = 0;
@@ -332,7 +331,7 @@ void Advisor::rank_backends() {
       is_limited ? begin + std::chrono::duration_cast<Clock::duration>(kTurns * all) : options_.until;
   struct Waiting {
     const BackendDescription* backend;
-    std::uint64_t events;  // that its first turn has replayed
+    std::uint64_t events;  // replayed in its first turn
   };
   std::vector<Waiting> waiting;
   for (const bool baseline_turn : {true, false}) {
@@ -390,7 +389,7 @@ void Advisor::weigh() {
   }
 }
 
-/// As Weighing::memory. A side that is better at one end alone is no answer that holds.
+/// Sets Weighing::memory. The answer holds only if it is the same at both ends.
 void Advisor::find_memory_range(const WorldSetting& side) {
   const Result<WorldSetting> base = setting_of(baseline_);
   if (!base) return;
@@ -410,7 +409,7 @@ void Advisor::find_memory_range(const WorldSetting& side) {
                                               : weighing_.memory->low > 1 - kWorthwhile);
 }
 
-/// How far the ratio of this side to the baseline may be off. model: of the side.
+/// Sets Weighing::range from the errors of both models. model: the side's.
 void Advisor::find_range(const WorldSetting& side, const BackendDescription& model) {
   const OperationErrors of_side = operation_errors(model);
   const OperationErrors of_base = operation_errors(baseline_);
@@ -428,7 +427,7 @@ void Advisor::find_range(const WorldSetting& side, const BackendDescription& mod
   }
   weighing_.range = RatioRange{std::min(ratios[0], ratios[1]), std::max(ratios[0], ratios[1])};
   const bool gains = weighing_.kind == AnswerKind::kAlgorithm || weighing_.kind == AnswerKind::kHardware;
-  double free_gain = 0;  // that other algorithms give
+  double free_gain = 0;  // gained by other algorithms
   if (const auto free = weighing_.sides.at_no_cost(); weighing_.kind == AnswerKind::kHardware && free)
     free_gain = std::max(0.0, 1 - ratio_of(*free, weighing_.sides.baseline));
   weighing_.holds =
@@ -436,8 +435,8 @@ void Advisor::find_range(const WorldSetting& side, const BackendDescription& mod
   find_memory_range(side);
 }
 
-/// The ratio with this value of a parameter. `nullopt`: no result. A parameter of the host is one of what the
-/// hardware declines, too.
+/// The ratio with one parameter changed. `nullopt` without a result. The host's parameters also affect the
+/// operations that the hardware declines.
 std::optional<double> Advisor::ratio_with(const WorldSetting& best, const WorldSetting& host,
                                           const Parameter& parameter, bool of_host, double value) {
   WorldSetting hardware = best;
@@ -560,7 +559,7 @@ Route route_of(OperationKind kind, const SizeClass& sizes, std::string backend) 
   return route;
 }
 
-/// The same in as few routes as it takes, none of them to what carries the rest anyway.
+/// The mix in as few routes as possible, without routes to the backend that carries the rest anyway.
 std::vector<Route> fewest_routes(const Mix& mix, const std::vector<OperationKind>& kinds) {
   std::vector<Route> routes;
   for (const OperationKind kind : kinds) {
@@ -584,7 +583,7 @@ std::vector<Route> fewest_routes(const Mix& mix, const std::vector<OperationKind
 
 }  // namespace
 
-/// One kind of operation, of these sizes, over each of the backends that can be replayed at all.
+/// Routes operations of one kind and size range to each backend with a result, and keeps the best.
 void Advisor::try_routes(Mix& best, OperationKind kind, std::size_t min_bytes, std::size_t max_bytes) {
   const Mix before = best;
   for (const Candidate& candidate : candidates_) {
@@ -682,7 +681,7 @@ void Advisor::find_algorithms() {
   std::size_t forecasts = 0;
   bool knows_all = true;
   for (const Traffic& traffic : traffic_) {
-    // Nonblocking ones follow schedules of libnbc, whose algorithms nobody chooses.
+    // Nonblocking collectives follow libnbc's schedules, whose algorithms cannot be selected.
     const bool alike = traffic.operation.kind != OperationKind::kSend && !traffic.operation.nonblocking &&
                        !has_blocks_of_different_sizes(traffic.operation.kind);
     if (!alike || traffic.operation.ranks < 2) continue;

@@ -1,6 +1,6 @@
-// Advice about one program: which hardware suits it, how sure that is, what would change the answer, the best
-// mix of hardware, and what the plain host could do better. All of it comes from replays of the program;
-// nothing is fitted or guessed.
+// Advice about one program: which hardware suits it, how certain that is, what would change the answer, the
+// best mix of hardware, and how the plain host could become faster. All results come from replays of the
+// program.
 //
 //   Advisor advisor(configuration, registry, source, options);
 //   advisor.rank_backends();
@@ -8,8 +8,8 @@
 //   advisor.find_algorithms(); advisor.find_mix(); advisor.find_influences();
 //   ReportAnswer answer = answer_of(advisor, ...);   // answer_of.hpp
 //
-// One thread. Each search repeats replays with other settings. `until` ends a search; its results up to then
-// stay.
+// Use it from one thread. Each search repeats replays with other settings. Options::until ends a search, and
+// keeps its results so far.
 #pragma once
 
 #include <chrono>
@@ -29,26 +29,26 @@
 
 namespace offramp {
 
-/// A gain of a smaller part of the run is not worth a word.
+/// Smaller gains, as a share of the run, are not reported.
 inline constexpr double kWorthwhile = 0.01;
 
-/// A model's error counts as at most this part of a time.
+/// The largest error of a model that is taken into account, as a share of a time.
 inline constexpr double kLargestError = 0.9;
 
-/// 1 where there is nothing to divide by.
+/// 1 if `base` is 0.
 inline double ratio_of(Time time, Time base) {
   return base > Time() ? time.seconds() / base.seconds() : 1;
 }
 
-/// Replays over one backend.
+/// The replays over one backend.
 struct Candidate {
   const BackendDescription* backend = nullptr;
   std::string refused;          // why there is no result; empty: there is one
   ReplayResult result;          // without the program's computing
-  std::optional<WholeRun> run;  // with it, if the recording has any
+  std::optional<WholeRun> run;  // with computing, if any was recorded
   CarriedTime carried;  // the baseline's time of the operations that this hardware carries or declines
   std::string why_not;  // why the hardware does not carry the program; empty: it does
-  // With the baseline's rate out of a node. `nullopt`: the own rate is not higher, or not a parameter.
+  // At the baseline's rate per node. `nullopt` if the hardware's own rate is not higher, or has no parameter.
   std::optional<Time> at_equal_link;         // end()
   std::optional<ReplayResult> equal_result;  // result
 
@@ -59,89 +59,89 @@ struct Candidate {
   [[nodiscard]] bool counts() const { return refused.empty() && why_not.empty(); }
 };
 
-/// Why the hardware does not carry the program, by the operations' times in `carried`. Empty: it does.
+/// Why the hardware does not carry the program, according to the times in `carried`. Empty if it does.
 std::string why_not_carried(std::string_view backend, const CarriedTime& carried, const Counters& counters);
 inline std::string why_not_carried(std::string_view backend, const Counters& counters) {
   return why_not_carried(backend, CarriedTime{counters.times}, counters);
 }
 
-/// The ends of a run over each side of a comparison. `nullopt`: not known.
+/// The end of a run over each side of a comparison. `nullopt` if unknown.
 struct Sides {
-  Time baseline;                 // as it is
+  Time baseline;                 // unchanged
   std::optional<Time> tuned;     // the baseline with its fastest algorithms
-  std::optional<Time> threaded;  // the baseline with a thread that makes progress
-  std::optional<Time> free;      // with communication that takes no time
-  std::optional<Time> hardware;  // the best hardware at the baseline's link
-  std::optional<Time> own_link;  // the best hardware at its own link
+  std::optional<Time> threaded;  // the baseline with a progress thread
+  std::optional<Time> free;      // communication takes no time
+  std::optional<Time> hardware;  // the best hardware at the baseline's link rate
+  std::optional<Time> own_link;  // the best hardware at its own link rate
 
-  /// The better of what costs nothing: other algorithms, or the thread.
+  /// The better of the options without cost: other algorithms, or a progress thread.
   [[nodiscard]] std::optional<Time> at_no_cost() const { return is_by_thread() ? threaded : tuned; }
   [[nodiscard]] bool is_by_thread() const { return threaded && (!tuned || *threaded < *tuned); }
 };
 
 /// What the answer recommends.
 enum class AnswerKind : std::uint8_t {
-  kUnknown,    // nothing can be compared
-  kNothing,    // not even free communication would save anything
-  kBaseline,   // the baseline as it is
-  kLink,       // a faster link: the hardware gains nothing else
-  kAlgorithm,  // the baseline with other algorithms, or with a thread that makes progress
+  kUnknown,    // no comparison is possible
+  kNothing,    // even communication without cost would save nothing
+  kBaseline,   // the unchanged baseline
+  kLink,       // a faster link: the hardware has no other advantage
+  kAlgorithm,  // the baseline with other algorithms, or with a progress thread
   kHardware
 };
 AnswerKind kind_of(const Sides& sides);
 
-/// A ratio of two times, where the models of both sides are wrong: the lowest and the highest.
+/// The lowest and highest ratio of two times, given the errors of both models.
 struct RatioRange {
   double low = 1;
   double high = 1;
 };
 
-/// What all sides together say.
+/// The comparison of all sides.
 struct Weighing {
   AnswerKind kind = AnswerKind::kUnknown;
   Sides sides;
-  const Candidate* hardware = nullptr;  // the best at equal links; null: none counts
-  std::optional<Time> progressing;  // the baseline if its NIC made progress by itself; only where it does not
-  std::optional<RatioRange> range =
-      {};  // of the recommended side, or of the best hardware, over the baseline
-  /// That range with the slowest and the fastest node memory of the baseline's class. `nullopt`: the user set
-  /// the memory, no rank shares a node, or there was no time.
+  const Candidate* hardware = nullptr;  // the best at equal link rates; null: none counts
+  /// The baseline with a NIC that makes progress by itself. `nullopt` if its NIC already does.
+  std::optional<Time> progressing;
+  /// The recommended side, or the best hardware, over the baseline, with the models' errors.
+  std::optional<RatioRange> range = {};
+  /// That ratio with the slowest and the fastest node memory of the baseline's class. `nullopt` if the
+  /// user set the memory, no rank shares a node, or time ran out.
   std::optional<RatioRange> memory = {};
   bool holds = false;  // both ends of the ranges give the same answer
 };
 
-/// One parameter with other values than its own: the time of the best hardware over that of the host.
+/// The effect of one parameter: the time of the best hardware over that of the host, at other values.
 struct Influence {
-  std::string key;  // "cclo.link"
-  std::string
-      value;  // with its unit; behind a default of 0 the plausible value, which stands for twice of it
+  std::string key;    // "cclo.link"
+  std::string value;  // with its unit; for a default of 0, the plausible value behind at_twice
   std::string source;
   double at_half = 0;
   double at_twice = 0;
-  // At 10 % less and at 10 % more. `nullopt`: not tried.
+  // At -10 % and at +10 %. `nullopt`: not tried.
   std::optional<double> at_less = {};
   std::optional<double> at_more = {};
 
   [[nodiscard]] double span(double now) const;
-  /// The better of the two sides is another one at one of the values.
+  /// True if at one of the values the other side is better.
   [[nodiscard]] bool turns_round(double now) const;
 };
 
-/// Routes of operations to hardware, and the run with them.
+/// A run whose operations are routed to several backends.
 struct Mix {
-  std::string backend;  // carries what no route names
+  std::string backend;  // carries all operations without a route
   std::vector<Route> routes;
   Time end;
 };
 
-/// One collective at one size over the host.
+/// A collective of one size over the host.
 struct AlgorithmChoice {
   OperationKind kind = OperationKind::kBarrier;
   int ranks = 0;
   std::size_t bytes = 0;    // as in Operation
-  std::uint64_t calls = 0;  // of each rank, on the average
-  Time usual;               // a call as the host's settings choose
-  std::string best;         // the name of the fastest algorithm
+  std::uint64_t calls = 0;  // per rank, on average
+  Time usual;               // per call, with the host's algorithm selection
+  std::string best;         // the fastest algorithm
   Time fastest;
 
   [[nodiscard]] Time gain() const {
@@ -152,102 +152,102 @@ struct AlgorithmChoice {
 /// Relative errors of a backend's figures against published ones.
 struct ModelError {
   double median = 0;
-  double nine_tenths = 0;  // nine tenths of the errors are not larger
+  double nine_tenths = 0;  // 90 % of the errors are not larger
   double largest = 0;
   std::size_t figures = 0;
 };
-/// Figures that a parameter was fitted to do not count. `nullopt`: there are no others.
+/// Figures to which a parameter was fitted are excluded. `nullopt`: none remain.
 struct ModelErrors {
   std::optional<ModelError> all;
-  std::optional<ModelError> operations;  // of whole messages and collectives alone
-  std::size_t fitted_operations = 0;     // measured operations that a parameter was fitted to
+  std::optional<ModelError> operations;  // whole messages and collectives only
+  std::size_t fitted_operations = 0;     // measured operations to which a parameter was fitted
 };
-/// Computed once, which takes seconds for some backends.
+/// Computed at the first call, which takes seconds for some backends.
 const ModelErrors& model_errors(const BackendDescription& backend);
 
-/// How far a model is off in whole messages and collectives. Known without computing for built-in backends.
+/// Errors of a model for whole messages and collectives. For built-in backends they need no computation.
 struct OperationErrors {
   std::size_t measured = 0;  // operations with a published time
-  std::size_t compared = 0;  // those of them that no parameter was fitted to
-  double nine_tenths = 0;    // nine tenths of the errors are not larger
+  std::size_t compared = 0;  // those to which no parameter was fitted
+  double nine_tenths = 0;    // 90 % of the errors are not larger
 };
 OperationErrors operation_errors(const BackendDescription& backend);
 
-/// The source of a parameter's default says that no document has it: assumed, inferred or fitted.
+/// True if no document states the parameter's default: its source is assumed, inferred, or fitted.
 bool is_open(std::string_view source);
 
 class Advisor {
  public:
   using Clock = std::chrono::steady_clock;
   struct Options {
-    ReplayOptions replay;                             // its compute and partial; the rest is the advisor's
-    std::vector<const BackendDescription*> backends;  // the baseline among them
+    ReplayOptions replay;  // the advisor uses its compute and partial, and sets the rest
+    std::vector<const BackendDescription*> backends;  // must include the baseline
     Clock::time_point until = Clock::time_point::max();
-    /// Called before each replay, with its purpose. False: no more replays.
+    /// Called before each replay, with its purpose. False: no further replays.
     std::function<bool(const std::string& what)> progress;
-    /// One replay over each backend, with the computing, which Candidate::result has then.
+    /// Replays each backend once, with the computing; Candidate::result includes it.
     bool runs_alone = false;
   };
 
-  /// Configuration and registry outlive the advisor.
+  /// Configuration and registry must outlive the advisor.
   Advisor(const Configuration& configuration, const Registry& registry, ReplaySource source, Options options);
 
-  // In this order; the searches need rank_backends().
-  /// Replays over all backends: the baseline first, then a short turn for each, then those that need longer,
-  /// the cheapest first.
+  // Call these in this order; the searches need rank_backends().
+  /// Replays the program over all backends: the baseline, then each of the others within a short limit, then
+  /// those that exceeded it, the cheapest first.
   void rank_backends();
-  /// Compares the sides, and finds how sure the answer is.
+  /// Compares the sides, and determines the certainty of the answer.
   void weigh();
   void find_algorithms();
   void find_mix();
   void find_influences();
 
-  /// Those that count, the fastest first; then the others.
+  /// Candidates that count, the fastest first; then the others.
   [[nodiscard]] const std::vector<Candidate>& candidates() const { return candidates_; }
   /// Backends for which there was no time.
   [[nodiscard]] const std::vector<const BackendDescription*>& untried() const { return untried_; }
-  /// Null: it has no result.
+  /// Null if the baseline has no result.
   [[nodiscard]] const Candidate* baseline() const;
-  /// The best at equal links. Null: no hardware counts.
+  /// The best at equal link rates. Null if no hardware counts.
   [[nodiscard]] const Candidate* best_hardware() const;
   /// After weigh().
   [[nodiscard]] const Weighing& weighing() const { return weighing_; }
-  /// Where the recording has computing.
+  /// `nullopt` if no computing was recorded.
   [[nodiscard]] const std::optional<ProgramTimes>& program() const { return program_; }
-  /// With all results, which leave the advisor.
+  /// Moves the candidates, with all results, out of the advisor.
   [[nodiscard]] std::vector<Candidate> release_candidates() { return std::move(candidates_); }
-  /// The five that move the answer most, first those that turn it round.
+  /// The five with the largest effect; those that change the answer come first.
   [[nodiscard]] const std::vector<Influence>& influences() const { return influences_; }
-  /// Parameters that were tried.
+  /// The number of parameters tried.
   [[nodiscard]] std::size_t tried_count() const { return tried_; }
-  /// At equal links. `nullopt`: no mix is faster than the best single backend by more than half a percent.
+  /// At equal link rates. `nullopt` if no mix saves more than 0.5 % over the best single backend.
   [[nodiscard]] const std::optional<Mix>& mix() const { return mix_; }
-  /// Collectives that are slower than need be, the largest gain first.
+  /// Collectives with a faster algorithm, the largest gain first.
   [[nodiscard]] const std::vector<AlgorithmChoice>& algorithms() const { return algorithms_; }
-  /// Whether an empty mix means that there is none: false where the search did not come to its end, or the
-  /// program has routes of its own, to which none are added.
+  /// True if an empty mix() means that no mix is faster. False if the search was cut short, or if the
+  /// configuration has routes of its own.
   [[nodiscard]] bool knows_mix() const { return knows_mix_; }
   [[nodiscard]] bool knows_algorithms() const { return knows_algorithms_; }
   [[nodiscard]] bool has_computing() const { return has_computing_; }
-  /// Time or the user ended a search.
+  /// The time limit or the user ended a search.
   [[nodiscard]] bool cut_short() const { return cut_short_; }
 
  private:
   struct Traffic {
-    std::uint64_t calls = 0;  // of all ranks
-    Operation operation;      // the first of them
+    std::uint64_t calls = 0;  // over all ranks
+    Operation operation;      // the first one
   };
 
   [[nodiscard]] bool may_go_on(const std::string& what);
   bool try_backend(const BackendDescription& backend, Clock::time_point until);
   bool compare_carried(Candidate& candidate, const WorldSetting& setting);
   bool equalize_link(const BackendDescription& backend, std::int64_t wanted);
-  /// communication: takes so many times as long as the models say.
+  /// communication: factor by which it takes longer than modelled.
   std::optional<Time> end_of(const WorldSetting& setting, double communication = 1);
   std::optional<Time> end_of(const Configuration& configuration, const BackendDescription& backend);
-  /// At equal links.
+  /// At equal link rates.
   [[nodiscard]] Result<WorldSetting> setting_of(const BackendDescription& backend) const;
-  /// The baseline with one of its choices set to a value.
+  /// The baseline with one choice changed. `nullopt` if it has no such value, or uses it already.
   [[nodiscard]] std::optional<WorldSetting> baseline_with(std::string_view choice, const char* value) const;
   void find_memory_range(const WorldSetting& side);
   void find_range(const WorldSetting& side, const BackendDescription& model);
@@ -259,14 +259,14 @@ class Advisor {
   void find_fastest(const Traffic& traffic);
 
   const Configuration& configuration_;
-  Configuration equal_links_;  // the configuration, but no hardware has a faster link than the baseline
+  Configuration equal_links_;  // the configuration with no hardware's link faster than the baseline's
   const Registry& registry_;
   const BackendDescription& baseline_;
   ReplaySource source_;
   Options options_;
   WholeRuns runs_;
   Clock::time_point until_ = Clock::time_point::max();  // of the current replay
-  std::uint64_t events_ = 0;                            // that it has replayed
+  std::uint64_t events_ = 0;                            // replayed by it
   bool has_computing_ = false;
   bool cut_short_ = false;
   std::vector<Candidate> candidates_;

@@ -1,12 +1,11 @@
-// The reason is the largest part of the difference between the runs over the baseline and over the hardware,
-// both at the baseline's link:
+// The reason for a difference is its largest part, of the runs over the baseline and over the hardware at the
+// baseline's link rate:
 //
-//   hidden  the baseline's communication alone, times the difference of the shares that do not make the runs
-//           longer
-//   speed   the difference of the communication alone, as far as it makes the run longer
+//   hidden  the baseline's communication alone, times the difference of the hidden shares
+//   speed   the difference of the communication alone, as far as it prolongs the run
 //
-// For speed, the sizes of operations name what is faster: long ones bandwidth, short ones latency or, of
-// collectives, rounds.
+// For speed, the size class with the largest difference names the cause: bandwidth for large operations;
+// latency, or rounds in collectives, for small ones.
 #include "lib/answers/advice/answer_of.hpp"
 
 #include <fmt/format.h>
@@ -22,13 +21,13 @@
 namespace offramp {
 namespace {
 
-/// The longest name of a program at the beginning of an answer.
+/// A program's name is cut to this length in an answer.
 constexpr std::size_t kLongestName = 28;
-/// From here on the bandwidth decides what an operation takes.
+/// Average bytes from which bandwidth dominates an operation.
 constexpr double kLong = 16384;
-/// A second candidate is named if it is that near to the first.
+/// Other candidates within this share of the best are named.
 constexpr double kNear = 0.05;
-/// A mix of hardware is named if it saves that much.
+/// A mix of hardware is named if it saves this share.
 constexpr double kMixWorthwhile = 0.03;
 
 /// "7.5 % slower", "2.2 times slower"; "19 % shorter".
@@ -41,7 +40,7 @@ Time times(Time time, double factor) {
   return Time::ps(std::llround(static_cast<double>(time.count()) * factor));
 }
 
-/// What one size class of operations takes over both sides, all ranks together.
+/// The time of one size class of operations over both sides, all ranks together.
 struct SizeDifference {
   std::size_t kind = 0;
   double bytes = 0;
@@ -52,7 +51,7 @@ struct SizeDifference {
   [[nodiscard]] double gain() const { return baseline - hardware; }
 };
 
-/// The size class with the largest gain, or the largest loss. `nullopt`: there are no operations.
+/// The size class with the largest gain, or the largest loss. `nullopt` without operations.
 std::optional<SizeDifference> largest_difference(const ReplayResult& baseline, const ReplayResult& hardware,
                                                  bool gains) {
   const auto sum = [](const ReplayResult& result, std::size_t kind, std::size_t size) {
@@ -101,16 +100,16 @@ std::string rate_text(const Candidate& candidate) {
                      static_cast<double>(candidate.result.deployment.node_bits_per_second) / 1e9);
 }
 
-/// Compares runs, or communication if no computing is known.
+/// The end of the run, or of communication if no computing is known.
 Time end_of(const ReplayedSide& side) {
   return side.run != nullptr ? side.run->end : side.result->modelled_time;
 }
 
-/// Why the hardware takes less than the baseline, or more. Both have results.
+/// Why the hardware takes less time than the baseline, or more. Both must have results.
 std::vector<std::string> reasons_of(const ReplayedSide& baseline, const ReplayedSide& hardware,
                                     const std::optional<ProgramTimes>& program) {
   struct Contribution {
-    double seconds;  // that the run is shorter
+    double seconds;  // saved by the hardware
     std::string text;
   };
   const bool gains = end_of(hardware) < end_of(baseline);
@@ -140,7 +139,7 @@ std::vector<std::string> reasons_of(const ReplayedSide& baseline, const Replayed
   return texts;
 }
 
-/// Compares at the baseline's link, and names the effect of the hardware's own link.
+/// Compares at the baseline's link rate, and adds the effect of the hardware's own link.
 std::vector<std::string> reasons_of(const Candidate& baseline, const Candidate& hardware,
                                     const std::optional<ProgramTimes>& program) {
   const auto side = [](const Candidate& one, std::optional<WholeRun>& run) {
@@ -157,7 +156,7 @@ std::vector<std::string> reasons_of(const Candidate& baseline, const Candidate& 
   return texts;
 }
 
-/// Why no errors of these models are known. Empty: they are.
+/// Why the errors of these models are unknown. Empty if they are known.
 std::string unknown_errors_text(const BackendDescription& side, const BackendDescription& base) {
   for (const BackendDescription* backend : {&side, &base}) {
     const OperationErrors errors = operation_errors(*backend);
@@ -183,7 +182,7 @@ std::string range_text(const RatioRange& range, bool holds, const BackendDescrip
                      errors);
 }
 
-/// The certainty, as far as it is known.
+/// The certainty of the answer, as far as it is known.
 std::string sure_text(const Advisor& advisor) {
   const Weighing& all = advisor.weighing();
   if (all.kind == AnswerKind::kUnknown) return {};
@@ -200,8 +199,7 @@ std::string sure_text(const Advisor& advisor) {
   return range_text(*all.range, all.holds, side, base);
 }
 
-/// Adds what the memory of the nodes makes of the ratio, if two digits show it: in front if one end of the
-/// range changes the answer.
+/// Adds the ratio's range over the nodes' memory if two digits show it; first if the answer differs.
 void add_memory(std::vector<std::string>& texts, const std::optional<RatioRange>& memory) {
   if (!memory) return;
   const std::string low = fmt::format("{:.2f}", memory->low);
@@ -212,13 +210,13 @@ void add_memory(std::vector<std::string>& texts, const std::optional<RatioRange>
                  fmt::format("{} to {} by the range of the nodes' memory", low, high));
 }
 
-/// The best of the baseline's own choices: the algorithm that gains most, all algorithms, or the thread.
+/// The best free change of the baseline: the algorithm with the largest gain, all algorithms, or the thread.
 std::string algorithm_of(const Advisor& advisor) {
   if (advisor.weighing().sides.is_by_thread()) return "progress = thread";
   return advisor.algorithms().empty() ? "the fastest algorithms" : advisor.algorithms().front().best;
 }
 
-/// What speaks against the answer, and what else there is, the most important first.
+/// Arguments against the answer, and alternatives, the most important first.
 std::vector<std::string> objections_to(const Advisor& advisor) {
   const Weighing& all = advisor.weighing();
   const Candidate* const hardware = all.hardware;
@@ -300,12 +298,12 @@ std::string_view name_of(AnswerKind kind) {
   return kNames.at(static_cast<std::size_t>(kind));
 }
 
-/// The first line behind the program's name, and the reasons.
+/// The answer behind the program's name, and its reasons.
 struct Sentence {
   std::string text;
   std::vector<std::string> why;
   std::string next = "--details";  // options of the next command
-  std::string more = {};           // behind the text, if there is room
+  std::string more = {};           // added if it fits
 };
 
 Sentence sentence_of(const Advisor& advisor) {
@@ -369,7 +367,7 @@ Sentence sentence_of(const Advisor& advisor) {
   if (ratio < 1)
     return {fmt::format("none is worth it; {}, the best, saves {}", name, share_text(1 - ratio)),
             std::move(why)};
-  // Its bar is that of its own link.
+  // The bar shows the time at its own link rate.
   const std::string link = all.hardware->at_equal_link ? " at " + rate_text(*base) : std::string();
   return {
       fmt::format("stay with {}; {}{} is {}{}", baseline_name(), name, link.empty() ? ", the closest," : "",
@@ -425,8 +423,8 @@ ReportAnswer answer_of_replays(std::span<const ReplayedSide> sides,
   answer.of_run = base.run != nullptr;
   answer.next = fmt::format("offramp advise {}", names.file);
   const ReplayedSide* best = nullptr;
-  std::vector<ReportAnswerBar> without;  // a time that counts
-  std::vector<std::string> reasons;      // why not
+  std::vector<ReportAnswerBar> without;  // without a valid time
+  std::vector<std::string> reasons;      // for the bars without a time
   for (const ReplayedSide& side : sides) {
     ReportAnswerBar bar{std::string(side.backend), {}, "refused"};
     if (side.result == nullptr) {
@@ -482,8 +480,8 @@ ReportAnswer answer_of_replays(std::span<const ReplayedSide> sides,
 
 namespace {
 
-/// Why the operation takes less over `hardware` than over `baseline`, or more: the time of one element, and
-/// the time that its other bytes add.
+/// Why the operation takes less time over `hardware` than over `baseline`, or more: the time of one element,
+/// and the time of its other bytes.
 std::vector<std::string> reasons_of(const ForecastSide& baseline, const ForecastSide& hardware,
                                     const Operation& operation) {
   if (!baseline.shortest || !hardware.shortest) return {};
@@ -492,7 +490,7 @@ std::vector<std::string> reasons_of(const ForecastSide& baseline, const Forecast
   if (operation.bytes <= element_bytes(operation.element))
     return {fmt::format("{}; bandwidth plays no part at this size", steps)};
   struct Contribution {
-    double seconds;  // that the operation is shorter
+    double seconds;  // saved by the hardware
     std::string text;
   };
   const auto rest = [](const ForecastSide& side) { return *side.time - earlier(*side.time, *side.shortest); };
@@ -513,7 +511,7 @@ std::vector<std::string> reasons_of(const ForecastSide& baseline, const Forecast
   return texts;
 }
 
-/// As Weighing::range, of one operation. `nullopt`: the errors are not known.
+/// Like Weighing::range, for one operation. `nullopt` if the errors are unknown.
 std::optional<RatioRange> range_of(const ForecastSide& baseline, const ForecastSide& hardware) {
   const OperationErrors of_side = operation_errors(*hardware.backend);
   const OperationErrors of_base = operation_errors(*baseline.backend);
@@ -524,7 +522,7 @@ std::optional<RatioRange> range_of(const ForecastSide& baseline, const ForecastS
   return RatioRange{ratio * (1 - error) / (1 + base_error), ratio * (1 + error) / (1 - base_error)};
 }
 
-/// As Weighing::memory, of one operation.
+/// Like Weighing::memory, for one operation.
 std::optional<RatioRange> memory_range_of(const ForecastSide& baseline, const ForecastSide& hardware) {
   if (!baseline.band || !hardware.band) return std::nullopt;
   const auto [low, high] = std::minmax({ratio_of(hardware.band->first, baseline.band->first),

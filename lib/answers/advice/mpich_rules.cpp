@@ -1,8 +1,8 @@
-// MPICH's selection of collective algorithms as a tree in JSON, for MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE
-// of MPICH 4 (src/mpi/coll/src/csel.c reads it). Keys are questions, asked in their order; the first that
-// holds leads on, and there is no way back from it, so each row of questions ends with one that always holds.
-// A file takes the place of the whole tree that is built in, and a collective without an entry ends the
-// program that calls it: so what nothing is known about gets the choices that MPICH 4.0 has of itself.
+// Selection of collective algorithms for MPICH 4, as a tree in JSON for
+// MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE (read by src/mpi/coll/src/csel.c). Keys are conditions, tested in
+// order; the first that is true is followed, without backtracking. So each list of conditions ends with one
+// that is always true. A file replaces the whole built-in tree, and a collective without an entry ends the
+// program. So all other collectives get the choices of MPICH 4.0.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ Json decision_node(const Questions& questions) {
   return node;
 }
 
-/// Names of one collective, blocking ("Bcast") or not ("Ibcast", whose algorithms are schedules).
+/// Names of one collective, blocking ("Bcast") or nonblocking ("Ibcast", whose algorithms are schedules).
 struct Names {
   std::string function;
   bool blocking = true;
@@ -36,7 +36,7 @@ struct Names {
     return {{"algorithm=MPIR_" + function + "_" + on + (blocking ? "_" : "_sched_") + name, Json::object()}};
   }
   [[nodiscard]] Json intra(const std::string& name) const { return algorithm("intra", name); }
-  /// On all communicators; with inter, on those within one group and between two.
+  /// allcomm: for all communicators. both: for intra- and intercommunicators.
   [[nodiscard]] Json allcomm(const std::string& name) const { return algorithm("allcomm", name); }
   [[nodiscard]] Json both(Json intra, Json inter) const {
     return decision_node({{"comm_type=intra", std::move(intra)}, {"comm_type=inter", std::move(inter)}});
@@ -47,15 +47,14 @@ struct Names {
   }
 };
 
-/// A reduction whose elements are split among the ranks: only if each gets one, and the operation is MPI's
-/// own.
+/// A reduction that is split among the ranks if each gets an element and the operation is predefined.
 Json split(const Names& n, const std::string& split, const std::string& whole) {
   return decision_node(
       {{"is_op_built_in=yes", decision_node({{"count<pow2", n.intra(whole)}, {"count=any", n.intra(split)}})},
        {"is_op_built_in=no", n.intra(whole)}});
 }
 
-// What MPICH 4.0 chooses within one group.
+// The choices of MPICH 4.0 for intracommunicators.
 
 Json bcast(const Names& n) {
   const std::string less = n.number("<=", "<");
@@ -88,7 +87,7 @@ Json reduce(const Names& n) {
        {"comm_hierarchy=any", std::move(flat)}});
 }
 
-/// Of both allgather and allgatherv.
+/// For allgather and allgatherv.
 Json allgather(const Names& n) {
   return decision_node(
       {{"comm_size=pow2", decision_node({{"total_msg_size<524288", n.intra("recursive_doubling")},
@@ -110,7 +109,7 @@ Json alltoall(const Names& n) {
                                               {"avg_msg_size=any", n.intra("pairwise")}})}})}});
 }
 
-/// Of both alltoallv and alltoallw.
+/// For alltoallv and alltoallw.
 Json alltoallv(const Names& n) {
   return decision_node({{"is_sendbuf_inplace=yes", n.intra(n.number("pairwise_sendrecv_replace", "inplace"))},
                         {"is_sendbuf_inplace=no", n.intra(n.number("scattered", "blocked"))}});
@@ -128,7 +127,7 @@ Json reduce_scatter(const Names& n, bool in_blocks) {
        {"is_commutative=no", std::move(regular)}});
 }
 
-/// The entries of all collectives, blocking or not.
+/// Adds the entries of all blocking, or all nonblocking, collectives.
 void add_collectives(Json& tree, bool blocking) {
   const auto names = [&](std::string function) {
     if (!blocking)
@@ -182,16 +181,15 @@ void add_collectives(Json& tree, bool blocking) {
     add(names(function), names(function).allcomm(blocking ? "nb" : "linear"));
 }
 
-// What is known to be faster.
+// The faster choices.
 
-/// Our names of algorithms that MPICH has, too. whole: of a reduction that splits elements, what serves where
-/// that cannot be; null: none is needed.
+/// Maps algorithm names to MPICH's. whole: replaces a splitting reduction where it cannot be used, or null.
 struct MpichAlgorithm {
   OperationKind kind;
   const char* ours;
   const char* function;
   const char* theirs;
-  bool of_powers = false;  // of two ranks
+  bool of_powers = false;  // needs a power of two ranks
   const char* whole = nullptr;
 };
 constexpr MpichAlgorithm kMpich[] = {
@@ -230,19 +228,18 @@ Json branch_of(const MpichAlgorithm& algorithm) {
                         {"is_sendbuf_inplace=no", std::move(one)}});
 }
 
-/// Of one size of communicator. usual: what is chosen at sizes of messages that nothing is known about.
+/// The branch of one communicator size. usual: the choice for all other message sizes.
 Json by_message_size(OperationKind kind, int ranks, const std::map<std::size_t, const MpichAlgorithm*>& sizes,
                      const Json& usual) {
   if (kind == OperationKind::kBarrier) return branch_of(*sizes.begin()->second);
-  // MPICH asks an allgather for what all ranks have together.
+  // For an allgather, MPICH compares the bytes of all ranks together.
   const bool total = kind == OperationKind::kAllgather;
   const std::string size = total ? "total_msg_size" : "avg_msg_size";
   const std::size_t times = total ? static_cast<std::size_t>(ranks) : 1;
   Questions questions;
   const MpichAlgorithm* before = nullptr;
   for (const auto& [bytes, algorithm] : sizes) {
-    // Between two sizes with the same algorithm it holds as well, and up to the next size otherwise nothing
-    // does.
+    // Two adjacent known sizes with the same algorithm share one rule; other gaps keep the usual choice.
     const bool follows = algorithm == before;
     if (bytes > 0 && !follows) questions.emplace_back(fmt::format("{}<{}", size, bytes * times), usual);
     if (follows) questions.pop_back();
@@ -258,7 +255,7 @@ Json by_message_size(OperationKind kind, int ranks, const std::map<std::size_t, 
 std::string mpich_rules(const std::vector<AlgorithmChoice>& choices) {
   std::map<OperationKind, std::map<int, std::map<std::size_t, const MpichAlgorithm*>>> known;
   for (const AlgorithmChoice& choice : choices) {
-    // Its sizes are 32 bits wide.
+    // MPICH's sizes have 32 bits.
     if (choice.bytes * static_cast<std::size_t>(choice.ranks) > std::size_t{1} << 30) continue;
     if (const MpichAlgorithm* algorithm = mpich_algorithm(choice))
       known[choice.kind][choice.ranks][choice.bytes] = algorithm;

@@ -84,15 +84,15 @@ void RankCurve::refuse(int ranks, std::string why) {
 
 namespace {
 
-/// One hardware beside the host at one number of ranks.
+/// One hardware compared with the host at one number of ranks.
 struct Compared {
   int ranks;
-  std::optional<double> ratio;  // nothing: the hardware has no time that counts there
+  std::optional<double> ratio;  // `nullopt`: the hardware has no valid time
 
   [[nodiscard]] bool pays() const { return ratio && *ratio < 1; }
 };
 
-/// Where the host has a time, and it was found out what the hardware has.
+/// The points at which the host has a valid time and the hardware was tried.
 std::vector<Compared> compared(const RankCurve& curve, std::string_view backend) {
   std::vector<Compared> all;
   for (const CurvePoint& point : curve.points()) {
@@ -116,7 +116,7 @@ std::string range_text(const PayingRange& range, const std::vector<Compared>& al
   return fmt::format("from {} to {} ranks", number(range.from), number(range.to));
 }
 
-/// The hardware that has the least time over the host's at the last point at which any can be compared.
+/// The hardware with the lowest ratio to the host at the last point that allows a comparison.
 struct Closest {
   std::string_view backend;
   const CurvePoint* point = nullptr;

@@ -1,4 +1,4 @@
-// From how many ranks on which hardware pays: one program at several numbers of ranks, over each hardware.
+// From how many ranks which hardware pays: one program at several numbers of ranks over each backend.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,10 @@ namespace offramp {
 /// One hardware at one number of ranks.
 struct CurveCell {
   const BackendDescription* backend = nullptr;
-  std::optional<Time> end;  // of the run at the baseline's link, or of communication if no computing is known
-  std::string why_not;      // why there is no time that counts; empty: there is one
-  double carried = 1;       // the part of the baseline's time of operations that the hardware carries
+  /// The end of the run at the baseline's link rate, or of communication if no computing is known.
+  std::optional<Time> end;
+  std::string why_not;  // why no valid time exists; empty: it does
+  double carried = 1;   // the share of the baseline's time in operations that the hardware carries
   Deployment deployment = {};
 
   [[nodiscard]] bool counts() const { return end.has_value() && why_not.empty(); }
@@ -25,37 +26,37 @@ struct CurveCell {
 
 struct CurvePoint {
   int ranks = 0;
-  std::string refused;           // why there is no such program; empty: there is one
-  std::vector<CurveCell> cells;  // in the order of the backends; fewer where the search was cut short
+  std::string refused;           // why the program does not exist at this size; empty: it does
+  std::vector<CurveCell> cells;  // in the order of the backends; fewer if the search was cut short
 
   [[nodiscard]] const CurveCell* cell_of(std::string_view backend) const;
-  /// The hardware's time over that of the host. Nothing: one of them has none that counts.
+  /// The hardware's time over the host's. `nullopt` if one of them has no valid time.
   [[nodiscard]] std::optional<double> ratio(std::string_view backend) const;
 };
 
-/// One thread.
+/// Use it from one thread.
 class RankCurve {
  public:
-  /// options: as of an advisor, whose `until` ends it where it is. Configuration and registry outlive it.
+  /// options: as for an advisor; `until` ends the search. Configuration and registry must outlive it.
   RankCurve(const Configuration& configuration, const Registry& registry, Advisor::Options options);
 
-  // In the order of the ranks.
-  /// Replays the program over each hardware. False: time or the user has ended it, and what is known stands.
+  // Add points in increasing order of ranks.
+  /// Replays the program over each backend. False if the time limit or the user ended it; results so far are
+  /// kept.
   bool add(const ReplaySource& source);
-  /// There is no such program.
+  /// Adds a point at which the program does not exist.
   void refuse(int ranks, std::string why);
-  /// Whether another point may be begun. what: it is for, as progress says.
+  /// True if another point may begin. what: its purpose, for the progress callback.
   bool may_go_on(const std::string& what);
 
   [[nodiscard]] const std::vector<CurvePoint>& points() const { return points_; }
   [[nodiscard]] const std::vector<const BackendDescription*>& backends() const { return options_.backends; }
-  /// Times are those of the run, with the program's computing.
+  /// True if the times include the program's computing.
   [[nodiscard]] bool with_computing() const { return has_computing_; }
   [[nodiscard]] bool cut_short() const { return cut_short_; }
 
  private:
-  /// The last cell of hardware that carried the program on fewer ranks and no longer does: more are not
-  /// tried. Null: it is tried.
+  /// The last cell if the hardware carried fewer ranks but no longer does: more are not tried. Or null.
   [[nodiscard]] const CurveCell* outgrown(std::string_view backend) const;
 
   const Configuration& configuration_;
@@ -66,21 +67,19 @@ class RankCurve {
   std::vector<CurvePoint> points_;
 };
 
-/// Numbers of ranks that follow each other in a curve, and at all of which the hardware is faster than the
-/// host.
+/// Consecutive numbers of ranks at which the hardware is faster than the host.
 struct PayingRange {
   int from = 0;
   int to = 0;
-  bool to_the_end = false;  // of what was found out of the hardware
+  bool to_the_end = false;  // to is the last number of ranks tried over the hardware
 };
 std::vector<PayingRange> paying_ranges(const RankCurve& curve, std::string_view backend);
 
-/// "halo: aie pays from 128 ranks on", and what belongs to it. Its times are those at the last number of
-/// ranks.
+/// "halo: aie pays from 128 ranks on", with reasons. The times are those at the last number of ranks.
 ReportAnswer answer_of(const RankCurve& curve, const std::string& program);
-/// "aie pays from 128 ranks on, not yet at 64". Empty: there is no point at which it can be compared.
+/// "aie pays from 128 ranks on, not yet at 64". Empty if no point allows a comparison.
 std::string paying_text(const RankCurve& curve, std::string_view backend);
-/// Where the hardware has no time that counts, and why. Empty: it has one everywhere.
+/// The numbers of ranks without a valid time over the hardware, and why. Empty if there are none.
 std::string lacking_text(const RankCurve& curve, std::string_view backend);
 
 }  // namespace offramp

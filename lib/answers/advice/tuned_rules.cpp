@@ -1,5 +1,4 @@
-// The file for Open MPI's tuned component is in its dynamic rules' format, with the numbers of its own
-// enumerations.
+// Writes dynamic rules of Open MPI's tuned component, with the numbers of its enumerations.
 #include "lib/answers/advice/tuned_rules.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +13,7 @@ namespace offramp {
 namespace {
 
 /// Open MPI's numbers (ompi/mca/coll/base/coll_base_functions.h, COLLTYPE; names of algorithms: ompi_info
-/// --param coll tuned --level 9), the same in 4.1 and 5.0. An algorithm's number is its place, from 1 on.
+/// --param coll tuned --level 9), the same in 4.1 and 5.0. Algorithms are numbered in order, from 1.
 struct TunedCollective {
   OperationKind kind;
   int number;
@@ -40,7 +39,7 @@ constexpr TunedCollective kTuned[] = {
     {OperationKind::kScatter, 15, {"basic_linear", "binomial", "linear_nb"}},
 };
 
-/// 0: tuned has none of that name.
+/// 0 if tuned has no algorithm of that name.
 int tuned_number(const TunedCollective& collective, std::string_view algorithm) {
   const auto found = std::find(collective.algorithms.begin(), collective.algorithms.end(), algorithm);
   return found == collective.algorithms.end() || algorithm.empty()
@@ -48,8 +47,8 @@ int tuned_number(const TunedCollective& collective, std::string_view algorithm) 
              : static_cast<int>(found - collective.algorithms.begin()) + 1;
 }
 
-/// Of one size of communicator: algorithms by message size. Below the first size and behind the last one, 0
-/// leaves the choice to the fixed rules; between two sizes with the same algorithm it holds as well.
+/// The rules of one communicator size: algorithms by message size. Below the first size and above the last, 0
+/// selects the fixed rules. Between two sizes with the same algorithm, it applies as well.
 std::string rules_of(int ranks, std::map<std::size_t, int> by_bytes) {
   by_bytes.emplace(0, 0);
   if (by_bytes.rbegin()->second != 0) by_bytes.emplace(by_bytes.rbegin()->first + 1, 0);
@@ -83,7 +82,7 @@ std::string tuned_rules(const std::vector<AlgorithmChoice>& choices) {
   std::string rules;
   int collectives = 0;
   for (const TunedCollective& collective : kTuned) {
-    std::map<int, std::map<std::size_t, int>> sizes;  // by communicator
+    std::map<int, std::map<std::size_t, int>> sizes;  // by communicator size
     for (const AlgorithmChoice& choice : choices) {
       if (choice.kind != collective.kind) continue;
       if (const int number = tuned_number(collective, choice.best); number > 0)
@@ -91,7 +90,7 @@ std::string tuned_rules(const std::vector<AlgorithmChoice>& choices) {
     }
     if (sizes.empty()) continue;
     ++collectives;
-    // Rules hold for larger communicators, too, up to the next size that has some: that is where these end.
+    // Rules apply up to the next communicator size with rules of its own; this entry ends them.
     const auto ends = static_cast<std::size_t>(std::count_if(
         sizes.begin(), sizes.end(), [&](const auto& one) { return !sizes.contains(one.first + 1); }));
     rules += fmt::format("{}  # {}\n{}  # sizes of communicators\n", collective.number,

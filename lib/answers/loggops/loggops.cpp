@@ -1,8 +1,10 @@
-// After the main loop of LogGOPSim (src/LogGOPSim/LogGOPSim.cpp of spcl/LogGOPSim, as of December 2023, with
-// STRICT_ORDER and LIST_MATCH as there): T. Hoefler, T. Schneider, A. Lumsdaine: LogGOPSim - Simulating
-// Large-Scale Applications in the LogGOPS Model. One queue holds what may go on, by time and then by the
-// order in which it was first put there; what finds a processor or a NIC busy goes back for the time at which
-// that is free, with its first number. Sizes of 0 wrap around in (s - 1) G, as they do there.
+// Follows the main loop of LogGOPSim (src/LogGOPSim/LogGOPSim.cpp of spcl/LogGOPSim, as of December 2023,
+// with STRICT_ORDER and LIST_MATCH): T. Hoefler, T. Schneider, A. Lumsdaine: LogGOPSim - Simulating
+// Large-Scale Applications in the LogGOPS Model.
+//
+// One queue contains the operations that may begin, by time and then by the order of their first insertion.
+// An operation that finds its processor or NIC busy is queued again for the time at which that is free, with
+// its first number. As in LogGOPSim, sizes of 0 wrap around in (s - 1) G.
 #include "lib/answers/loggops/loggops.hpp"
 
 #include <fmt/format.h>
@@ -72,7 +74,7 @@ class LogGopsRun {
     std::uint64_t number = 0;
     std::uint32_t host = 0;
     bool is_arrival = false;
-    /// The operation; of an arrival, that of the sender.
+    /// The operation; for an arrival, the sender's.
     std::uint32_t node = 0;
     std::uint32_t sender = 0;
     bool operator<(const Entry& other) const {  // the earliest is on top
@@ -81,12 +83,12 @@ class LogGopsRun {
   };
   struct Host {
     Graph graph;
-    std::vector<Time64> processors;  // free from then on
-    std::vector<Time64> sends;       // of each NIC, which serves both directions at once
+    std::vector<Time64> processors;  // when each is free
+    std::vector<Time64> sends;       // when each NIC is free; a NIC sends and receives independently
     std::vector<Time64> receives;
     std::list<std::uint32_t> posted;  // receives
     std::list<Entry> unexpected;      // arrivals
-    std::vector<std::uint32_t> free;  // that may begin, and are not in the queue yet
+    std::vector<std::uint32_t> free;  // ready operations that are not queued yet
     std::uint64_t begun = 0;
   };
 
@@ -94,11 +96,11 @@ class LogGopsRun {
     return hosts_[entry.is_arrival ? entry.sender : entry.host].graph.nodes[entry.node];
   }
 
-  // Among those that are freed at once, sends come before receives before computing.
+  // Operations that become ready together are queued as sends, then receives, then computing.
   void insert_free(std::uint32_t rank) {
     Host& host = hosts_[rank];
     std::vector<std::uint32_t> nodes = std::exchange(host.free, {});
-    // Not a stable sort: there it is this one, too, by the same order, and gives the same.
+    // As in LogGOPSim, this sort is not stable; it uses the same order, so the result is the same.
     std::sort(nodes.begin(), nodes.end(), [&](std::uint32_t a, std::uint32_t b) {
       return host.graph.nodes[a].kind < host.graph.nodes[b].kind;
     });
@@ -165,8 +167,8 @@ class LogGopsRun {
     return (wanted.peer == kAnySource || static_cast<std::uint32_t>(wanted.peer) == message.sender) &&
            (wanted.tag == kAnyTag || wanted.tag == sent.tag);
   }
-  /// The sender of a message that waits for its receiver goes on, from that time on and without a latency
-  /// back. on: of the operation by which it is known, as there.
+  /// Lets the sender of a rendezvous message continue at `time`; the answer has no latency. on: the operation
+  /// whose size and resources LogGOPSim uses here.
   void answer(const Entry& message, const Graph::Node& on, Time64 time) {
     if (on.size <= with_.eager_limit) return;
     Host& sender = hosts_[message.sender];
@@ -174,7 +176,7 @@ class LogGopsRun {
     sender.processors[on.cpu] = std::max(sender.processors[on.cpu], time);
     sender.sends[on.nic] = std::max(sender.sends[on.nic], time);
   }
-  /// The receiver's processor and NIC are those that the sender's operation names.
+  /// Uses the receiver's processor and NIC with the numbers that the sender's operation names.
   void arrive(const Entry& entry) {
     Host& host = hosts_[entry.host];
     const Graph::Node& node = node_of(entry);
@@ -227,7 +229,7 @@ class LogGopsRun {
   std::vector<Host> hosts_;
   std::priority_queue<Entry> queue_;
   std::uint64_t numbers_ = 0;
-  std::vector<std::uint32_t> changed_;  // hosts on which something was released in this step
+  std::vector<std::uint32_t> changed_;  // hosts with released operations in this step
 };
 
 }  // namespace

@@ -1,6 +1,5 @@
-// Schedules by the rules of LogGOPSim: its main loop, step by step, so that what it says of a schedule and
-// what is said here is one, to the unit. No backend has a part in it: a rank has processors and NICs, and the
-// network is a latency.
+// Times of schedules as LogGOPSim computes them, identical to the unit. No backend takes part: a rank has
+// processors and NICs, and the network is a latency.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +11,27 @@
 
 namespace offramp::trace {
 
-/// LogGOPSim's options, with its defaults. Times are in the schedule's unit, which is 1 ns here.
+/// LogGOPSim's options and defaults. Times are in the schedule's unit, 1 ns here.
 struct LogGopsParameters {
   std::uint64_t latency = 2500;         // L
-  std::uint64_t overhead = 1500;        // o: of the processor, per message at each end
-  std::uint64_t gap = 1000;             // g: of the NIC, per message
+  std::uint64_t overhead = 1500;        // o: processor time per message, at each end
+  std::uint64_t gap = 1000;             // g: NIC time per message
   std::uint64_t gap_per_byte = 6;       // G
   std::uint64_t overhead_per_byte = 0;  // O
   std::uint64_t eager_limit = 65535;    // S, bytes: the sender of a larger message waits for the receiver
 };
 
-/// "o=1500,L=2500": what is not there has its default. An error names the part that is wrong.
+/// Parses "o=1500,L=2500"; other parameters keep their defaults. An error quotes the invalid part.
 Result<LogGopsParameters> parse_loggops(std::string_view text);
 
 struct LogGopsTimes {
-  std::vector<std::uint64_t> ends;  // of each rank: when the last of its processors is free
-  /// What is left in the queues: receives that nothing came for, and messages that nobody received; or
-  /// operations that never began. Empty: the schedule came to its end.
+  std::vector<std::uint64_t> ends;  // per rank: when the last of its processors is free
+  /// Unfinished operations, as text: receives without a message, messages without a receive, or operations
+  /// that never begin. Empty if the schedule completes.
   std::vector<std::string> left;
 };
 
-/// Of programs that are graphs of messages and computing.
+/// The program must be a graph of messages and computing, without collectives.
 Result<LogGopsTimes> run_by_loggops(const Program& program, const LogGopsParameters& parameters);
 
 }  // namespace offramp::trace

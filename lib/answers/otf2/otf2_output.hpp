@@ -1,5 +1,4 @@
-// Writes archives of the Open Trace Format 2. OTF2's own library writes the bytes; a build without it
-// refuses.
+// Writes Open Trace Format 2 archives with the OTF2 library. A build without it returns an error.
 #pragma once
 
 #include <string>
@@ -10,15 +9,15 @@
 
 namespace offramp {
 
-/// Why no archive can be written into a folder; empty if nothing is known to prevent it.
+/// Why a folder cannot receive an archive. Empty if no obstacle is known.
 std::string otf2_problem(const std::string& folder);
 
-/// Writes FOLDER/traces.otf2 and the files of the archive. Clocks count picoseconds of modelled time.
-/// program: its name. Returns an empty text, or what went wrong.
+/// Writes FOLDER/traces.otf2 and the archive's other files, in picoseconds of modelled time. program: the
+/// name to write. Returns an empty string, or an error.
 std::string write_otf2(const Timeline& timeline, const std::string& program, const std::string& folder);
 
-/// Writes a program by itself: computing takes what was recorded, and communication takes no time. unsaid
-/// receives a line for each kind of thing that the format cannot express.
+/// Writes a program without hardware: computing has the recorded time, communication takes none. Adds a line
+/// to `unsupported` for each feature that the format cannot express.
 std::string write_otf2(const trace::Program& program, const std::string& folder,
                        std::vector<std::string>& unsupported);
 

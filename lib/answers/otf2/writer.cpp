@@ -1,6 +1,5 @@
-// A timeline as an archive: events location by location, then the definitions, which the library wants at the
-// end. Sizes of collectives, regions and groups are as Score-P writes them, so that what reads its archives
-// reads these.
+// Writes the events of each location, then the definitions, which the library expects last. Sizes of
+// collectives, regions, and groups follow Score-P, so that readers of its archives can read these.
 #include "lib/answers/otf2/writer.hpp"
 
 #include <fmt/format.h>
@@ -30,8 +29,8 @@ using Entry = Timeline::Entry;
 using Track = Timeline::Track;
 
 constexpr std::uint64_t kTicks = 1'000'000'000'000;  // picoseconds
-constexpr std::uint32_t kProgram = 0;                // the region of the program itself; behind it functions
-// Groups; those of communicators stand behind them.
+constexpr std::uint32_t kProgram = 0;                // the region of the program itself; functions follow
+// Groups; those of communicators follow.
 constexpr std::uint32_t kLocations = 0;
 constexpr std::uint32_t kSelfGroup = 1;
 constexpr std::uint32_t kFirstGroup = 2;
@@ -50,7 +49,7 @@ OTF2_RegionRole role_of(const trace::Function& function) {
   return traits_of(operation).is_prefix ? OTF2_REGION_ROLE_COLL_OTHER : OTF2_REGION_ROLE_COLL_ALL2ALL;
 }
 
-/// As Score-P numbers them.
+/// Numbers locations as Score-P does.
 OTF2_LocationRef location_of(const Track& track) {
   return std::uint64_t{track.thread} << 32U | static_cast<std::uint64_t>(track.rank);
 }
@@ -63,7 +62,7 @@ class Writer {
  public:
   Writer(const Timeline& timeline, OTF2_Archive* archive) : timeline_(timeline), archive_(archive) {}
 
-  /// Empty, or what went wrong.
+  /// Returns an empty string, or an error.
   std::string write(const std::string& program) {
     constexpr OTF2_FlushCallbacks kFlush = {before_flush, nullptr};
     check(OTF2_Archive_SetFlushCallbacks(archive_, &kFlush, nullptr));
@@ -74,7 +73,7 @@ class Writer {
     definitions(tracks, program);
     return problem_;
   }
-  /// The locations, with the number of their events.
+  /// The locations with the numbers of their events.
   [[nodiscard]] std::vector<std::pair<OTF2_LocationRef, std::uint64_t>> written() const {
     std::vector<std::pair<OTF2_LocationRef, std::uint64_t>> all;
     const std::vector<const Track*> tracks = timeline_.tracks();
@@ -106,7 +105,7 @@ class Writer {
       if (!check(OTF2_Archive_CloseEvtWriter(archive_, writer))) return;
     }
     check(OTF2_Archive_CloseEvtFiles(archive_));
-    // Locations need no mappings of their own, and some tools want the files all the same.
+    // Locations need no local definitions, but some tools expect the files.
     if (!check(OTF2_Archive_OpenDefFiles(archive_))) return;
     for (const Track* track : tracks) {
       OTF2_DefWriter* const writer = OTF2_Archive_GetDefWriter(archive_, location_of(*track));
@@ -121,7 +120,7 @@ class Writer {
     const auto time = [](Time at) {
       return static_cast<std::uint64_t>(std::max<std::int64_t>(at.count(), 0));
     };
-    // A rank's first thread is there from the beginning; when others began is not known.
+    // A rank's first thread begins at time 0. The creation time of other threads is unknown.
     const std::uint64_t begin = track.thread == 0 ? 0 : time(entries.front().at);
     check(OTF2_EvtWriter_Enter(writer, nullptr, begin, kProgram));
     for (const Entry& entry : entries) {
@@ -175,7 +174,7 @@ class Writer {
 
   // --- definitions ---
 
-  /// Its reference; written once.
+  /// The reference of a string, which is written once.
   std::uint32_t text(const std::string& text) {
     const auto [known, is_new] = strings_.try_emplace(text, static_cast<std::uint32_t>(strings_.size()));
     if (is_new) check(OTF2_GlobalDefWriter_WriteString(definitions_, known->second, text.c_str()));
@@ -220,7 +219,7 @@ class Writer {
                                                     OTF2_LOCATION_GROUP_TYPE_PROCESS, 0,
                                                     OTF2_UNDEFINED_LOCATION_GROUP));
     }
-    // A rank without any event is one, too.
+    // A rank without events is a location, too.
     std::vector<bool> has_events(static_cast<std::size_t>(timeline_.ranks()));
     for (std::size_t i = 0; i < tracks.size(); ++i) {
       location(*tracks[i], counts_[i]);
@@ -272,12 +271,12 @@ class Writer {
   OTF2_Archive* archive_;
   OTF2_GlobalDefWriter* definitions_ = nullptr;
   std::map<std::string, std::uint32_t> strings_;
-  std::vector<std::uint64_t> counts_;  // of events, by track
+  std::vector<std::uint64_t> counts_;  // number of events per track
   std::uint64_t length_ = 0;
   std::string problem_;
 };
 
-/// While it exists, the files that the library creates can be read by their owner only.
+/// While it exists, new files are accessible to their owner only.
 class PrivateFiles {
  public:
   PrivateFiles() : before_(umask(S_IRWXG | S_IRWXO)) {}
@@ -289,7 +288,7 @@ class PrivateFiles {
   mode_t before_;
 };
 
-/// In a process of its own, because the library may crash on what was cut short.
+/// Reads the archive in a child process, because the library may crash on truncated files.
 std::string try_to_read_back(const std::string& anchor,
                              const std::vector<std::pair<OTF2_LocationRef, std::uint64_t>>& events) {
   constexpr unsigned kSeconds = 10;

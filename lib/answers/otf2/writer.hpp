@@ -1,4 +1,4 @@
-// Writes archives through OTF2's own library. Compiled only where there is one; see otf2_output.hpp.
+// Writes archives with the OTF2 library. Compiled only if the library is available; see otf2_output.hpp.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@ namespace offramp {
 
 namespace {
 
-/// Takes those that are done from the front.
+/// Drops the completed requests at the front.
 Task<void> retire_done(RankHandle& rank, std::deque<RankRequest>& requests) {
   while (!requests.empty()) {
     const std::optional<Received> done = co_await rank.test(requests.front());

@@ -15,8 +15,7 @@ namespace {
 
 using Word = std::uint64_t;
 
-// The file: the mark, the number of ranks, of each rank how many reads it has, then the reads, rank by rank.
-// Little-endian words.
+// File format, little-endian words: mark, number of ranks, number of reads per rank, reads by rank.
 constexpr std::string_view kMark = "OFFRAMP CLOCKS 1";
 constexpr std::size_t kWordsPerRead = 2;
 
@@ -26,7 +25,7 @@ void put(std::string& bytes, Word word) {
   bytes.append(reinterpret_cast<const char*>(memory), sizeof word);
 }
 
-/// So many words from the file's current place; fewer than that: the file has no more.
+/// Reads up to `words` words from the current position; fewer at the end of the file.
 std::vector<Word> read_words(std::ifstream& file, std::size_t words) {
   std::string bytes(words * sizeof(Word), '\0');
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -72,7 +71,7 @@ Result<std::vector<ClockRead>> read_clock_reads(const std::string& path, int ran
   file.clear();
   file.seekg(0, std::ios::end);
   const auto size = static_cast<Word>(std::max(std::streamoff{0}, std::streamoff{file.tellg()}));
-  // What the counts claim has to be there, before memory is taken for it.
+  // Check that the file is as long as its counts claim before memory is reserved.
   constexpr Word kReadBytes = kWordsPerRead * sizeof(Word);
   Word before = 0;
   Word all = 0;

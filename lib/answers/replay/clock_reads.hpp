@@ -1,5 +1,5 @@
-// What MPI_Wtime says where it says settled times (clock = settled): a world computes them when the program
-// has run once, and the program's next run reads them from a file.
+// Settled times for MPI_Wtime (clock = settled): a world computes them after the program's first run, and the
+// program's next run reads them from a file.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace offramp {
 /// One MPI_Wtime of a rank.
 struct ClockRead {
   Time time;                // the rank's clock in the world
-  std::uint64_t calls = 0;  // of MPI that the program made since the one before, without those that only ask
+  std::uint64_t calls = 0;  // MPI calls of the program since the previous read, without failed polls
 
   friend bool operator==(const ClockRead&, const ClockRead&) = default;
 };
@@ -22,9 +22,9 @@ struct ClockRead {
 /// By rank, in program order.
 using ClockReads = std::vector<std::vector<ClockRead>>;
 
-/// Empty, or why the file could not be written.
+/// Returns an empty string, or why the file could not be written.
 std::string write_clock_reads(const std::string& path, const ClockReads& reads);
-/// Those of one rank. The file's other parts are not read.
+/// Reads only the part of the file that belongs to this rank.
 Result<std::vector<ClockRead>> read_clock_reads(const std::string& path, int rank, int ranks);
 
 }  // namespace offramp

@@ -6,14 +6,14 @@
 namespace offramp {
 namespace {
 
-/// By time. They are in order already, but for those of collectives that overlap with something else.
+/// Sorts by time. Only waits of collectives that overlap with other operations are out of order.
 void sort(std::vector<MessageWait>& waits) {
   const auto is_earlier = [](const MessageWait& a, const MessageWait& b) { return a.at < b.at; };
   if (!std::is_sorted(waits.begin(), waits.end(), is_earlier))
     std::stable_sort(waits.begin(), waits.end(), is_earlier);
 }
 
-/// The last message that the rank waited for until `time`, taken from the waits behind it.
+/// Removes the waits after `time`, and returns the last one before it.
 std::optional<MessageWait> pop_last_before(std::vector<MessageWait>& waits, Time time) {
   while (!waits.empty()) {
     const MessageWait wait = waits.back();
@@ -43,7 +43,7 @@ std::optional<CriticalPath> critical_path(std::vector<RankWaits> ranks) {
   }
   CriticalPath path;
   path.by_rank.resize(ranks.size());
-  // Backwards from the end. Every turn uses up a wait, so it ends.
+  // Follow the path backwards from the end. Each iteration consumes a wait, so the loop ends.
   for (Time time = ranks[rank].end;;) {
     const std::optional<MessageWait> wait = pop_last_before(ranks[rank].waits, time);
     const Time since = wait ? wait->at : Time();
@@ -52,8 +52,9 @@ std::optional<CriticalPath> critical_path(std::vector<RankWaits> ranks) {
     if (!wait) return path;
     time = since;
     const auto source = static_cast<std::size_t>(wait->source);
-    if (source >= ranks.size() || wait->begin > time) continue;  // of another operation: stay on this rank
-    if (wait->begin < time) {                                    // or clocks that met, without a message
+    // another operation's: stay on this rank
+    if (source >= ranks.size() || wait->begin > time) continue;
+    if (wait->begin < time) {  // false for clocks that met without a message
       path.in_messages += time - wait->begin;
       const Time shared = earlier(wait->shared, time - wait->begin);
       path.shared += shared;

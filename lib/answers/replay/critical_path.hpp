@@ -1,5 +1,4 @@
-// The critical path through a run: what the clocks of its ranks waited for, and the chain that follows from
-// it.
+// The critical path of a run, from the messages that its ranks waited for.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +10,7 @@
 
 namespace offramp {
 
-/// The chain of work and messages that ends with the last rank: had any part of it been shorter, so would the
-/// run have been.
+/// The chain of work and messages that ends with the last rank. Shortening any part shortens the run.
 struct CriticalPath {
   struct Step {
     std::uint32_t source = 0;
@@ -20,25 +18,25 @@ struct CriticalPath {
     std::uint64_t bytes = 0;
     Time begin;
     Time end;
-    Time shared;  // of it, for other messages on its links
+    Time shared;  // delay by other messages on its links
   };
   static constexpr std::size_t kLongest = 10;
 
-  Time on_ranks;               // work of the ranks and their hardware, between the messages
-  Time in_messages;            // from the beginning of a send to where its receiver could go on
-  Time shared;                 // of these, for other messages on their links
-  std::uint64_t messages = 0;  // one after the other
-  std::vector<Time> by_rank;   // on_ranks, per rank
-  std::vector<Step> longest;   // messages
+  Time on_ranks;               // work of the ranks and their hardware between the messages
+  Time in_messages;            // from the beginning of a send until its receiver could continue
+  Time shared;                 // part of in_messages: delay by other messages on their links
+  std::uint64_t messages = 0;  // consecutive messages on the path
+  std::vector<Time> by_rank;   // on_ranks by rank
+  std::vector<Step> longest;   // messages, the longest first
 };
 
-/// What one rank waited for, in any order, and its clock at the end.
+/// The waits of one rank, in any order, and its final clock.
 struct RankWaits {
   std::vector<MessageWait> waits;
   Time end;
 };
 
-/// Nothing without ranks. A message that begins after what it let go on is none: the path stays on the rank.
+/// `nullopt` without ranks. Messages that begin after their receiver continued are ignored.
 std::optional<CriticalPath> critical_path(std::vector<RankWaits> ranks);
 
 }  // namespace offramp

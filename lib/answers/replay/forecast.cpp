@@ -1,7 +1,6 @@
-// A forecast is a world in which every rank does one operation, once or several times in a row; with
-// stragglers a second world says what it takes without them. Where the hardware declines, ruling_on() asks
-// why, and apply_remedies() sets what its verdict names as a remedy and asks again, so that `offramp
-// predict` can say what would have to be set.
+// A forecast is a world in which every rank issues one operation, once or several times in a row. With
+// stragglers, a second world yields the time without them. If the hardware declines, ruling_on() finds the
+// reason, and apply_remedies() tries the remedies that the verdicts name, for `offramp predict`.
 #include "lib/answers/replay/forecast.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +16,7 @@
 namespace offramp {
 namespace {
 
-/// The function that a program would call.
+/// The MPI function that a program would call.
 std::string name_of_call(const Operation& operation, bool receives) {
   if (operation.kind == OperationKind::kSend) return receives ? "MPI_Recv" : "MPI_Send";
   std::string name(to_string(operation.kind));
@@ -88,7 +87,7 @@ Result<Forecast> in_one_world(const ForecastSetting& setting, const Operation& o
   return forecast;
 }
 
-/// With stragglers, the note says what they cost.
+/// With stragglers, the note contains the time without them.
 Result<Forecast> in_world(const ForecastSetting& setting, const Operation& operation, int repeat,
                           ReplayObserver* observer) {
   Result<Forecast> result = in_one_world(setting, operation, repeat, observer);
@@ -103,9 +102,9 @@ Result<Forecast> in_world(const ForecastSetting& setting, const Operation& opera
   return result;
 }
 
-/// A verdict without the backend that gave it.
+/// A copy of a verdict that outlives its backend.
 struct Ruling {
-  std::string declined;  // empty: not
+  std::string declined;  // the reason; empty: supported
   std::optional<Remedy> remedy;
 };
 
@@ -118,7 +117,7 @@ static Ruling ruling_on(const ForecastSetting& setting, const Operation& operati
                                nullptr, nullptr,         machine};
   const std::unique_ptr<Backend> backend = setting.backend.create(context);
   Operation asked = operation;
-  if (asked.kind == OperationKind::kSend) {  // as the engine asks
+  if (asked.kind == OperationKind::kSend) {  // as in the engine's query
     asked.ranks = 2;
     asked.on_one_node = machine.is_within_node(operation.root, (operation.root + 1) % operation.ranks);
   }
@@ -128,8 +127,8 @@ static Ruling ruling_on(const ForecastSetting& setting, const Operation& operati
   return ruling;
 }
 
-/// Sets in `setting` what lifts the reason of `ruling`, and asks again, as long as that goes on: `ruling` is
-/// the last answer. What was done, or nothing.
+/// Applies the remedy of `ruling` to `setting`, and repeats with the new ruling until it has none or the
+/// remedy is out of range. Returns the notes of the applied remedies.
 static std::string apply_remedies(ForecastSetting& setting, const Operation& operation, Ruling& ruling) {
   std::vector<std::string> done;
   while (ruling.remedy) {
@@ -178,7 +177,7 @@ Result<Forecast> forecast(const ForecastSetting& setting, const Operation& opera
   const std::string reason = ruling.declined;
   ForecastSetting larger = setting;
   const std::string done = what_if ? apply_remedies(larger, operation, ruling) : std::string();
-  if (!ruling.declined.empty()) {  // after a remedy: what is in the way besides
+  if (!ruling.declined.empty()) {  // another reason after the remedies
     Forecast declined;
     declined.declined = ruling.declined;
     return declined;

@@ -1,4 +1,4 @@
-// Forecasts: one operation on many ranks, in this process and without payload.
+// Forecasts: one operation on many ranks, simulated in this process and without payload.
 #pragma once
 
 #include "lib/answers/replay/replay.hpp"
@@ -7,22 +7,23 @@ namespace offramp {
 
 using ForecastSetting = WorldSetting;
 
-/// The operation on operation.ranks ranks of a world that all begin at time 0. kSend: from the root to the
-/// next rank. What the backend declines says so in the forecast; an error is an operation that makes no
-/// sense. what_if: where the hardware declines because a memory is full, forecasts with a larger one, and
-/// says so in the note. repeat: so many of them, one after the other, as a loop in a program issues them; the
-/// time and the counts are those of all. observer: is told what the ranks do, each operation as a call; null:
-/// not told.
+/// Simulates the operation on operation.ranks ranks that all begin at time 0. kSend: from the root to the
+/// next rank. If the backend declines the operation, the forecast contains the reason; an invalid operation
+/// is an error.
+/// - repeat: consecutive operations, as in a program's loop; time and counters cover all of them.
+/// - what_if: if the hardware declines because a memory is full, forecasts with a larger one; the note says
+///   so.
+/// - observer: receives what the ranks do, each operation as one call; may be null.
 Result<Forecast> forecast(const ForecastSetting& setting, const Operation& operation, int repeat = 1,
                           bool what_if = false, ReplayObserver* observer = nullptr);
 
 /// See simulators/world/benchmarks.hpp.
 Result<Time> mean_of_calls(const ForecastSetting& setting, const Operation& operation);
 
-/// Whether what_if would give a time where the hardware declines.
+/// True if what_if would yield a time although the hardware declines.
 bool could_be_larger(const ForecastSetting& setting, const Operation& operation);
 
-/// Cycles of the modelled engine in which the forecast is counted; nothing for a backend without a clock.
+/// The forecast's engine time in cycles of the modelled engine. `nullopt` for a backend without a clock.
 std::optional<std::int64_t> engine_cycles(const ForecastSetting& setting, const Forecast& forecast);
 
 }  // namespace offramp

@@ -3,9 +3,8 @@
 namespace offramp {
 namespace {
 
-/// A backend whose messages and collectives take no time and occupy nothing. A rank waits only for data that
-/// MPI says it needs: for the root, for all others, or for the ranks before it. No rank waits for one that
-/// only forwards.
+/// A backend whose messages and collectives take no time and use no resources. A rank waits only for data
+/// that MPI requires: from the root, from all others, or from the ranks before it.
 class FreeBackend final : public Backend {
  public:
   explicit FreeBackend(const BackendContext& /*context*/) {}
@@ -58,7 +57,7 @@ class FreeBackend final : public Backend {
     co_return outcome;
   }
 
-  /// gathers: one rank waits for all others. spreads: all others wait for it.
+  /// gathers: the centre waits for all others. spreads: all others wait for the centre.
   static Task<Outcome> through(Team& team, int centre, bool gathers, bool spreads) {
     Outcome outcome = Outcome::kOk;
     if (team.rank() != centre) {

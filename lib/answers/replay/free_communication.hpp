@@ -1,5 +1,5 @@
-// A program with its computing: over hardware, and with communication that takes no time, which leaves what
-// of it no hardware changes.
+// Replays of a program with its computing: over hardware, and with communication that takes no time. The
+// latter is the part of the run that no hardware can shorten.
 #pragma once
 
 #include <optional>
@@ -9,23 +9,22 @@
 
 namespace offramp {
 
-/// A world in which communication takes no time: what ranks still wait in MPI calls there is waiting for each
-/// other's computing. like: the setting with the ranks per node, and the stragglers, which delay computing.
-/// Its network and its faults are communication, and left out.
+/// A world in which communication takes no time: ranks only wait for other ranks' computing. Keeps the
+/// machine and stragglers of `like`, which affect computing; drops its network and faults.
 WorldSetting free_communication(const WorldSetting& like);
 
-/// A replay once more, with the computing that the recording has. Nothing: it has no result.
+/// Repeats a replay with the recorded computing. `nullopt` if the replay fails or is stopped.
 std::optional<ReplayResult> replay_with_computing(const WorldSetting& setting, const ReplaySource& source,
                                                   ReplayOptions options);
 
-/// What replays over several hardware tell of the whole run of a program, where they leave out its computing.
+/// Completes replays that leave out the program's computing: finds the duration of the whole run.
 class WholeRuns {
  public:
-  /// The run over hardware, a replay of which has this result. Nothing: the recording has no computing, or
-  /// the result has it already.
+  /// The run over hardware whose replay without computing is `result`. `nullopt` if nothing was computed, or
+  /// if the replay includes it already.
   std::optional<WholeRun> run_of(const WorldSetting& setting, const ReplaySource& source,
                                  const ReplayOptions& options, const ReplayResult& result);
-  /// From the first of them on.
+  /// Set by the first successful run_of().
   [[nodiscard]] const std::optional<ProgramTimes>& program() const { return program_; }
 
  private:

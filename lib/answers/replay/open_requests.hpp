@@ -1,4 +1,4 @@
-// The requests of a replayed rank that it has begun and not seen the end of, by number.
+// The open requests of a replayed rank, by number.
 #pragma once
 
 #include <bit>
@@ -11,31 +11,31 @@
 
 namespace offramp {
 
-/// What an operation is counted as.
+/// The counters to which an operation belongs.
 struct Begun {
-  std::uint64_t bytes = 0;  // of a receive: known once it is done
+  std::uint64_t bytes = 0;  // 0 for a receive until it completes
   std::uint16_t call = 0;   // the function that began it
   recording::EventKind kind = recording::EventKind::kNative;
-  Handling handling = Handling::kOffloaded;  // of what this rank began
+  Handling handling = Handling::kOffloaded;  // for operations that this rank begins
 };
 
 struct OpenRequest {
   static constexpr std::uint64_t kNone = UINT64_MAX;
   [[no_unique_address]] Begun begun;  // its padding holds the flags
-  bool by_arrival = false;            // a wildcard, whose cancelling is recorded
-  bool is_expected = false;           // the recorded program learned of it
+  bool by_arrival = false;            // a wildcard: its cancellation is recorded
+  bool is_expected = false;           // the recorded program saw it complete
   std::uint64_t number = kNone;
-  RankRequest request;  // empty: one that never ends
+  RankRequest request;  // empty: it never completes
 };
 static_assert(sizeof(OpenRequest) == 32, "a rank has as many as it has open requests");
 
-/// A hash table, filled to three quarters at most. Programs begin requests in long runs and end them from the
-/// front: numbers that follow each other lie side by side in groups of four, and the groups lie anywhere, so
-/// that no run of slots grows with the requests that are open.
+/// A hash table with a load of at most three quarters. Programs begin requests in long runs and complete them
+/// from the front. So groups of four consecutive numbers are adjacent, and the groups are scattered: runs of
+/// occupied slots stay short however many requests are open.
 class OpenRequests {
  public:
   [[nodiscard]] std::size_t size() const { return size_; }
-  /// Of the table.
+  /// The size of the table.
   [[nodiscard]] std::size_t slots() const { return slots_.size(); }
 
   OpenRequest& add(std::uint64_t number) {
@@ -46,7 +46,7 @@ class OpenRequests {
     return slot;
   }
 
-  /// Null: it is not open. Valid until one is added or taken.
+  /// Null if the request is not open. The pointer is valid until the next add() or remove().
   [[nodiscard]] OpenRequest* find(std::uint64_t number) {
     if (size_ == 0) return nullptr;
     for (std::size_t at = home_of(number);; at = (at + 1) & mask()) {
@@ -55,11 +55,11 @@ class OpenRequests {
     }
   }
 
-  /// Takes one that find() gave.
+  /// Removes a request that find() returned.
   OpenRequest remove(OpenRequest& open) {
     OpenRequest taken = std::exchange(open, OpenRequest());
     --size_;
-    // What lay behind it because it was there moves up.
+    // Shift back the entries that this one displaced.
     auto hole = static_cast<std::size_t>(&open - slots_.data());
     for (std::size_t at = (hole + 1) & mask(); slots_[at].number != OpenRequest::kNone;
          at = (at + 1) & mask()) {
@@ -71,7 +71,7 @@ class OpenRequests {
     return taken;
   }
 
-  /// All of them, the oldest first.
+  /// Returns all of them, the oldest first.
   std::vector<OpenRequest> remove_all();
 
  private:

@@ -13,7 +13,7 @@ using recording::EventKind;
 
 namespace {
 
-/// The most bytes of events that wait for their threads, in one rank: a thread that would need more waits.
+/// Per rank, the bytes of queued events at which threads stop reading ahead.
 constexpr std::size_t kMostQueued = std::size_t{64} << 20U;
 
 std::size_t size_of(const RankThreads::Dealt& dealt) {
@@ -21,12 +21,12 @@ std::size_t size_of(const RankThreads::Dealt& dealt) {
          (dealt.list.size() + dealt.second_list.size() + dealt.choice.size()) * sizeof(std::uint64_t);
 }
 
-/// What happens in the call itself, and takes what is there.
+/// True for events that use existing requests.
 constexpr bool is_about_requests(EventKind kind) {
   return kind == EventKind::kWait || kind == EventKind::kCancel || kind == EventKind::kFree;
 }
 
-/// The first number but 0 that `find` gives for a request that the event is about.
+/// The first nonzero result of `find` over the event's requests.
 template <typename Find>
 std::uint64_t first_of_requests(const RankThreads::Dealt& dealt, const Find& find) {
   if (dealt.event.extra != 0) return find(dealt.begun - dealt.event.extra);
@@ -98,7 +98,7 @@ RankThreads::Key RankThreads::key_of(const Dealt& dealt) {
     case EventKind::kClaim:
       if (event.peer != kAnySource && event.tag != kAnyTag)
         return {Key::What::kReceive, event.communicator, event.peer, event.tag, 0};
-      if (!dealt.match || dealt.match->source < 0) return {};  // it took nothing
+      if (!dealt.match || dealt.match->source < 0) return {};  // nothing received
       return {Key::What::kReceive, event.communicator, dealt.match->source, dealt.match->tag, 0};
     case EventKind::kCollective:
     case EventKind::kMeet:
@@ -112,7 +112,7 @@ RankThreads::Key RankThreads::key_of(const Dealt& dealt) {
   }
 }
 
-/// One event, into the queue of its thread. False: there are no more.
+/// Reads one event into its thread's queue. False at the end.
 bool RankThreads::read() {
   Dealt dealt;
   at_end_ = at_end_ || !reader_->next(dealt.event);
@@ -163,7 +163,7 @@ RankThreads::Stream& RankThreads::first(RankHandle& rank) {
 bool RankThreads::fetch(Stream& stream, RankHandle& rank) {
   while (stream.queue_.empty()) {
     if (queued_ > kMostQueued) {
-      if (&stream == first_stream_) begin_threads();  // all that is read lies before its next event
+      if (&stream == first_stream_) begin_threads();  // all queued events come before its next event
       starved_.push_back(&rank);
       return false;
     }
@@ -175,7 +175,7 @@ bool RankThreads::fetch(Stream& stream, RankHandle& rank) {
 
 // --- order ---
 
-/// The number of an event that has to be begun before; 0: there is none.
+/// The number of the event that must begin first. 0 if this one may begin.
 std::uint64_t RankThreads::blocker(const Dealt& dealt) const {
   if (dealt.key.what != Key::What::kNone) {
     if (const std::uint64_t next = orders_.at(dealt.key).front(); next != dealt.number) return next;

@@ -1,15 +1,17 @@
-// The threads of a replayed rank, where its recording has several: each gets its own events, and waits for
-// those of others only where MPI orders them.
+// Replays the threads of a rank: each thread replays its own events, and waits for other threads only where
+// MPI orders them.
 //
-// These orders are kept: of messages that may match the same receives (alike in communicator, peer and tag),
-// of receives and probes of such messages, of collectives on one communicator, of what its members tell each
-// other of one subject, of communicators with one id. And nothing is used before it is there: a communicator
-// before it was made, the end of a request before that was begun. All else two threads may do in another
-// order than in the recorded run.
+// The recorded order is kept among
+// - messages that may match the same receives (same communicator, peer, and tag),
+// - receives and probes of such messages,
+// - collectives on one communicator,
+// - exchanges on one subject,
+// - communicators with the same id.
+// Events also wait for what they use: a communicator until it is made, a request until it is begun. All other
+// events of two threads may happen in a different order than in the recorded run.
 //
-// When a thread was created is not recorded. It begins where the rank's first thread came to the event behind
-// its own first one; and sooner where nothing else in the world can go on, which shows that it was there
-// before.
+// Recordings do not say when a thread was created. It begins when the rank's first thread reaches an event
+// recorded after its own first one, or earlier if nothing else in the world can continue.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +33,7 @@ namespace offramp {
 
 class RankThreads {
  public:
-  /// What two events are alike in whose order counts. kNone: the order does not.
+  /// Events with equal keys keep their recorded order. kNone: events in any order.
   struct Key {
     enum class What : std::uint8_t { kNone, kSend, kReceive, kCollective, kExchange, kCommunicator };
     What what = What::kNone;
@@ -42,9 +44,9 @@ class RankThreads {
     friend bool operator==(const Key&, const Key&) = default;
   };
 
-  /// An event and all that stands beside it.
+  /// An event with its lists and the times before it.
   struct Dealt {
-    recording::Event event;  // the lists are 1 and 2
+    recording::Event event;  // its lists have the numbers 1 and 2
     std::vector<std::uint64_t> list;
     std::vector<std::uint64_t> second_list;
     std::vector<std::uint32_t> choice;
@@ -52,9 +54,9 @@ class RankThreads {
     recording::Gaps gaps;
     std::uint64_t computed = 0;
     std::uint64_t polls = 0;
-    std::uint64_t number = 0;  // of all events of the rank, from 1
-    std::uint64_t begun = 0;   // requests before it
-    std::uint32_t made = 0;    // communicators before it
+    std::uint64_t number = 0;  // among all events of the rank, from 1
+    std::uint64_t begun = 0;   // requests begun before it
+    std::uint32_t made = 0;    // communicators made before it
     Key key;
   };
 
@@ -63,7 +65,7 @@ class RankThreads {
    public:
     explicit Stream(RankThreads& all) : all_(all) {}
 
-    /// After fetch().
+    /// Call fetch() first. False at the end.
     bool next(recording::Event& event) override;
     [[nodiscard]] const Dealt& dealt() const { return dealt_; }
 
@@ -85,23 +87,23 @@ class RankThreads {
     Dealt dealt_;
   };
 
-  /// play: what a thread does.
+  /// The coroutine that plays one thread.
   using Play = std::function<Task<void>(RankHandle& rank, Stream& stream)>;
   RankThreads(std::unique_ptr<recording::Reader> reader, Play play);
 
-  /// The thread with which the rank begins, which calls this first and is `rank`.
+  /// The stream of the rank's first thread. Call this first, with that thread's handle.
   Stream& first(RankHandle& rank);
-  /// Reads on to the next event of a thread, or to the end. False: the others have so much before them that
-  /// it has to sleep, and is roused.
+  /// Reads ahead to the thread's next event, or to the end. False if the queues of other threads are full:
+  /// the caller sleeps until it is woken, and repeats the call.
   bool fetch(Stream& stream, RankHandle& rank);
-  /// The event that stream.next() gave may be begun. False: it has to sleep until another one is, and is
-  /// roused.
+  /// True if the event that stream.next() returned may begin. False: the caller sleeps until the event before
+  /// it has begun, which wakes it, and repeats the call.
   bool may_begin(const Stream& stream, RankHandle& rank);
-  /// It is begun, or as for probes, done.
+  /// Marks the event as begun; probes and cancellations call it when they are done.
   void begun(const Stream& stream);
-  /// Begins all threads that have events before the one that stream.next() gave.
+  /// Begins all threads whose events have been read.
   void begin_threads();
-  /// Where nothing else can go on: begins another thread. False: there is none.
+  /// Begins one more thread when nothing else can continue. False if there is none.
   bool begin_another();
 
  private:
@@ -109,7 +111,7 @@ class RankThreads {
     std::size_t operator()(const Key& key) const;
   };
   struct Waiting {
-    std::uint64_t first = 0;  // event of it
+    std::uint64_t first = 0;  // number of its first event
     Stream* stream = nullptr;
   };
 
@@ -130,7 +132,7 @@ class RankThreads {
   std::uint64_t events_ = 0;
   std::uint64_t requests_ = 0;
   std::uint32_t communicators_ = recording::kFirstMade;
-  // Events that were read and are not begun.
+  // Events that have been read but not begun.
   std::unordered_map<Key, std::deque<std::uint64_t>, Hash> orders_;
   std::unordered_map<std::uint64_t, std::uint64_t> unbegun_requests_;  // by request
   std::unordered_map<std::uint64_t, std::uint64_t> uncancelled_requests_;

@@ -1,12 +1,12 @@
-// What the ranks of a replay share (class ReplayRun), and the replay itself. ReplayRank (replay_rank.cpp)
-// plays one rank's events; ReplayLog (replay_log.cpp) keeps what observers and reports want besides;
-// ReplayResult (replay_result.cpp) is what remains.
+// The state that the ranks of a replay share (class ReplayRun), and the replay itself. ReplayThread
+// (replay_rank.cpp) replays the events of one rank's thread; ReplayLog (replay_log.cpp) collects data for
+// observers and reports; ReplayResult (replay_result.cpp) is the result.
 //
-// Recordings name functions and communicators by numbers of each rank's own; number_of_function() and
-// number_of() make them the replay's. disagreement() compares the collectives of one communicator in their
-// order, one entry for each that not all members have reached. A replay comes to its end, is stopped from
-// outside (options.progress), stands where the recording was cut, or fails: by an event that makes no
-// sense, an operation that is declined, or ranks that wait for each other.
+// Each rank's recording has its own numbers of functions and communicators. number_of_function() and
+// number_of() map them to common numbers. disagreement() compares the collectives of each communicator in
+// order, and keeps one entry for each collective that some members have not reached. A replay ends normally,
+// is stopped by options.progress, stops at the truncation of a recording, or fails: because of an invalid
+// event, a declined operation, or ranks that wait for each other.
 #include "lib/answers/replay/replay.hpp"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ namespace offramp {
 namespace {
 
 constexpr std::uint64_t kBetweenProgress = 1 << 14;  // events
-constexpr std::size_t kShown = 8;                    // ranks that wait
+constexpr std::size_t kShown = 8;                    // waiting ranks in a message
 
 }  // namespace
 
@@ -172,14 +172,14 @@ Task<void> play(ReplayRun& run, RankHandle& rank, const ReplayJob& job,
   co_await player.play();
 }
 
-/// What the threads of a rank share. It stays until the last of them has ended.
+/// The state that the threads of a rank share. It exists until the last of them has ended.
 struct ThreadedRank {
   ThreadedRank(ReplayRun& run_, RankHandle& rank, const ReplayJob& job,
                std::unique_ptr<recording::Reader> reader)
       : run(run_),
         own(run, rank, job),
         threads(std::move(reader), [this](RankHandle& handle, RankThreads::Stream& stream) {
-          ++own.playing;  // here already: the others may end before it comes to its first event
+          ++own.playing;  // counted now: the others may end before its first event
           return play_thread(*this, handle, stream);
         }) {
     run.threads.push_back(&threads);
@@ -208,8 +208,7 @@ Task<void> play_threads(ReplayRun& run, RankHandle& rank, const ReplayJob& job,
   }
 }
 
-/// Threads of which nothing is known but that they have events may have begun sooner than it looked. True:
-/// one of them begins.
+/// Begins a thread whose creation time is unknown, when nothing else can continue. False if there is none.
 bool begin_another_thread(const ReplayRun& run) {
   return !run.over && std::any_of(run.threads.begin(), run.threads.end(),
                                   [](RankThreads* threads) { return threads->begin_another(); });
@@ -242,7 +241,7 @@ std::string deadlock(const ReplayRun& run, const std::string& stuck) {
   return text;
 }
 
-/// background: ranks that have no program, and no end.
+/// background: ranks that run no program, and have no end.
 void collect(ReplayRun& run, const World& world, const std::vector<int>& background) {
   ReplayResult& result = run.result;
   for (int rank = 0; rank < world.ranks(); ++rank) {

@@ -1,6 +1,5 @@
-// What a replayed rank does together with others: collectives, whose sizes and agreement among the members
-// are checked before the world has them, meetings, and communicators, each under the number that all its
-// members give it; and the phases that the program has named. The rest of ReplayThread is in replay_rank.cpp.
+// Collectives, clock meetings, communicators, and phases of a replayed rank. Sizes, and the agreement among
+// members, are checked before the world sees them. See replay_rank.cpp for the rest of ReplayThread.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,13 +15,13 @@ using recording::EventKind;
 
 namespace {
 
-constexpr int kSubjects = 1 << 30;  // of RankHandle::exchange()
+constexpr int kSubjects = 1 << 30;  // limit of RankHandle::exchange()
 
 }  // namespace
 
 // --- collectives ---
 
-/// What is done by the communicator's members together. Empty: it cannot be.
+/// Starts an operation of all members. Returns an empty request if it is refused.
 RankRequest ReplayThread::start(std::uint64_t& bytes) {
   if (event_.kind == EventKind::kExchange) {
     if (event_.tag < 0 || event_.tag >= kSubjects) {
@@ -66,7 +65,7 @@ bool ReplayThread::ranks_of(std::vector<int>& ranks, std::uint32_t list, int lim
   return true;
 }
 
-/// The blocks of a list, one per rank, or none.
+/// Reads one block per rank if there_are, and otherwise checks that the list is empty.
 bool ReplayThread::blocks(std::vector<std::size_t>& sizes, std::uint32_t list, bool there_are) {
   const auto listed = reader_.list(list);
   const auto ranks = static_cast<std::size_t>(communicator_->size());
@@ -87,8 +86,8 @@ bool ReplayThread::collective(Operation& operation, CollectiveSizes& sizes) {
   operation.element = event_.element;
   operation.function = event_.function;
   operation.commutative = !has(recording::kNotCommutative);
-  operation.nonblocking =
-      begins_request(event_) && !run_.is_blocking(event_.call);  // that of several threads has both
+  // With threads, a blocking collective begins a request, too.
+  operation.nonblocking = begins_request(event_) && !run_.is_blocking(event_.call);
   operation.ranks = ranks;
   if (reduces(operation.kind)) operation.elements = static_cast<std::size_t>(event_.extra);
   if (has_root(operation.kind)) operation.root = event_.peer;
@@ -117,7 +116,7 @@ bool ReplayThread::collective(Operation& operation, CollectiveSizes& sizes) {
   if (!blocks(sizes.send_blocks, event_.list, has_send_blocks) ||
       !blocks(sizes.receive_blocks, event_.second_list, has_receive_blocks))
     return false;
-  // As the call has it: one buffer where there are no blocks; a reduction's blocks are parts of it.
+  // As in MPI: one buffer if there are no blocks; the blocks of a reduction are parts of that buffer.
   if (!has_send_blocks || reduces(operation.kind)) sizes.send = static_cast<std::size_t>(event_.bytes);
   if (!has_receive_blocks) sizes.receive = static_cast<std::size_t>(event_.extra);
   if (operation.kind == OperationKind::kReduceScatterv)
@@ -142,7 +141,7 @@ void ReplayThread::make_communicator() {
     if (!std::is_sorted(from_.begin(), from_.end())) std::sort(from_.begin(), from_.end());
     if (std::adjacent_find(from_.begin(), from_.end()) != from_.end()) return refuse_members();
     members = &run_.members_of(to_, own_.job, recording::is_all_ranks(reader_.list(event_.list)));
-    // As long as the world is large, at each of its ranks: their memory would grow with the square.
+    // Release long lists: with one per rank, memory would grow with the square of the ranks.
     constexpr std::size_t kMostKept = 256;
     if (to_.size() > kMostKept) {
       std::vector<int>().swap(to_);
@@ -177,7 +176,7 @@ void ReplayThread::phase() {
                                own_.phases.empty() ? nullptr : &run_.result.phases[own_.phases.back().index]);
 }
 
-/// 0: of all levels.
+/// level 0: all levels.
 void ReplayThread::end_phases(std::int64_t level) {
   std::erase_if(own_.phases, [&](const ReplayRank::Phase& open) {
     if (level != 0 && open.level != level) return false;

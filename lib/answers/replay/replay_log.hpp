@@ -1,4 +1,4 @@
-// What a replay writes down of its ranks beside their counters, and hands on to an observer.
+// What a replay logs beyond the ranks' counters, and passes on to an observer.
 #pragma once
 
 #include <memory>
@@ -11,16 +11,15 @@
 
 namespace offramp {
 
-/// Times of hardware units and waits for messages where details are wanted.
+/// Collects times of hardware units and waits for messages if details are wanted.
 class ReplayLog final : public WorldLog, public SpanSink {
  public:
-  /// All outlive it.
+  /// All arguments must outlive it.
   ReplayLog(const ReplayOptions& options, std::vector<ReplayedRank>& ranks);
 
-  /// Those of a world that tells of itself here, if anything is wanted.
+  /// Options of a world that reports to this log, as far as anything is wanted.
   [[nodiscard]] WorldOptions options();
-  /// Once; the ranks' clocks are those at the end. Nothing without details, and where ranks have waited too
-  /// often for the memory.
+  /// Call once, when the ranks' clocks are final. `nullopt` without details, or after too many waits.
   [[nodiscard]] std::optional<CriticalPath> release_path();
 
   void record(const Span& span) override;
@@ -33,7 +32,7 @@ class ReplayLog final : public WorldLog, public SpanSink {
   void carried(const Network& network, std::size_t link, Time begin, Time end, Bandwidth rate) override;
 
  private:
-  static constexpr std::size_t kMostWaits = std::size_t{1} << 24;  // of all ranks; half a gigabyte
+  static constexpr std::size_t kMostWaits = std::size_t{1} << 24;  // over all ranks; half a gigabyte
 
   bool details_;
   ReplayObserver* observer_;

@@ -1,9 +1,9 @@
-// play() is a loop over the events: next() makes one ready (damage, checks, the time that the program
-// computed before it, certificate), the switch does it over the RankHandle, end_event() accounts for it.
-// Checks come before anything is done, since a recording may hold anything: refuse() ends the whole replay
-// with the rank and the event, end_early() this rank only. Requests are found by their distance back from
-// the event, in numbers_; what they are is in the table of open requests. What the members of a communicator
-// do together, communicators and phases are in replay_collectives.cpp.
+// play() loops over the events. next() prepares one: damage, checks, the computing before it, and the
+// certificate. The switch executes it through the RankHandle, and end_event() accounts for it. All checks
+// precede execution, since a recording may contain anything: refuse() fails the whole replay and names rank
+// and event; end_early() ends this rank only. An event names requests by their distance back from it;
+// find_requests() turns these into numbers_, which index the table of open requests. Collectives,
+// communicators, and phases are in replay_collectives.cpp.
 #include "lib/answers/replay/replay_rank.hpp"
 
 #include <fmt/core.h>
@@ -19,18 +19,18 @@ using recording::EventKind;
 
 namespace {
 
-constexpr Time kLatest = Time::ps(std::int64_t{1} << 61);  // of 63 bits: 26 days
+constexpr Time kLatest = Time::ps(std::int64_t{1} << 61);  // 26 days, within 63 bits
 constexpr std::uint64_t kMostComputed =
     static_cast<std::uint64_t>(kLatest.count()) / 1000;  // ns, before one event
-// Names of communicators that no recording makes.
+// IDs of communicators that recordings do not contain.
 constexpr std::uint64_t kSelves = std::uint64_t{1} << 63;
 constexpr std::uint64_t kJobs = std::uint64_t{1} << 62;
 
 constexpr bool is_meeting(EventKind kind) {
   return kind == EventKind::kMeet || kind == EventKind::kExchange;
 }
-/// Other threads' events that MPI orders behind it wait until it is done, and not only until it is begun: a
-/// message that it looks for, or a request that it cancels, is not to be taken meanwhile.
+/// Events of other threads that MPI orders behind it wait until it is done, not only begun: they must not
+/// receive the message that it probes for, or complete the request that it cancels.
 constexpr bool is_over_when_done(EventKind kind) {
   return kind == EventKind::kProbe || kind == EventKind::kClaim || kind == EventKind::kCancel;
 }
@@ -43,7 +43,7 @@ Begun begun_of(const RequestSet::Note& note) {
   return {note[0], static_cast<std::uint16_t>(note[1] >> 16U), static_cast<EventKind>(note[1] >> 8U & 0xffU),
           static_cast<Handling>(note[1] & 0xffU)};
 }
-/// Neither communicates nor takes modelled time.
+/// Neither communicates nor advances modelled time.
 constexpr bool is_local(EventKind kind) {
   return kind == EventKind::kNative || kind == EventKind::kClock;
 }
@@ -98,7 +98,7 @@ Task<void> ReplayThread::play() {
     } else if (rank_.is_far_ahead()) {
       co_await rank_.wait_for_world();
     }
-    own_.state.call = event_.call;  // another thread may have been there meanwhile
+    own_.state.call = event_.call;  // another thread may have changed it
     own_.state.handling = &handling_;
     if (!check()) break;
     switch (event_.kind) {
@@ -154,7 +154,7 @@ Task<void> ReplayThread::play() {
           break;
         }
         if (!find_requests() || !resolve_found()) break;
-        for (OpenRequest& one : taken_requests_) {  // or none
+        for (OpenRequest& one : taken_requests_) {  // possibly none
           const Received received = co_await rank_.wait(one.request);
           count_completed(one.begun, received);
           on_completed(one.number, received);
@@ -206,7 +206,7 @@ bool ReplayThread::end_early(const std::string& why) {
   return false;
 }
 
-/// The next event, ready to be done.
+/// Prepares the next event. False at the end of the rank's replay.
 bool ReplayThread::next() {
   if (ends_ || run_.over) return false;
   if (!reader_.next(event_)) {
@@ -214,7 +214,7 @@ bool ReplayThread::next() {
     if (!damage.empty() && run_.options.partial) {
       end_early("its recording is damaged: " + damage);
     } else if (!damage.empty()) {
-      run_.fail(damage);  // it names the rank
+      run_.fail(damage);  // names the rank
     } else if (!reader_.cut().empty()) {
       end_early(std::string(reader_.cut()));
     }
@@ -242,13 +242,13 @@ bool ReplayThread::next() {
   return true;
 }
 
-/// The next event of this thread is known, or there is none.
+/// Sleeps until this thread's next event, or the end, has been read.
 Task<void> ReplayThread::advance_to_event() {
   auto& own = static_cast<RankThreads::Stream&>(reader_);
   while (!order_->fetch(own, rank_)) co_await rank_.sleep();
 }
 
-/// It comes after all that MPI orders before it, MPI_Finalize after all other threads.
+/// Waits for all that MPI orders before the event: for MPI_Finalize, the end of all other threads.
 Task<void> ReplayThread::take_turn() {
   const bool is_last = run_.is_end(event_.call);
   if (is_last) order_->begin_threads();
@@ -262,7 +262,7 @@ Task<void> ReplayThread::take_turn() {
   if (!is_over_when_done(event_.kind)) order_->begun(stream());
 }
 
-/// CPU time between the questions before the event that counts as work, in nanoseconds.
+/// The CPU time between the event's preceding polls that counts as computing, in nanoseconds.
 std::uint64_t ReplayThread::computed_between_polls() {
   const recording::Gaps gaps = reader_.gaps();
   const auto add = [](Time& sum, std::uint64_t nanoseconds) {
@@ -281,8 +281,8 @@ std::uint64_t ReplayThread::computed_between_polls() {
   return gaps.brief < kMostComputed && gaps.longer < kMostComputed ? gaps.brief + gaps.longer : kMostComputed;
 }
 
-/// The program computes. Of its questions that found nothing it is known only that they lie where there are
-/// gaps between them.
+/// Advances the clock by the computing before the event. Failed polls are attributed to the gaps between them
+/// if there are any, and otherwise to the computing.
 bool ReplayThread::pass_time() {
   const std::uint64_t between = computed_between_polls();
   const std::uint64_t questions = reader_.polls();
@@ -301,7 +301,7 @@ bool ReplayThread::compute(std::uint64_t recorded, std::uint64_t questions) {
   if (compute.kind == Compute::Mode::kNone) return true;
   if (!is_sane || !(picoseconds < static_cast<double>(kLatest.count())))
     return refuse(fmt::format("the program computes for {} ns before it, which is too long", recorded));
-  // Whole numbers of nanoseconds stay what they are.
+  // Keeps whole nanoseconds exact.
   rank_.compute(
       factor == 1 ? Time::ns(static_cast<std::int64_t>(recorded)) : Time::ps(std::llround(picoseconds)),
       questions);
@@ -313,13 +313,13 @@ void ReplayThread::end_event() {
   if (rank_.clock() > kLatest) refuse("the modelled time exceeds 26 days");
 }
 
-/// Unless the event continues one.
+/// Begins a call unless the event continues one.
 void ReplayThread::begin_call() {
   if (in_call_) return;
   call_began_ = rank_.clock();
   call_ = event_.call;
   call_site_ = event_.site;
-  in_call_ = event_.kind != EventKind::kPhase && !run_.is_end(call_);  // which no report counts as calls
+  in_call_ = event_.kind != EventKind::kPhase && !run_.is_end(call_);  // neither counts as a call in reports
   is_reported_ = in_call_ && run_.options.observer != nullptr && !is_local(event_.kind);
   if (in_call_ && is_local(event_.kind)) ++counter_of(call_).native;
   if (!is_reported_) return;
@@ -327,7 +327,7 @@ void ReplayThread::begin_call() {
   run_.options.observer->enter(rank_.rank());
 }
 
-/// The one before, if there is one.
+/// Ends the current call if there is one.
 void ReplayThread::end_call() {
   if (!in_call_) return;
   CallCounter& counter = counter_of(call_);
@@ -341,14 +341,14 @@ void ReplayThread::end_call() {
                                call_began_, rank_.clock());
 }
 
-/// A send or a collective, in the current call.
+/// Counts a send or a collective in the current call.
 void ReplayThread::count_begun(const Begun& what, Time spent) {
   counter_of(what.call).bytes += what.bytes;
   own_.replayed.counters.times.add(what.handling, spent);
   if (own_.replayed.sizes != nullptr) own_.replayed.sizes->add(size_kind(what.kind), what.bytes, spent);
 }
 
-/// The program has learned that an operation is over.
+/// Counts an operation when the program learns that it has completed.
 void ReplayThread::count_completed(const Begun& what, const Received& received) {
   const bool receives = what.kind == EventKind::kReceive || what.kind == EventKind::kClaim;
   if (own_.certificate != nullptr)
@@ -378,7 +378,7 @@ void ReplayThread::certify_list(std::uint32_t list) {
   own_.certificate->note({values.size(), Certificate::digest(values)});
 }
 
-/// Functions by their names: the numbers depend on other ranks.
+/// Hashes the function's name: its number depends on other ranks.
 void ReplayThread::certify_event() {
   Event event = event_;
   event.call = 0;
@@ -402,7 +402,7 @@ bool ReplayThread::check() {
   if (event_.communicator >= own_.communicators.size())
     return refuse(fmt::format("communicator {} does not exist", event_.communicator));
   std::optional<Communicator>& named = own_.communicators[event_.communicator].communicator;
-  if (!named) {  // the rank alone
+  if (!named) {  // the rank's own
     const int self[] = {rank_.rank()};
     named = rank_.communicator(self, kSelves | static_cast<std::uint64_t>(rank_.rank()));
   }
@@ -422,7 +422,7 @@ bool ReplayThread::check_message() {
   return true;
 }
 
-/// Decides what a receive or probe looks for.
+/// Decides the source and tag of a receive or probe.
 bool ReplayThread::resolve() {
   source_ = event_.peer;
   tag_ = event_.tag;
@@ -458,7 +458,7 @@ std::vector<ReplayThread::Probed>::iterator ReplayThread::find_probed(int source
   });
 }
 
-/// A receive that names what a probe found in the recorded run takes what it found in this one.
+/// A receive after a probe names the recorded message; redirects it to the one probed in this replay.
 void ReplayThread::follow_probe() {
   if (event_.kind != EventKind::kReceive) return;
   const auto found = find_probed(source_, tag_);
@@ -480,7 +480,7 @@ void ReplayThread::open(RankRequest&& request, std::uint64_t bytes) {
                    (event_.peer == kAnySource || event_.tag == kAnyTag);
 }
 
-/// A receive that was cancelled, or that no message ever came for.
+/// A receive that was cancelled, or whose message never arrived.
 void ReplayThread::leave_open() {
   rank_.work(rank_.post_cost());
   if (has(recording::kBlocking)) {
@@ -488,11 +488,11 @@ void ReplayThread::leave_open() {
   } else if (taken_ == Taken::kNothing) {
     open({}, 0);
   } else {
-    ++begun_;  // waiting for it is nothing
+    ++begun_;  // a wait for it is skipped
   }
 }
 
-/// Of the event, in its order, into numbers_.
+/// Converts the event's distances to numbers_, in order.
 bool ReplayThread::find_requests() {
   numbers_.clear();
   const auto add = [this](std::uint64_t distance) {
@@ -507,8 +507,8 @@ bool ReplayThread::find_requests() {
   return std::all_of(list.begin(), list.end(), add);
 }
 
-/// Leaves in numbers_ what a wait for one or some came to. In modelled arrival it notes that, and leaves what
-/// the program may learn of there: see join_loop().
+/// Reduces numbers_ to the requests that a wait for one or some completed. In modelled arrival, marks those
+/// as expected, and extends the wait: see join_loop().
 bool ReplayThread::choose() {
   if (numbers_.size() > 1) depends(Dependence::kChoice);
   std::vector<std::uint64_t> chosen;
@@ -526,10 +526,9 @@ bool ReplayThread::choose() {
   return true;
 }
 
-/// A program waits in a loop until it knows all of some requests. In modelled time it learns of them in
-/// another order, and of another number at once. So a wait is also for those that waits of the same loop came
-/// to in the recorded run and that are still open; the last one, after which the recorded program knew all,
-/// is for all that are left.
+/// A program waits in a loop until a set of requests has completed. In modelled time they complete in another
+/// order, and other numbers of them at once. So each wait also covers open requests that earlier waits of the
+/// loop completed in the recorded run. The loop's last wait covers all that remain.
 void ReplayThread::join_loop() {
   const bool is_same_loop = std::any_of(numbers_.begin(), numbers_.end(),
                                         [&](std::uint64_t number) { return loop_.contains(number); });
@@ -549,7 +548,7 @@ void ReplayThread::join_loop() {
   }
 }
 
-/// Those of numbers_ that are open, into taken_requests_.
+/// Moves the open requests of numbers_ to taken_requests_.
 bool ReplayThread::resolve_found() {
   taken_requests_.clear();
   for (const std::uint64_t number : numbers_) {
@@ -586,7 +585,7 @@ Task<void> ReplayThread::wait_for_list() {
   }
 }
 
-/// After a wait for some of all open requests.
+/// Completes the requests that a wait for some of all open ones found.
 void ReplayThread::learn_of_open() {
   for (const RequestSet::Learned& one : learned_) {
     count_completed(begun_of(one.note), one.received);
@@ -637,7 +636,7 @@ Task<void> ReplayThread::probe() {
 void ReplayThread::store_probed(const Received& found) {
   const auto match = reader_.match();
   if (!match || match->source < 0) return;
-  const auto known = find_probed(match->source, match->tag);  // it has looked twice
+  const auto known = find_probed(match->source, match->tag);  // a repeated probe
   if (known != probed_.end()) {
     known->found = found;
   } else {
@@ -666,10 +665,10 @@ void ReplayThread::free() {
 
 Task<void> ReplayThread::finish() {
   end_call();
-  for (OpenRequest& one : taken_requests_) {  // where a wait was not begun
+  for (OpenRequest& one : taken_requests_) {  // of a wait that did not begin
     if (!one.request.empty()) rank_.abandon(one.request);
   }
-  if (order_ != nullptr) co_await rank_.wait_for_world();  // the others go on no sooner than it has ended
+  if (order_ != nullptr) co_await rank_.wait_for_world();  // other threads continue after its end
   own_.replayed.of_threads += rank_.clock() - began_;
   if (own_.playing > 1) {
     if (own_.state.handling == &handling_) own_.state.handling = nullptr;
@@ -694,7 +693,7 @@ Task<void> ReplayThread::finish() {
   if (own_.certificate != nullptr) own_.replayed.certificate = own_.certificate->of_run();
   own_.state.ended = !run_.over;
   ++run_.ranks_ended;
-  --own_.playing;  // not sooner: the rank goes with the last one
+  --own_.playing;  // last, since the rank may end with it
   wake_last();
 }
 
@@ -712,13 +711,13 @@ void ReplayThread::notify_completed(std::uint64_t request, const Received& recei
   if (events_ != nullptr) events_->completed(position(), request, received);
 }
 
-/// The program has learned that a request is done.
+/// The program learns that a request has completed.
 void ReplayThread::on_completed(std::uint64_t number, const Received& received) {
   reader_.on_completed(number);
   notify_completed(number, received);
 }
 
-/// What the observer is told from here on is of this thread.
+/// The observer's next calls are about this thread.
 void ReplayThread::select_thread() {
   if (order_ != nullptr) run_.options.observer->select_thread(rank_.rank(), rank_.thread());
 }

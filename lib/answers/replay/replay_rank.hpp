@@ -1,4 +1,4 @@
-// One rank of a replay, thread by thread, and what all of them share.
+// One rank of a replay, its threads, and the state that all ranks share.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,19 @@
 
 namespace offramp {
 
-/// What the ranks of a replay find out together.
+/// The state that the ranks of a replay share.
 class ReplayRun final : public ChoiceObserver {
  public:
   ReplayRun(const ReplaySource& source, const ReplayOptions& options);
 
   struct RankState {
     std::uint64_t events = 0;
-    std::uint16_t call = 0;  // of the last one
+    std::uint16_t call = 0;  // the latest
     bool ended = false;
-    std::string why_early;  // it ended before its program did
-    std::string cut;        // as its reader says before the first event
+    std::string why_early;  // why it ended before its program did
+    std::string cut;        // why its recording is truncated, from its reader; empty: it is not
     DeclineCounter declines;
-    Handling* handling = nullptr;  // gets that of the next operation that it begins
+    Handling* handling = nullptr;  // receives the handling of the next operation that it begins; may be null
   };
 
   const ReplayOptions& options;
@@ -40,21 +40,21 @@ class ReplayRun final : public ChoiceObserver {
   ReplayResult result;
   ReplayLog log;
   std::string error;
-  bool over = false;  // stopped, or an error: no rank goes on
+  bool over = false;  // stopped or failed: every rank ends
   std::vector<RankState> rank_states;
-  std::vector<ReplayJob> jobs;  // one of all ranks if the source names none
-  int ranks = 0;                // of the jobs
+  std::vector<ReplayJob> jobs;  // if the source names none: one of all ranks
+  int ranks = 0;                // in all jobs
   int ranks_ended = 0;
-  std::vector<RankThreads*> threads;  // of the ranks that have several
+  std::vector<RankThreads*> threads;  // of ranks with several threads
 
-  /// The first one counts.
+  /// Only the first error counts.
   void fail(const std::string& what);
   void count_event();
 
-  /// Of a function, alike for all ranks: the index of its counter.
+  /// The index of a function's counter, the same for all ranks.
   std::uint16_t number_of_function(std::string_view name);
   [[nodiscard]] bool is_end(std::uint16_t function) const { return function == finalize_; }
-  /// The program waits in the call itself: MPI_Allreduce, as against MPI_Iallreduce and MPI_Start.
+  /// The call itself waits: MPI_Allreduce, unlike MPI_Iallreduce and MPI_Start.
   [[nodiscard]] bool is_blocking(std::uint16_t function) const {
     const std::string_view name = result.functions[function];
     return !name.starts_with("MPI_I") && !name.starts_with("MPI_Start");
@@ -63,21 +63,19 @@ class ReplayRun final : public ChoiceObserver {
   void chosen(int rank, const Operation& operation, Handling handling, std::string_view reason) override;
   void send_failed(int rank) override;
 
-  /// Ranks of the world, and the number of their list.
+  /// World ranks, and the number of their list.
   using Members = std::pair<const std::vector<int>, std::uint32_t>;
-  /// The members of the communicator that was made last, if these ranks of the job are the same: all ranks
-  /// make one of all ranks. Null: they are others.
+  /// The members of the latest communicator if they equal `listed`; often all ranks make the same. Or null.
   [[nodiscard]] const Members* last_members(std::span<const std::uint64_t> listed,
                                             const ReplayJob& job) const;
-  /// Those of a communicator, which stay where they are. members: ranks of the world, checked. all: they were
-  /// listed as recording::all_ranks().
+  /// Stores members (checked world ranks); the reference stays valid. all: as recording::all_ranks().
   const Members& members_of(const std::vector<int>& members, const ReplayJob& job, bool all);
-  /// Of the communicators with these members that ranks know by this id.
+  /// The number of communicators with these members and this id.
   std::uint32_t number_of(const Members& members, std::uint64_t id);
   std::size_t phase(std::int64_t level, const std::string& name);
 
-  /// Whether all members agree on the number-th collective of a communicator; none for a meeting of clocks.
-  /// What those before have said otherwise, or nothing.
+  /// Checks that all members issue the same `number`-th collective of a communicator; no operation: a clock
+  /// meeting. Returns the mismatch, or an empty string.
   std::string disagreement(const Communicator& communicator, std::uint32_t number,
                            const std::optional<Operation>& operation);
 
@@ -93,7 +91,7 @@ class ReplayRun final : public ChoiceObserver {
     int missing = 0;
   };
 
-  std::unordered_map<std::vector<int>, std::uint32_t, Hash> lists_;  // of members
+  std::unordered_map<std::vector<int>, std::uint32_t, Hash> lists_;  // by members
   const Members* last_members_ = nullptr;
   int first_of_last_ = 0;     // the first rank of their job
   bool last_is_all_ = false;  // they were listed as recording::all_ranks()
@@ -101,13 +99,13 @@ class ReplayRun final : public ChoiceObserver {
   std::unordered_map<std::pair<std::uint64_t, std::uint32_t>, Agreed, Hash> agreed_;
   std::map<std::pair<std::int64_t, std::string>, std::size_t> phases_;
   std::uint16_t finalize_ = UINT16_MAX;     // the number of MPI_Finalize, once a rank calls it
-  Handling untold_ = Handling::kOffloaded;  // of what no replayed program begins
+  Handling untold_ = Handling::kOffloaded;  // the handling of operations that no replayed program begins
 };
 
-inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 44;  // of one operation's buffer
-inline constexpr std::uint64_t kMostSent = std::uint64_t{1} << 50;   // by one rank, in all
+inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 44;  // per buffer of an operation
+inline constexpr std::uint64_t kMostSent = std::uint64_t{1} << 50;   // by one rank in total
 
-/// What the threads of a rank share.
+/// The state that the threads of a rank share.
 struct ReplayRank {
   ReplayRank(ReplayRun& run, RankHandle& rank, const ReplayJob& job);
 
@@ -125,21 +123,21 @@ struct ReplayRank {
   ReplayRun::RankState& state;
   ReplayedRank& replayed;
   ReplayJob job;
-  std::vector<std::uint16_t> functions;  // by the reader's number, that of the run
+  std::vector<std::uint16_t> functions;  // the reader's number -> the run's number
   std::unique_ptr<Certificate> certificate;
   std::vector<Made> communicators;
-  std::unordered_map<std::uint32_t, std::uint32_t> made;  // by members and id: how many
+  std::unordered_map<std::uint32_t, std::uint32_t> made;  // how many, by ReplayRun::number_of()
   OpenRequests requests;
   std::uint64_t sent = 0;  // bytes
   std::vector<Phase> phases;
-  int playing = 1;                    // threads that have begun, or are about to, and have not ended
-  RankHandle* last_thread = nullptr;  // that waits for the others to end, in MPI_Finalize
-  RankHandle* keeper = nullptr;       // the first thread, which has ended, and keeps what all use
+  int playing = 1;                    // threads begun, or about to begin, and not ended
+  RankHandle* last_thread = nullptr;  // waits in MPI_Finalize for the other threads
+  RankHandle* keeper = nullptr;  // the first thread after its end: it owns this state until all threads end
 };
 
 class ReplayThread {
  public:
-  /// order: of the rank's threads, and the reader is one of its streams; null: there is one thread.
+  /// order: set if the rank has several threads, of whose streams `reader` is one; otherwise null.
   ReplayThread(ReplayRun& run, ReplayRank& own, RankHandle& rank, recording::Reader& reader,
                RankThreads* order = nullptr);
 
@@ -147,7 +145,7 @@ class ReplayThread {
 
  private:
   enum class Taken : std::uint8_t { kSomething, kNothing, kCancelled };
-  /// What a probe with a wildcard found, in the recorded run and in this one, and no receive has taken yet.
+  /// A message that a wildcard probe found, in both runs, and that no receive has matched.
   struct Probed {
     std::uint32_t communicator;
     int source;
@@ -189,7 +187,7 @@ class ReplayThread {
   Task<void> complete(RankRequest& request, std::uint64_t bytes);
   Task<void> cancel();
   Task<void> finish();
-  /// bytes: as counted.
+  /// bytes: output, as counted.
   RankRequest start(std::uint64_t& bytes);
   void open(RankRequest&& request, std::uint64_t bytes);
   void leave_open();
@@ -226,30 +224,30 @@ class ReplayThread {
   RankHandle& rank_;
   recording::Reader& reader_;
   RankThreads* order_;
-  ReplayEvents* events_;  // null: the observer wants none
+  ReplayEvents* events_;  // null: not wanted
   Time began_;
-  bool all_in_set_;  // the reader's waits are for all open requests, which are in open_ instead of
-                     // OpenRequests
+  // every wait of the recording is for all open requests: they are in open_, not in OpenRequests
+  bool all_in_set_;
   RequestSet open_;
   std::vector<RequestSet::Learned> learned_;
   recording::Event event_;
-  const Communicator* communicator_ = nullptr;  // of the event
-  std::optional<Communicator> held_;            // the same, where other threads may make more meanwhile
-  bool ends_ = false;                           // early
+  const Communicator* communicator_ = nullptr;  // the event's
+  std::optional<Communicator> held_;  // a copy of it, if other threads may make communicators meanwhile
+  bool ends_ = false;                 // ends early
   bool in_call_ = false;
-  bool is_reported_ = false;  // to the observer
-  std::uint16_t call_ = 0;    // Event::call of the call that goes on
+  bool is_reported_ = false;  // the call is reported to the observer
+  std::uint16_t call_ = 0;    // Event::call of the current call
   std::uint32_t call_site_ = 0;
   Time call_began_;
-  int source_ = 0;  // of a receive or probe, once that is decided
+  int source_ = 0;  // of a receive or probe, once resolved
   int tag_ = 0;
   Taken taken_ = Taken::kSomething;
-  std::vector<Probed> probed_;                // in modelled arrival
-  std::set<std::uint64_t> loop_;              // requests of the waits for one or some that belong together
-  bool waits_for_all_ = false;                // the last of them
-  Handling handling_ = Handling::kOffloaded;  // of the last operation that it began
-  std::uint64_t begun_ = 0;                   // requests of the rank
-  // What one event needs; members so that their memory is used again.
+  std::vector<Probed> probed_;                // by modelled arrival
+  std::set<std::uint64_t> loop_;              // requests of waits for one or some in the same loop
+  bool waits_for_all_ = false;                // the loop's last wait
+  Handling handling_ = Handling::kOffloaded;  // of the latest operation
+  std::uint64_t begun_ = 0;                   // requests that the rank has begun
+  // Scratch memory of one event; members to avoid allocations.
   std::vector<std::uint64_t> numbers_;
   std::vector<OpenRequest> taken_requests_;
   std::vector<RankRequest> waited_;

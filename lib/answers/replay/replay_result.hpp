@@ -1,5 +1,5 @@
-// What a replay tells: times of ranks, functions and phases, what was shared, and what did not come to its
-// end. Reports and records are made of it; they need nothing else of the replay.
+// The result of a replay: times of ranks, functions, and phases, use of shared resources, and unfinished
+// ranks. Reports and records need nothing else.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace offramp {
 
-/// From MPI_Pcontrol with a level above 0 to the next one with that level, with its negative, or with 0,
-/// which ends all; or to the end of the program. A phase without a name is named after its level.
+/// The time from MPI_Pcontrol with a positive level until the next call with the same level, its negative, or
+/// 0 (which ends all phases), or until the program ends. A phase without a name is named after its level.
 struct ReplayPhase {
   std::string name;
   std::int64_t level = 0;
@@ -27,41 +27,41 @@ struct ReplayPhase {
 
 struct ReplayResource {
   std::string name;
-  int first_rank = 0;  // of those that share it
+  int first_rank = 0;  // of the ranks that share it
   Time busy;
   Time waited;
   std::uint64_t bytes = 0;
 };
 
-/// What a replay tells of one rank.
+/// The result of one rank.
 struct ReplayedRank {
   Time clock;
-  Time of_threads = {};  // what its threads took, added up; of one, its clock
-  /// As a live run counts them, but for what a recording does not tell: which calls asked and found nothing
-  /// (they are none here), and which the MPI library carried (native are those without any event).
+  Time of_threads = {};  // the sum over its threads; with one thread, its clock
+  /// As in a live run, with two exceptions: calls that only polled without success are missing, and `native`
+  /// counts only functions without any event.
   Counters counters;
-  std::unique_ptr<SizeTable> sizes;  // null: not asked for
-  std::unique_ptr<UnitTimes> units;  // the same
-  Time computing = {};               // as recorded and as ReplayOptions say, whether or not the replay has it
-  Time brief_gaps = {};              // between questions that found nothing, whether or not it is computing
+  std::unique_ptr<SizeTable> sizes;  // null unless requested
+  std::unique_ptr<UnitTimes> units;  // null unless requested
+  Time computing = {};   // recorded and selected by ReplayOptions, even if the replay leaves it out
+  Time brief_gaps = {};  // CPU time between failed polls, see recording::Gaps; always filled
   Time longer_gaps = {};
-  Time straggler_delay = {};  // its processor by stragglers, whether or not anything waited for it
-  /// Of what the rank did and took, and of its clock at the end of each call.
+  Time straggler_delay = {};  // delay of its processor, even if nothing waited for it
+  /// A hash of what the rank did and received, and of its clock at the end of each call.
   std::uint64_t certificate = 0;
 };
 
-/// One program of a replay: the ranks of the world that it has.
+/// One program of a replay: its range of world ranks.
 struct ReplayJob {
   int first = 0;
   int ranks = 0;
 };
 
-/// A rank that did not come to the end of its program.
+/// A rank that did not reach the end of its program.
 struct UnfinishedRank {
   int rank = 0;
   std::string where;   // "rank 3 at event 20 (MPI_Recv)"
-  std::string why;     // "signal 15 (Terminated)"; empty: its own recording is whole
-  bool waits = false;  // for another rank, and that event is not done
+  std::string why;     // "signal 15 (Terminated)"; empty: its own recording is complete
+  bool waits = false;  // its current event waits for another rank
   [[nodiscard]] std::string reason() const { return why.empty() ? "it waits for another rank" : why; }
   [[nodiscard]] std::string text() const {
     return where + ": " + reason() + (waits && !why.empty() ? "; it waits for another rank" : "");
@@ -70,31 +70,30 @@ struct UnfinishedRank {
 
 struct ReplayResult {
   Time modelled_time;                  // the latest clock
-  std::vector<std::string> functions;  // names of Counters::calls, which are alike for all ranks
+  std::vector<std::string> functions;  // by index in Counters::calls, the same for all ranks
   std::vector<ReplayedRank> ranks;
-  std::vector<Time> undisturbed;     // the ranks' clocks without stragglers; empty: there are none
-  std::optional<CriticalPath> path;  // with details, if it is known
-  std::vector<ReplayPhase> phases;   // in the order in which the first rank began them
-  Deployment deployment;             // what the ranks stand on
+  std::vector<Time> undisturbed;     // the ranks' clocks without stragglers; empty unless compared
+  std::optional<CriticalPath> path;  // with details, if known
+  std::vector<ReplayPhase> phases;   // in the order in which a rank first began them
+  Deployment deployment;             // hardware that the ranks occupy
   WireCounters wire;
   std::vector<ReplayResource> resources;
-  std::vector<LinkUse> links;  // of the network between the nodes, those that were used
+  std::vector<LinkUse> links;  // used links of the network between the nodes
   std::uint64_t events = 0;
   std::uint64_t messages = 0;
-  std::vector<UnfinishedRank> unfinished;  // in the order of ranks
+  std::vector<UnfinishedRank> unfinished;  // by rank
   bool stopped = false;                    // by the progress callback
 
-  /// Events that are done, where ranks are unfinished.
+  /// Completed events if ranks are unfinished.
   [[nodiscard]] std::uint64_t done() const;
 
   [[nodiscard]] std::vector<Time> clocks() const;
   /// The sums over the ranks.
   [[nodiscard]] Counters total() const;
-  /// The same of one job, and its latest clock.
+  /// The sum over one job's ranks.
   [[nodiscard]] Counters total(const ReplayJob& job) const;
   [[nodiscard]] Time end(const ReplayJob& job) const;
-  /// What stragglers cost, where there are any: the end without them, and of how long they held up ranks'
-  /// processors, the longest.
+  /// The cost of stragglers: the end without them, and the longest delay of a rank's processor.
   struct Disturbance {
     Time undisturbed;
     Time longest;
@@ -103,15 +102,15 @@ struct ReplayResult {
   [[nodiscard]] std::optional<Disturbance> disturbance() const;
 };
 
-/// The CPU time between MPI calls that a recording holds, of the ranks that a replay had.
+/// The recorded CPU time between MPI calls, over the replayed ranks.
 struct Computing {
   Time sum;      // of all ranks
   Time largest;  // of one rank
   int ranks = 0;
-  Time brief_gaps = {};  // of all ranks, see recording::Gaps
+  Time brief_gaps = {};  // over all ranks, see recording::Gaps
   Time longer_gaps = {};
 
-  /// Enough CPU time between questions that found nothing for it to matter what it counts as.
+  /// More than 1 % of the CPU time lies between failed polls, so what it counts as matters.
   [[nodiscard]] bool is_ambiguous() const {
     constexpr double kShare = 0.01;
     const Time gaps = brief_gaps + longer_gaps;
@@ -126,41 +125,41 @@ struct Computing {
 Computing computing_of(const ReplayResult& result);
 Computing computing_of(const ReplayResult& result, const ReplayJob& job);
 
-/// A run in which the program computes as well.
+/// A run that includes the program's computing.
 struct WholeRun {
   Time end;       // of the rank that ends last
-  Time in_calls;  // of MPI, all ranks together; waiting for a rank that still computes is part of it
-  Time sum;       // of all ranks' ends
+  Time in_calls;  // time in MPI calls, all ranks together, with the waiting for ranks that compute
+  Time sum;       // the sum of all ranks' ends
 
-  /// Of the run, on the average of the ranks.
+  /// The average share of the run over the ranks.
   [[nodiscard]] double share_in_calls() const {
     return sum > Time() ? in_calls.seconds() / sum.seconds() : 0;
   }
 };
 WholeRun whole_run_of(const ReplayResult& result);
-/// The same of one job.
+/// Covers the job's ranks only.
 WholeRun whole_run_of(const ReplayResult& result, const ReplayJob& job);
 
-/// What a program is without any hardware.
+/// Facts of a program that do not depend on hardware.
 struct ProgramTimes {
   Computing computing;
   WholeRun free;  // with communication that takes no time
 };
 
-/// The part of a program's communication, which alone takes so long, that does not make its run longer: it
-/// goes on while the program computes, or waits for others anyway.
+/// The share of the program's communication, whose duration alone is `communication`, that does not prolong
+/// the run: it overlaps with computing or with waiting.
 double hidden_share(Time communication, const WholeRun& run, const WholeRun& free);
 
-/// Where a run loses its ranks' time: the efficiencies of the POP project, each a share of 1.
+/// Parallel efficiencies as the POP project defines them, each between 0 and 1.
 struct Efficiencies {
   double load_balance = 1;   // the mean computing of a rank over the largest
   double serialisation = 1;  // the largest computing over the run with communication that takes no time
   double transfer = 1;       // that run over the run
 
-  /// The computing of all ranks over their time.
+  /// The computing of all ranks over their total time.
   [[nodiscard]] double parallel() const { return load_balance * serialisation * transfer; }
 };
-/// `nullopt`: nothing is computed, or the threads of a rank compute longer together than the run lasts.
+/// `nullopt` if nothing is computed, or if a rank's threads together compute longer than the run lasts.
 std::optional<Efficiencies> efficiencies_of(const Computing& computing, const WholeRun& run,
                                             const WholeRun& free);
 

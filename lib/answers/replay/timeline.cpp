@@ -1,6 +1,6 @@
-// Entries are added as the events of each thread begin and end. What a request's end will say is known where
-// it begins, but for receives, so it waits in begun. Where a call begins a request and sees its end, as
-// MPI_Sendrecv does, end_call() makes one entry of the two.
+// Adds entries as the events of each thread begin and end. The entry for a request's end is prepared at its
+// beginning, kept in `begun`, and completed for receives. If a call begins a request and completes it, as
+// MPI_Sendrecv does, end_call() merges the two entries.
 #include "lib/answers/replay/timeline.hpp"
 
 #include <algorithm>
@@ -264,7 +264,7 @@ void Timeline::completed(const ThreadPosition& place, std::uint64_t request, con
   add(thread_of(place), entry, place.at);
 }
 
-/// The call is where the program learns that a send goes on without it; of a receive nothing is known.
+/// Freeing the request of a send ends it in the timeline. The end of a receive stays unknown.
 void Timeline::free(const ThreadPosition& place, const ReplayedEvent& replayed) {
   Rank& rank = ranks_[static_cast<std::size_t>(place.rank)];
   const auto one = [&](std::uint64_t distance) {
@@ -283,7 +283,7 @@ void Timeline::free(const ThreadPosition& place, const ReplayedEvent& replayed) 
 void Timeline::make_communicator(Rank& rank, const ThreadPosition& place, const ReplayedEvent& replayed) {
   std::vector<int> members;
   for (const std::uint64_t member : replayed.reader.list(replayed.event.list)) {
-    if (member >= ranks_.size()) return;  // the replay refuses it
+    if (member >= ranks_.size()) return;  // the replay rejects it
     members.push_back(static_cast<int>(member));
   }
   const auto own = std::find(members.begin(), members.end(), place.rank) - members.begin();

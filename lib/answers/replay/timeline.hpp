@@ -1,5 +1,4 @@
-// The calls of a replay with the modelled times at which they began and ended, and what they did: messages
-// with what was received, and collectives. Formats of other tools are written from it.
+// The calls, messages, and collectives of a replay with modelled times, for writers of other formats.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@
 
 namespace offramp {
 
-/// Memory is bounded: calls beyond kMost entries of all ranks are counted only.
+/// Bounds its memory: after kMost entries over all ranks, further calls are only counted.
 class Timeline final : public ReplayEvents {
  public:
   static constexpr std::uint64_t kMost = 16'000'000;  // 0.9 GB
@@ -22,53 +21,52 @@ class Timeline final : public ReplayEvents {
   enum class EntryKind : std::uint8_t {
     kEnter,  // number: an index into functions()
     kLeave,
-    kSend,               // of a call that ends when the message is on its way, or that waits for it
-    kSendBegun,          // the same, with a request
+    kSend,               // a send without a request
+    kSendBegun,          // request: a send with one
     kSendDone,           // request
-    kReceive,            // has taken a message, without a request
+    kReceive,            // a receive without a request, when the message has arrived
     kReceiveBegun,       // request
-    kReceiveDone,        // the same, with what was taken
+    kReceiveDone,        // request: with the received message
     kCancelled,          // request
-    kCollectiveBegun,    // of one that blocks
-    kCollective,         // its end: operation in number, peer (root, or kNoRoot), sizes
-    kCollectiveRequest,  // of one that does not block
-    kCollectiveDone,     // its end
+    kCollectiveBegun,    // a blocking collective begins
+    kCollective,         // it ends: operation in number, peer (root, or kNoRoot), sizes
+    kCollectiveRequest,  // request: a nonblocking collective begins
+    kCollectiveDone,     // it ends
   };
   static constexpr std::int32_t kNoRoot = -1;
   struct Entry {
     Time at = {};
-    std::uint64_t bytes = 0;         // of a message; of a collective what this rank sends: see traffic_of()
-    std::uint64_t received = 0;      // of a collective
-    std::uint64_t request = 0;       // the rank's, counted from 0
+    std::uint64_t bytes = 0;         // of a message; for a collective, what this rank sends: see traffic_of()
+    std::uint64_t received = 0;      // by a collective
+    std::uint64_t request = 0;       // counted from 0 per rank
     std::uint32_t communicator = 0;  // an index into communicators()
-    std::int32_t peer = 0;           // rank in it
+    std::int32_t peer = 0;           // a rank of the communicator
     std::int32_t tag = 0;
     std::uint16_t number = 0;
     EntryKind kind = EntryKind::kEnter;
   };
-  /// The entries of a thread, in the order of their times.
+  /// The entries of a thread, by time.
   struct Track {
     int rank = 0;
     std::uint32_t thread = 0;
     std::vector<Entry> entries = {};
   };
 
-  /// Of a world.
   explicit Timeline(int ranks);
 
-  /// After the replay: ends the calls that are open.
+  /// Call after the replay: ends open calls.
   void close();
 
   [[nodiscard]] int ranks() const { return static_cast<int>(ranks_.size()); }
-  /// Rank by rank, and thread by thread.
+  /// Ordered by rank, then by thread.
   [[nodiscard]] std::vector<const Track*> tracks() const;
   [[nodiscard]] const std::vector<std::string>& functions() const { return functions_; }
-  /// Members in their order, ranks of the world. The first is the world, and the second each rank's own; both
-  /// have no list.
+  /// Members in their order, as world ranks. The first entry is the world, the second each rank's own
+  /// communicator; both lists are empty.
   [[nodiscard]] const std::vector<std::vector<int>>& communicators() const { return communicators_; }
-  /// What the program does that entries do not say, a line for each kind.
+  /// Features of the program that entries cannot express, one line each.
   [[nodiscard]] const std::vector<std::string>& unsupported() const { return unsupported_; }
-  /// Calls that there was no room for.
+  /// Calls dropped for lack of room.
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
 
   void begins(const ThreadPosition& place, const ReplayedEvent& replayed) override;
@@ -78,21 +76,21 @@ class Timeline final : public ReplayEvents {
  private:
   struct Known {
     std::uint32_t number = 0;  // an index into communicators()
-    int rank = 0;              // this rank's in it
+    int rank = 0;              // this rank's number in it
     int size = 0;
   };
   struct Growing {
     Track track;
-    std::size_t open = 0;  // the entry with which the call began, if is_open
+    std::size_t open = 0;  // index of the entry with which the call began, if is_open
     bool is_open = false;
     bool is_dropped = false;
-    Time last;  // at which an event of it ended
+    Time last;  // when its latest event ended
   };
   struct Rank {
     std::map<std::uint32_t, Growing> threads;
     std::vector<Known> communicators;
     std::map<std::pair<std::vector<int>, std::uint64_t>, std::uint32_t> made;
-    std::unordered_map<std::uint64_t, Entry> begun;  // by request: what its end will be
+    std::unordered_map<std::uint64_t, Entry> begun;  // by request: the entry for its end
   };
 
   Growing& thread_of(const ThreadPosition& place);
@@ -110,15 +108,15 @@ class Timeline final : public ReplayEvents {
   std::vector<std::string> functions_;
   std::map<std::string, std::uint16_t, std::less<>> numbers_;
   std::vector<std::vector<int>> communicators_;
-  /// By members, id and how many of those a rank has made before: the same number for all members.
+  /// By members, id, and how many of those the rank made before: the same number for all members.
   std::map<std::tuple<std::vector<int>, std::uint64_t, std::uint32_t>, std::uint32_t> known_;
   std::vector<std::string> unsupported_;
   std::uint64_t entries_ = 0;
   std::uint64_t dropped_ = 0;
 };
 
-/// What a rank sends and receives in a collective, its own part included, as Score-P counts it: each of n
-/// members sends its block n times in an allgather or an allreduce, the root of a bcast n times the message.
+/// Bytes that a rank sends and receives in a collective, its own part included, as Score-P counts: of n
+/// members, each sends its block n times in an allgather or allreduce; a bcast's root sends n messages.
 struct Traffic {
   std::uint64_t sent = 0;
   std::uint64_t received = 0;

@@ -1,4 +1,4 @@
-// How long each unit of a lane's hardware was busy, from its spans.
+// How long each unit of a lane's hardware was busy, computed from its spans.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace offramp {
 
-/// For how long anything went on, of intervals that may overlap and come in any order. Memory is bounded:
-/// what begins before thousands of others that lie apart is counted from where the last of these ends.
+/// The length of the union of intervals, in any order. Bounds its memory: beyond thousands of disjoint
+/// intervals, it reduces the earlier half to a sum, and ignores time before the end of that half.
 class BusyTime {
  public:
   void add(Time begin, Time end) {
@@ -52,7 +52,7 @@ class BusyTime {
     }
     if (!intervals_.empty()) intervals_.resize(last + 1);
   }
-  /// Where many lie apart, the earlier half is only a sum from now on.
+  /// Reduces the earlier half to a sum if there are many disjoint intervals.
   void tidy() {
     merge();
     if (intervals_.size() < kMost / 2) return;
@@ -64,21 +64,21 @@ class BusyTime {
   }
 
   std::vector<Interval> intervals_;
-  Time counted_;     // of what is no longer among them
-  Time counted_to_;  // where that ends
+  Time counted_;     // of the intervals that were reduced
+  Time counted_to_;  // the end of the last of these
 };
 
-/// Adds up spans by unit, and hands them on. Not thread safe.
+/// Adds up spans by unit, and passes them on. Not thread safe.
 class UnitTimes final : public SpanSink {
  public:
   struct Unit {
     std::string_view name;
     std::uint64_t spans = 0;
-    Time busy;        // the sum: work of several operations at once counts several times
-    BusyTime in_use;  // when there was any
+    Time busy;        // the sum of all spans: overlapping work counts several times
+    BusyTime in_use;  // the union of all spans
   };
 
-  /// next: who else wants the spans; may be null.
+  /// next: receives every span, too; may be null.
   explicit UnitTimes(SpanSink* next = nullptr) : next_(next) {}
 
   void record(const Span& span) override {
@@ -91,7 +91,7 @@ class UnitTimes final : public SpanSink {
   [[nodiscard]] const std::vector<Unit>& units() const { return units_; }
 
  private:
-  /// Hardware has few units, and their names are literals: mostly the same address again.
+  /// Unit names are literals, so comparing addresses finds most of them.
   Unit& find(std::string_view name) {
     for (Unit& unit : units_) {
       if (unit.name.data() == name.data() && unit.name.size() == name.size()) return unit;

@@ -8,10 +8,10 @@
 namespace offramp {
 namespace {
 
-/// Who chooses as a library does, by how its name and release begin. Open MPI 4.1 is the default.
+/// A library's algorithm selection, by the beginning of its name and release. Default: Open MPI 4.1.
 struct LibraryChoice {
   std::string_view library;
-  std::string_view selection;  // of the baseline's `collectives`
+  std::string_view selection;  // value of the baseline's `collectives`
 };
 constexpr LibraryChoice kLibraries[] = {{"Open MPI v5", "openmpi-5"},
                                         {"Open MPI v4.0", "openmpi-4.0"},

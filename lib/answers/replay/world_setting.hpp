@@ -1,4 +1,4 @@
-// What a world is made of, as the configuration says it: for forecasts and for replays.
+// The configuration of a world, for forecasts and replays.
 #pragma once
 
 #include <memory>
@@ -13,43 +13,41 @@
 namespace offramp {
 
 struct WorldSetting {
-  const BackendDescription& backend;  // lives as long as the world
+  const BackendDescription& backend;  // must outlive the world
   Settings settings;
   FaultRates faults;
   MachineLayout machine = {};
-  bool check = false;                          // a simulation that breaks one of its invariants is an error
+  bool check = false;                          // treat a broken invariant of the simulation as an error
   const BackendDescription* host = nullptr;    // carries what the backend declines; null: nothing does
-  std::optional<Settings> host_settings = {};  // the defaults if not set
+  std::optional<Settings> host_settings = {};  // `nullopt`: its defaults
   std::vector<WorldBackend::Further> further = {};
-  std::vector<RouteRule> rules = {};  // as WorldBackend has them
+  std::vector<RouteRule> rules = {};  // see WorldBackend
   NetworkOptions network = {};        // between the nodes
   StragglerOptions stragglers = {};
   const DataCarrier* judge = nullptr;  // WorldOptions::judge
 };
 
-/// The configuration for a program that ran over this MPI library ("Open MPI v4.0.3"): the baseline chooses
-/// algorithms as that release does, unless the configuration says who chooses. Unchanged for a library that
-/// is not known.
+/// The configuration for a program recorded over this MPI library ("Open MPI v4.0.3"): the baseline chooses
+/// algorithms as that release does, unless configured otherwise. Unchanged for an unknown library.
 Configuration configuration_for_library(const Configuration& configuration, const Registry& registry,
                                         std::string_view library);
-/// The library that a recording was made over; empty: it does not say.
+/// The MPI library of a recording. Empty if unknown.
 std::string_view library_of(const recording::Description& description);
 
-/// A backend with the host behind it, and the routes with the backends to which they lead, as in a run of so
-/// many ranks.
+/// A backend's setting on this many ranks, with the host, the configured routes, and their backends.
 Result<WorldSetting> world_setting(const Configuration& configuration, const Registry& registry,
                                    const BackendDescription& backend, int ranks);
 
-/// What that many ranks stand on; without a text: the backend says nothing of it.
+/// The hardware that this many ranks occupy. Its text is empty if the backend does not describe it.
 Deployment deployment_of(const WorldSetting& setting, int ranks);
 
-/// The setting with the least or the most of what the baseline takes from a class of machines
-/// (Deployment::bands). `nullopt`: it takes nothing from one.
+/// The setting with the lowest or highest values of the parameters that the baseline derives from a class of
+/// machines (Deployment::bands). `nullopt` if there are none.
 std::optional<WorldSetting> at_end_of_band(const WorldSetting& setting, const BackendDescription& baseline,
                                            int ranks, bool most);
 
-/// The setting lives as long as the world. observed: who is told of what; the rest of it is the setting's. An
-/// error is of the network, which may have no room for the ranks.
+/// The setting must outlive the world. observed: the observers; the setting determines all other options. An
+/// error comes from the network, for example if it has no room for the ranks.
 Result<std::unique_ptr<World>> make_world(const WorldSetting& setting, int ranks,
                                           const WorldOptions& observed = {});
 
