@@ -1,16 +1,16 @@
-/* An audit library for the dynamic linker (LD_AUDIT, rtld-audit(7)). It brings Offramp's MPI functions to
- * calls that LD_PRELOAD does not reach, because their search never gets to preloaded libraries:
+/* An audit library for the dynamic linker (LD_AUDIT, rtld-audit(7)). It redirects MPI calls to Offramp that
+ * LD_PRELOAD does not reach, because their symbol search does not include preloaded libraries:
  *
- * - A program takes its MPI functions from a handle: dlopen("libmpi.so.40"), then dlsym(handle, "MPI_Send"),
+ * - The program looks MPI functions up in a handle: dlopen("libmpi.so.40"), then dlsym(handle, "MPI_Send"),
  * as Python's ctypes, Julia, and Rust bindings do.
- * - A library is opened with RTLD_DEEPBIND, and so its own dependencies are searched first.
+ * - A library is opened with RTLD_DEEPBIND, so its own dependencies are searched first.
  *
- * The dynamic linker calls la_symbind64() for each name that it finds in a library whose name begins with
- * libmpi. If that is the MPI library that Offramp itself calls, the caller gets Offramp's function of that
- * name instead. Offramp and MPI libraries keep what was found.
+ * The dynamic linker calls la_symbind64() for each symbol that it finds in a library whose name begins with
+ * libmpi. If that is the MPI library that Offramp itself calls, the caller is bound to Offramp's function of
+ * that name instead. Bindings of Offramp and of MPI libraries stay unchanged.
  *
- * Audit libraries live in a namespace of their own, where each library that they need is loaded a second
- * time. So this one needs none, not even libc. */
+ * Audit libraries are loaded in a namespace of their own, with a second copy of each dependency. So this one
+ * has none, not even libc. */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <link.h>
@@ -19,8 +19,8 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* The main namespace. The first object whose name begins with libofframp is the interposing library: its
- * relatives are for other MPI libraries or have no MPI functions, and are not preloaded. */
+/* The interposing library: the first object of the main namespace whose name begins with libofframp. Other
+ * libraries of that name serve other MPI libraries or define no MPI functions, and are not preloaded. */
 static const struct link_map* offramp;
 
 static int begins_with(const char* text, const char* start) {
@@ -41,8 +41,8 @@ static const char* base_name(const char* path) {
   return base;
 }
 
-/* A table that the dynamic section names; NULL: there is none. The dynamic linker has turned offsets into
- * addresses, except in objects whose dynamic section is read-only. */
+/* A table of the dynamic section, or NULL. The dynamic linker has converted offsets to addresses, except in
+ * objects whose dynamic section is read-only. */
 static const void* table_of(const struct link_map* map, ElfW(Sxword) tag) {
   for (const ElfW(Dyn)* entry = map->l_ld; entry != NULL && entry->d_tag != DT_NULL; ++entry) {
     if (entry->d_tag != tag) continue;
@@ -86,7 +86,7 @@ static uintptr_t search_gnu_hash(const search* wanted, const uint32_t* table) {
   }
 }
 
-/* DT_HASH has the number of symbols in its second word. */
+/* The second word of DT_HASH is the number of symbols. */
 static uintptr_t search_all(const search* wanted, const uint32_t* table) {
   for (uint32_t index = 1; index < table[1]; ++index) {
     const uintptr_t found = address_if_found(wanted, index);
@@ -95,7 +95,7 @@ static uintptr_t search_all(const search* wanted, const uint32_t* table) {
   return 0;
 }
 
-/* The address of a function that an object defines; 0: it defines none of that name. */
+/* The address of a function that an object defines. 0 if it defines no function of that name. */
 static uintptr_t definition(const struct link_map* map, const char* name) {
   const search wanted = {map, table_of(map, DT_SYMTAB), table_of(map, DT_STRTAB), name};
   if (wanted.symbols == NULL || wanted.strings == NULL) return 0;
@@ -105,11 +105,11 @@ static uintptr_t definition(const struct link_map* map, const char* name) {
   return hash != NULL ? search_all(&wanted, hash) : 0;
 }
 
-/* Each MPI library defines it. */
+/* Every MPI library defines this function. */
 static const char kMark[] = "PMPI_Init";
 
-/* Finds it as Offramp does with RTLD_NEXT: the next object that defines the functions. Another copy of an MPI
- * library, which a program may open besides, has handles of its own. */
+/* True for the MPI library that Offramp finds with RTLD_NEXT: the next object that defines the functions.
+ * Another MPI library, which a program may also open, has its own handles, so it stays unchanged. */
 static int is_native_library(const struct link_map* map) {
   static const struct link_map* native;
   const struct link_map* next = native == NULL ? offramp->l_next : NULL;
@@ -119,8 +119,8 @@ static int is_native_library(const struct link_map* map) {
   return native == map;
 }
 
-/* Before version 2 (glibc 2.35), each call between libraries would take longer while there is an audit
- * library. Returning 0 declines. */
+/* Returns 0 (declines) before version 2 (glibc 2.35), where an audit library slows down every call between
+ * libraries. */
 EXPORT unsigned la_version(unsigned version) {
   return version < 2 ? 0 : 2;
 }

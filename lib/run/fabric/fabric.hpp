@@ -1,8 +1,7 @@
-// The fabric: moves bytes between the ranks. It knows nothing of MPI and has no modelled time.
+// The fabric moves bytes between the ranks of a run. It has no notion of MPI or of modelled time.
 //
-// A message is a small header and a payload. Between one pair of ranks headers are delivered in the order
-// sent, by every implementation here; the engine checks it by sequence numbers all the same. Calls come from
-// one thread at a time.
+// A message is a small header and a payload. Messages between a pair of ranks arrive in order, in every
+// implementation; the engine checks that by sequence numbers. Only one thread at a time may call a fabric.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +9,13 @@
 
 namespace offramp {
 
-/// Someone waiting for a send or a pull; lives until the callback. ok is false when the peer or the link is
-/// gone. The callback comes from progress(), never from inside send() or pull().
+/// Receives the completion of a send or a pull; must live until the callback. ok is false if the peer or the
+/// link is gone. progress() calls back; send() and pull() never do.
 struct FabricWaiter {
   void (*notify)(FabricWaiter& self, bool ok) = nullptr;
 };
 
-/// Produces a payload piece by piece, from the first byte to the last, so that memory never holds all of it.
+/// Produces a payload in pieces, from the first byte to the last, so that memory never contains all of it.
 class PieceSource {
  public:
   virtual ~PieceSource() = default;
@@ -24,7 +23,7 @@ class PieceSource {
   virtual std::size_t make(std::span<std::byte> room) = 0;
 };
 
-/// Uses up a payload piece by piece, from the first byte to the last.
+/// Consumes a payload in pieces, from the first byte to the last.
 class PieceSink {
  public:
   virtual ~PieceSink() = default;
@@ -33,7 +32,7 @@ class PieceSink {
 
 class Fabric {
  public:
-  /// The largest header that send() takes.
+  /// The largest header that send() accepts.
   static constexpr std::size_t kMaxHeader = 512;
 
   struct Inbound {
@@ -49,8 +48,8 @@ class Fabric {
     virtual void deliver(const Inbound& message) = 0;
   };
 
-  /// kDone: buffers may be reused, no callback. kPending: they stay valid until the callback. kFailed: the
-  /// peer is gone, no callback.
+  /// kDone: buffers may be reused, no callback follows. kPending: buffers must stay valid until the callback.
+  /// kFailed: the peer is gone, no callback follows.
   enum class State { kDone, kPending, kFailed };
 
   virtual ~Fabric() = default;
@@ -58,33 +57,32 @@ class Fabric {
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int ranks() const = 0;
 
-  /// Sends to a peer (itself included). Small payloads never wait for the peer; larger ones may wait until it
-  /// pulls them.
+  /// Sends to a peer, or to this rank. Small payloads are sent at once; larger ones may wait for the pull.
   virtual State send(int peer, std::span<const std::byte> header, std::span<const std::byte> payload,
                      FabricWaiter& waiter) = 0;
 
-  /// The same for a payload that stays here, whatever its size, until the peer pulls or drops it.
+  /// Like send(), but a payload of any size stays at this rank until the peer pulls or drops it.
   virtual State offer(int peer, std::span<const std::byte> header, std::span<const std::byte> payload,
                       FabricWaiter& waiter) = 0;
 
-  /// Fetches a payload that stayed at the sender. `into` is exactly its size.
+  /// Fetches a payload that stayed at the sender. `into` must have exactly its size.
   virtual State pull(void* remote, std::span<std::byte> into, FabricWaiter& waiter) = 0;
   virtual void drop(void* remote) = 0;
 
-  /// Whether payloads to and from this peer can go in pieces, with the two functions below. Each side chooses
-  /// for itself: the peer may pull pieces as a whole, and a whole payload in pieces.
+  /// True if the two functions below work with this peer. Each side may use them by itself: pull() accepts a
+  /// payload offered in pieces, and pull_pieces() a whole one.
   [[nodiscard]] virtual bool has_pieces(int /*peer*/) const { return false; }
-  /// The source is used until the callback. It needs progress() at this rank.
+  /// Uses the source until the callback. The payload advances in progress() of this rank.
   virtual State offer_pieces(int /*peer*/, std::span<const std::byte> /*header*/, PieceSource& /*source*/,
                              std::size_t /*bytes*/, FabricWaiter& /*waiter*/) {
     return State::kFailed;
   }
-  /// The sink is used until the callback, or until this function returns kDone.
+  /// Uses the sink until the callback, or until it returns kDone.
   virtual State pull_pieces(void* /*remote*/, PieceSink& /*sink*/, FabricWaiter& /*waiter*/) {
     return State::kFailed;
   }
 
-  /// Delivers what has arrived; returns the number of things done.
+  /// Delivers arrived messages. Returns the number of events.
   virtual int progress(Sink& sink) = 0;
 };
 

@@ -1,7 +1,6 @@
-// A queue per receiver. A short message is copied into the queue and its send is done; a longer one stays
-// with its sender until the receiver pulls or drops it, and its owner is who has its `remote`. With
-// a seed, progress() takes the oldest message of a source drawn at random, one at a time: messages of one
-// sender keep their order, those of different senders come in any.
+// One queue per receiver. A short message is copied into the queue, and its send is done. A longer one stays
+// at its sender until the receiver pulls or drops it; the holder of its `remote` owns it. With a seed,
+// progress() delivers the oldest message of a random source.
 #include "lib/run/fabric/memory_fabric.hpp"
 
 #include <algorithm>
@@ -56,7 +55,7 @@ bool MemoryQueue::push(int source, std::span<const std::byte> header, std::span<
   return eager;
 }
 
-/// The oldest message of the source that the choice falls on. There is one.
+/// Removes the oldest message of the chosen source. The queue must not be empty.
 MemoryQueue::Owned MemoryQueue::pop(std::uint64_t choice) {
   QueuedMessage* before = nullptr;
   QueuedMessage* message = first_;
@@ -82,11 +81,12 @@ bool MemoryQueue::deliver_one(Fabric::Sink& sink, std::uint64_t choice) {
     sink.deliver(inbound);
     return true;
   }
-  std::array<std::byte, Fabric::kMaxHeader> header;  // pull() may end the message during deliver()
+  // A copy, since pull() may release the message during deliver().
+  std::array<std::byte, Fabric::kMaxHeader> header;
   std::copy(message->header.begin(), message->header.end(), header.begin());
   inbound.header = {header.data(), message->header.size()};
   inbound.data = nullptr;
-  inbound.remote = message.release();  // owned by whoever pulls or drops it
+  inbound.remote = message.release();  // pull() or drop() releases it
   sink.deliver(inbound);
   return true;
 }
@@ -102,7 +102,7 @@ void MemoryQueue::drop(void* remote) {
   message->sender->add(*message->waiter);
 }
 
-/// Marks the handles that come by.
+/// Sets the lowest bit of the handles that it passes on.
 class SelfPath::Marking final : public Fabric::Sink {
  public:
   explicit Marking(Fabric::Sink& sink) : sink_(sink) {}

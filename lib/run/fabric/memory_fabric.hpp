@@ -1,5 +1,4 @@
-// The fabric within one process: many ranks, one thread. Used by tests and predictions, and for messages of a
-// rank to itself.
+// The fabric within one process, on one thread: for tests, predictions, and messages of a rank to itself.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +10,8 @@
 
 namespace offramp {
 
-/// Senders whose payloads were pulled or dropped. Their own progress() notifies them, so that no rank runs
-/// inside another one's call.
+/// Senders whose payloads were pulled or dropped. Each sender's own progress() notifies them, so that no rank
+/// runs within another rank's call.
 class FinishedSends {
  public:
   void add(FabricWaiter& waiter) { waiting_.push_back(&waiter); }
@@ -26,7 +25,7 @@ class FinishedSends {
   std::deque<FabricWaiter*> waiting_;
 };
 
-/// Messages for one rank. Payloads up to the eager limit are copied; larger ones stay at the sender.
+/// The messages for one rank. Payloads up to the eager limit are copied; larger ones stay at the sender.
 class MemoryQueue {
  public:
   explicit MemoryQueue(std::size_t eager_limit) : eager_limit_(eager_limit) {}
@@ -35,11 +34,10 @@ class MemoryQueue {
   ~MemoryQueue();
 
   /// Queues a message. Returns true if the payload was copied. Otherwise it must stay valid until `sender`
-  /// notifies the waiter. stays: never copies, whatever the size.
+  /// notifies the waiter. stays_at_sender: never copy.
   bool push(int source, std::span<const std::byte> header, std::span<const std::byte> payload,
             FabricWaiter& waiter, FinishedSends& sender, bool stays_at_sender = false);
-  /// Delivers the oldest message (or, with a choice, the oldest of some source). Returns false if the queue
-  /// is empty.
+  /// Delivers the oldest message; with a nonzero choice, a source's oldest. False if the queue is empty.
   bool deliver_one(Fabric::Sink& sink, std::uint64_t choice);
   [[nodiscard]] bool empty() const { return first_ == nullptr; }
 
@@ -50,7 +48,7 @@ class MemoryQueue {
   /// One block of memory from the pool, followed by the header and a copied payload.
   struct QueuedMessage {
     QueuedMessage* next = nullptr;
-    std::size_t size = 0;  // of the block
+    std::size_t size = 0;  // of the block in bytes
     int source = 0;
     std::span<const std::byte> header;
     std::span<const std::byte> payload;  // the copy, or the sender's own memory
@@ -70,8 +68,8 @@ class MemoryQueue {
   std::size_t count_ = 0;
 };
 
-/// The path of a rank to itself, beside another fabric for its peers. The lowest bit marks its handles: other
-/// handles are pointers with an alignment of at least 2.
+/// The path of a rank to itself, beside another fabric for its peers. Its handles have the lowest bit set;
+/// handles of other fabrics are pointers with an alignment of at least 2.
 class SelfPath {
  public:
   explicit SelfPath(int rank) : rank_(rank), queue_(kEagerLimit) {}
@@ -107,9 +105,8 @@ class SelfPath {
   FinishedSends finished_;
 };
 
-/// The ranks of one process. A seed shuffles the order of delivery between sources (never within one);
-/// progress() then delivers one message at a time, so that the ranks' turns mix. The hub must outlive all
-/// users of its fabrics.
+/// The ranks of one process. A nonzero seed shuffles the delivery between sources, never within one;
+/// progress() then delivers one message at a time. Must outlive all users of its fabrics.
 class MemoryHub {
  public:
   explicit MemoryHub(int ranks, std::size_t eager_limit = 8192, std::uint64_t shuffle_seed = 0);

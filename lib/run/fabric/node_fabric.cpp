@@ -1,14 +1,15 @@
-// A message in a ring carries its payload, or is about a payload that stays at the sender (Kind): the sender
-// offers it, and the receiver ends the offer when it has copied the payload or does not want it.
+// A ring message either carries its payload, or concerns a payload that stays at the sender
+// (RingMessageKind): the sender offers it, and the receiver ends the offer after copying the payload, or
+// because it does not want it.
 //
-// Some payloads are packed in pieces. The receiver asks for a piece, and the sender answers with its address.
-// The receiver asks for the next piece before it copies this one, so that one side packs while the other
+// Some payloads are packed in pieces. The receiver requests a piece, and the sender answers with its address.
+// The receiver requests the next piece before it copies this one, so that one side packs while the other
 // unpacks.
 //
-// Where the kernel refuses a copy, the receiver asks for the bytes, and they come through the ring: the
-// program may have changed its user since the beginning, or have protected the memory to learn of writes.
+// If the kernel refuses a copy, the receiver requests the bytes, and they come through the ring: the program
+// may have changed its user since the start, or may have protected the memory to detect writes.
 //
-// Messages for a full ring wait in their order until the peer has read more (Peer::waiting).
+// Messages for a full ring wait in order until the peer has read more (Peer::waiting).
 #include "lib/run/fabric/node_fabric.hpp"
 
 #include <sys/uio.h>
@@ -30,18 +31,18 @@ namespace {
 
 enum class RingMessageKind : std::uint32_t { kMessage, kOffer, kEnd, kAsk, kPiece, kAskBytes, kBytes };
 
-/// What the ring holds of a payload that stays at the sender.
+/// Describes a payload that stays at the sender, in a ring message.
 struct RemotePayload {
   std::uint64_t address = 0;  // at the sender; 0: the payload is packed in pieces
-  std::uint64_t size = 0;     // of the payload, of the piece, or of the bytes
-  std::uint64_t offer = 0;    // its number at the sender
-  std::uint64_t pull = 0;     // its number at the receiver, if it comes in pieces or through the ring
+  std::uint64_t size = 0;     // of the payload, the piece, or the bytes
+  std::uint64_t offer = 0;    // number of the offer at the sender
+  std::uint64_t pull = 0;     // number of the pull at the receiver, for pieces and bytes through the ring
 };
 
-// Larger pieces are no faster: the caches hold two of this size.
+// Larger pieces are no faster: the caches can contain two of this size.
 constexpr std::size_t kPiece = std::size_t{256} << 10;
 
-/// Offers or pulls by number. Numbers are used again.
+/// Offers or pulls by number. Numbers are reused.
 template <typename T>
 class Numbered {
  public:
@@ -55,7 +56,7 @@ class Numbered {
     all_[number] = std::move(object);
     return number;
   }
-  /// Returns null if this peer has no object of that number.
+  /// Null if this peer has no object with that number.
   T* find(std::uint64_t number, std::size_t peer) {
     return number < all_.size() && all_[number].peer == static_cast<int>(peer) ? &all_[number] : nullptr;
   }
@@ -77,7 +78,7 @@ class NodeFabric final : public ProcessFabric {
  public:
   NodeFabric(int rank, int ranks) : rank_(rank), peers_(static_cast<std::size_t>(ranks)), self_(rank) {}
 
-  /// False on all ranks: there is not enough memory.
+  /// Returns false on all ranks if memory is insufficient.
   bool open(double bytes, const NodeRings::Exchange& exchange) {
     std::vector<int> node(peers_.size());
     for (std::size_t i = 0; i < node.size(); ++i) node[i] = static_cast<int>(i);
@@ -195,12 +196,12 @@ class NodeFabric final : public ProcessFabric {
   }
 
  private:
-  /// What a ring had no room for. Header and payload stay where they are until it has.
+  /// A message for a full ring. Header and payload must stay valid until it is written.
   struct Waiting {
     RingMessageKind kind = RingMessageKind::kMessage;
     std::span<const std::byte> header;
     std::span<const std::byte> payload;
-    RemotePayload place;  // of an offer; of an end its number
+    RemotePayload place;  // of an offer; for an end, its number
     FabricWaiter* waiter = nullptr;
   };
   struct Peer {
@@ -215,36 +216,37 @@ class NodeFabric final : public ProcessFabric {
   };
   /// A payload of this rank that a peer may copy.
   struct Offer {
-    int peer = -1;  // none: free
+    int peer = -1;  // -1: unused
     FabricWaiter* waiter = nullptr;
-    PieceSource* source = nullptr;  // packs the pieces; null: the payload lies in memory
+    PieceSource* source = nullptr;  // packs the pieces; null: the payload is in memory
     std::span<const std::byte> payload;
-    std::unique_ptr<std::byte[]> room;  // for two pieces: the peer copies one, and the other is packed
-    bool is_second = false;             // the next piece goes into the second half of the room
+    // Two pieces: the peer copies one while the other is packed.
+    std::unique_ptr<std::byte[]> room;
+    bool is_second = false;  // the next piece goes to the second half of the room
   };
-  /// A payload that comes in pieces, or whose bytes come through the ring.
+  /// A payload that arrives in pieces, or whose bytes come through the ring.
   struct Pull {
-    int peer = -1;              // none: free
-    PieceSink* sink = nullptr;  // null: it goes to `into`
+    int peer = -1;              // -1: unused
+    PieceSink* sink = nullptr;  // null: the payload goes to `into`
     std::span<std::byte> into;
-    std::uint64_t left = 0;          // behind the piece that is copied
+    std::uint64_t left = 0;          // bytes after the current piece
     FabricWaiter* waiter = nullptr;  // null: the pull has failed
-    RemotePayload place = {};        // the numbers of the offer and of this
-    std::uint64_t rest = 0;          // of a payload that lies in memory: where `left` begins
-    // The bytes of a piece that come through the ring; empty: none do.
+    RemotePayload place = {};        // with the numbers of the offer and of this pull
+    std::uint64_t rest = 0;          // address of the bytes counted in `left`, if the payload is in memory
+    // Bytes of the current piece that come through the ring; empty: none.
     std::span<std::byte> missing = {};
     std::uint64_t missing_from = 0;
-    std::unique_ptr<std::byte[]> room = {};  // for such a piece of a sink
+    std::unique_ptr<std::byte[]> room = {};  // for a sink's piece through the ring
     std::size_t piece = 0;                   // its size
-    RemotePayload next = {};                 // the piece that came meanwhile; size 0: none
+    RemotePayload next = {};                 // a piece that arrived meanwhile; size 0: none
   };
 
-  // The largest header and payload that go through a ring.
+  // Room for the largest header and payload.
   static constexpr std::size_t kMostInRing = RingWord::room(kMaxHeader, kLargestInRing);
 
   [[nodiscard]] std::size_t self() const { return static_cast<std::size_t>(rank_); }
 
-  /// The peer has copied it, or does not want it. False: it knows of no such offer.
+  /// The peer has copied the payload, or does not want it. False if the offer does not exist.
   bool end_offer(std::uint64_t number, std::size_t peer) {
     if (offers_.find(number, peer) == nullptr) return false;
     FabricWaiter* const waiter = offers_.remove(number).waiter;
@@ -275,7 +277,7 @@ class NodeFabric final : public ProcessFabric {
     if (waiter != nullptr && !closed_) waiter->notify(*waiter, true);
   }
 
-  /// Asks for bytes at the sender, which the kernel does not copy.
+  /// Requests bytes that the kernel does not copy.
   void request_bytes(Pull& pull, std::uint64_t from, std::span<std::byte> into) {
     pull.missing = into;
     pull.missing_from = from;
@@ -285,7 +287,7 @@ class NodeFabric final : public ProcessFabric {
     write(peers_[static_cast<std::size_t>(pull.peer)], {RingMessageKind::kAskBytes, {}, {}, place, nullptr});
   }
 
-  /// Returns false if no correct peer asks for this.
+  /// Returns false if the request is invalid.
   bool send_bytes(RemotePayload place, std::size_t peer) {
     const Offer* const offer = offers_.find(place.offer, peer);
     if (offer == nullptr) return false;
@@ -300,7 +302,7 @@ class NodeFabric final : public ProcessFabric {
     return true;
   }
 
-  /// Returns false if no correct peer sends this.
+  /// Returns false if the message is invalid.
   bool receive_bytes(const RingReader::RingMessage& message, std::size_t peer) {
     RemotePayload place;
     if (message.header.size() != sizeof place) return false;
@@ -324,7 +326,7 @@ class NodeFabric final : public ProcessFabric {
     return resume_pull(*pull, peer);
   }
 
-  /// A piece has come through the ring.
+  /// Continues after a piece has arrived through the ring.
   bool resume_pull(Pull& pull, std::size_t peer) {
     const bool is_last = pull.left == 0;
     if (pull.sink != nullptr) pull.sink->use({pull.room.get(), pull.piece}, is_last);
@@ -350,7 +352,7 @@ class NodeFabric final : public ProcessFabric {
     return {piece_.data(), size};
   }
 
-  /// Returns false if no correct peer asks for this.
+  /// Returns false if the request is invalid.
   bool make_piece(RemotePayload place, std::size_t peer) {
     Offer* const offer = offers_.find(place.offer, peer);
     if (offer == nullptr || offer->source == nullptr) return false;
@@ -363,12 +365,12 @@ class NodeFabric final : public ProcessFabric {
     return true;
   }
 
-  /// Returns false if no correct peer sends this.
+  /// Returns false if the message is invalid.
   bool receive_piece(const RemotePayload& place, std::size_t peer) {
     Pull* const pull = pulls_.find(place.pull, peer);
     if (pull == nullptr || place.size == 0 || place.size > std::min<std::uint64_t>(kPiece, pull->left))
       return false;
-    if (!pull->missing.empty()) {  // the piece before it still comes through the ring
+    if (!pull->missing.empty()) {  // the previous piece is still coming through the ring
       if (pull->next.size != 0) return false;
       pull->next = place;
       return true;
@@ -395,7 +397,7 @@ class NodeFabric final : public ProcessFabric {
     return true;
   }
 
-  /// Returns how many bytes the kernel copied; `nullopt` if the peer is gone.
+  /// Returns the number of bytes that the kernel copied; `nullopt` if the peer is gone.
   std::optional<std::size_t> copy(std::size_t peer, std::uint64_t address, std::span<std::byte> into) const {
     std::size_t copied = 0;
     while (copied < into.size()) {
@@ -436,7 +438,7 @@ class NodeFabric final : public ProcessFabric {
     return events;
   }
 
-  // Apart from progress(), which mostly finds nothing and is the shorter for it:
+  // Not inlined, to keep progress() short, which usually finds no message.
   [[gnu::noinline]] int read(std::size_t index, Sink& sink) {
     return rings_.read(index, sink, [&](const auto& message) { return handle_message(index, message, sink); })
                ? 1
@@ -486,7 +488,7 @@ class NodeFabric final : public ProcessFabric {
   std::size_t waiting_ = 0;  // over all peers
   Numbered<Offer> offers_;
   Numbered<Pull> pulls_;
-  std::vector<std::byte> piece_;  // copied, and not unpacked yet
+  std::vector<std::byte> piece_;  // copied but not yet unpacked
   SelfPath self_;
   bool closed_ = false;
 };

@@ -1,6 +1,6 @@
-// The fabric of a run whose ranks are all on one node and can read each other's memory. Messages pass rings
-// in shared memory; the kernel copies larger payloads once (process_vm_readv). It needs no library, whose
-// loading would be the longest part of the start.
+// The fabric of a run on one node whose ranks can read each other's memory. Small messages pass rings in
+// shared memory; the kernel copies larger payloads once (process_vm_readv). It needs no UCX, which would take
+// most of the start-up time to load.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,11 @@
 
 namespace offramp {
 
-/// With more ranks, too much of the rings' memory, which is reserved at once, would belong to pairs that
-/// never communicate.
+/// With more ranks, most rings, whose memory is reserved at the start, would stay unused.
 inline constexpr std::size_t kMostRanksOfNodeFabric = 16;
 
-/// Collective over all ranks of the run; arguments as for NodeRings::open(). Returns null on all ranks if the
-/// node lacks memory for all rings.
+/// Collective over all ranks of the run; the arguments are those of NodeRings::open(). Returns null on all
+/// ranks if the node has too little memory for all rings.
 std::unique_ptr<ProcessFabric> open_node_fabric(int rank, int ranks, double bytes,
                                                 const NodeRings::Exchange& exchange);
 

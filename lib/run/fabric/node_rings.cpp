@@ -14,7 +14,7 @@ namespace offramp {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-// Room for a window of hundreds of small messages, and for seven of the largest that go this way.
+// Room for hundreds of small messages, or for seven of the largest.
 constexpr std::size_t kWideRing = std::size_t{64} << 10U;
 constexpr std::size_t kNarrowRing = std::size_t{8} << 10U;
 
@@ -22,7 +22,7 @@ constexpr std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-/// The bytes of each ring; 0: there is no room.
+/// The bytes of each ring. 0 if the room is insufficient.
 std::size_t ring_that_fits(std::size_t ranks, double room) {
   for (std::size_t bytes = kWideRing; ranks > 1 && bytes >= kNarrowRing; bytes /= 2) {
     if (static_cast<double>(ranks * ranks * bytes) <= room) return bytes;
@@ -50,7 +50,7 @@ NodeRings::~NodeRings() {
   if (memory_ != nullptr) munmap(memory_, layout_.bytes);
 }
 
-/// Makes the segment. Returns its name and the size of a ring; empty: it could not be had.
+/// Creates the segment. Returns its name and the size of a ring, or an empty string on failure.
 std::string NodeRings::create(std::size_t ranks, double bytes) {
   const std::size_t ring_bytes = ring_that_fits(ranks, bytes);
   if (ring_bytes == 0) return {};
@@ -105,8 +105,8 @@ void NodeRings::open(const std::vector<int>& node, int rank, double bytes, const
   board_ = board_of(self_);
 }
 
-/// Takes the ring's memory now: where there is none left, a store into it would end the process. (Kernels
-/// before 5.14 cannot be asked; there is no ring then.)
+/// Reserves the ring's memory now: without free memory, a later store into it would end the process. Kernels
+/// before 5.14 lack this function; then there is no ring.
 bool NodeRings::prepare(std::size_t index) {
   Outgoing& to = outgoing_[index];
   to.state = RingState::kNone;

@@ -1,8 +1,6 @@
-// The rings between the ranks of one node: a segment of shared memory with one for each ordered pair.
-//
-// They carry small messages. UCX's own shared memory has one queue for all senders of a receiver, whose
-// shared lines go to and fro for every message: measured, it has half of the message rate that a ring for
-// each pair has.
+// A segment of shared memory with a ring for each ordered pair of ranks of a node, for small messages. UCX's
+// own shared memory has one queue per receiver, whose cache lines move between cores for every message: it
+// reaches half of the message rate of one ring per pair (measured).
 #pragma once
 
 #include <bit>
@@ -15,7 +13,7 @@
 
 namespace offramp {
 
-/// A payload up to this size goes through a ring, if there is one.
+/// The largest payload that goes through a ring, in bytes.
 inline constexpr std::size_t kLargestInRing = 8192;
 
 class NodeRings {
@@ -26,20 +24,19 @@ class NodeRings {
   NodeRings& operator=(const NodeRings&) = delete;
 
   using Exchange = std::function<std::vector<std::string>(const std::string& own)>;
-  /// Collective over all ranks of the run. node: the world ranks on this rank's node, rising; bytes: what all
-  /// rings of the node may take. Where that is not enough, or a rank cannot see the memory, some pairs or all
-  /// have no ring: that is no error.
+  /// Collective over all ranks of the run. node: the world ranks on this node, ascending; bytes: limit for
+  /// all its rings. Pairs have no ring if that is too little, or if a rank cannot map the segment.
   void open(const std::vector<int>& node, int rank, double bytes, const Exchange& exchange);
 
-  /// Whether there are rings to and from a rank of the node, and whether to and from all but this one.
+  /// True if this rank and another rank of the node have rings to each other. join_all(): with all ranks.
   [[nodiscard]] bool join(std::size_t index) const {
     return index < outgoing_.size() && outgoing_[index].state != RingState::kNone;
   }
   [[nodiscard]] bool join_all() const { return joins_all_; }
-  /// Index of this rank on its node.
+  /// The index of this rank on its node.
   [[nodiscard]] std::size_t self() const { return self_; }
 
-  /// The ring towards a rank of the node, made ready at first use; null: there is none.
+  /// The ring to a rank of the node, prepared at the first call. Null if there is none.
   RingWriter* towards(std::size_t index) {
     Outgoing& to = outgoing_[index];
     return to.state == RingState::kReady || (to.state == RingState::kUnused && prepare(index)) ? &to.ring
@@ -47,14 +44,14 @@ class NodeRings {
   }
   enum class Taken : std::uint8_t {
     kYes,
-    kNotYet,  // the message stays the next one
-    kDamaged  // no rank sends such a thing: nothing more comes from there
+    kNotYet,  // the message stays in the ring
+    kDamaged  // no rank sends such a message; the ring is not read again
   };
-  /// Nothing has come from a rank of the node. False: read() knows.
+  /// True if nothing has arrived from a rank of the node. If false, read() decides.
   [[nodiscard]] bool is_empty(std::size_t index) const { return incoming_[index].ring.is_empty(); }
-  /// Hands the next message from a rank of the node to take(message), if there is one. It hands over a single
-  /// message, so that the program goes on with it before others come, for which there may be no receive yet.
-  /// A damaged ring is reported to the sink as a message without a header. Returns whether one was taken.
+  /// Passes the next message from a rank of the node to take(message), and returns true if it was taken. It
+  /// passes one message only, so that the program can post receives before the next one. A damaged ring is
+  /// reported to the sink as a message without a header.
   template <typename Take>
   bool read(std::size_t index, Fabric::Sink& sink, Take take) {
     Incoming& from = incoming_[index];
@@ -69,14 +66,13 @@ class NodeRings {
     return taken == Taken::kYes;
   }
 
-  /// Tells a rank of the node that a message for it is on its way elsewhere, and how many this one was told
-  /// of.
+  /// Counts a message to a rank of the node by another path. announced(): such messages to this rank.
   void announce(std::size_t index) const { std::atomic_ref(board_of(index)[0]).fetch_add(1); }
   [[nodiscard]] std::uint64_t announced() const {
     return board_ != nullptr ? std::atomic_ref(board_[0]).load(std::memory_order_relaxed) : 0;
   }
 
-  /// Calls visit(index) for each rank of the node that has written to this one.
+  /// Calls visit(index) for each rank of the node that has prepared its ring to this one.
   template <typename Visitor>
   void for_each_sender(Visitor visit) {
     for (std::size_t i = 0; i < layout_.sender_words; ++i) {
@@ -98,15 +94,15 @@ class NodeRings {
     RingWriter ring;
     RingState state = RingState::kNone;
   };
-  /// Where everything is in the segment; equal for all.
+  /// The layout of the segment, the same on all ranks.
   struct Layout {
     Layout(std::size_t ranks, std::size_t ring_bytes);
     std::size_t ranks;
     std::size_t ring_bytes;
-    std::size_t sender_words;  // of a board: a bit for each sender
-    std::size_t board_words;   // per receiver, with the count of what was announced: whole lines
-    std::size_t counters;      // offset of the readers' counters, one line per ring
-    std::size_t rings;         // offset of the rings themselves
+    std::size_t sender_words;  // words of a board with one bit per sender
+    std::size_t board_words;   // words per receiver, with the announced count, in whole cache lines
+    std::size_t counters;      // byte offset of the readers' counters, one line per ring
+    std::size_t rings;         // byte offset of the rings
     std::size_t bytes;         // of the segment
   };
 
@@ -122,7 +118,7 @@ class NodeRings {
   std::byte* memory_ = nullptr;
   bool joins_all_ = false;
   std::size_t self_ = 0;
-  std::uint64_t* board_ = nullptr;  // of this rank: what was announced, and who has written to its rings
+  std::uint64_t* board_ = nullptr;  // this rank's: the announced count, and the bits of its senders
   std::vector<Outgoing> outgoing_;
   std::vector<Incoming> incoming_;
 };

@@ -1,4 +1,4 @@
-// A fabric between processes: adds an orderly end to Fabric.
+// A fabric between processes: adds an orderly shutdown to Fabric.
 #pragma once
 
 #include <string>
@@ -8,19 +8,19 @@
 
 namespace offramp {
 
-/// The end has two phases, because peers may still write into the memory of this rank: close() sends all
-/// queued messages, then the ranks synchronise, and the destructor frees the memory. close() ends all
-/// notifications: unpulled sends stay unfinished, and handles may still be dropped.
+/// Shutdown has two phases, because peers may still write to this rank's memory: close() sends all queued
+/// messages, then the ranks synchronise, and the destructor frees the memory. After close() no waiter is
+/// notified: sends that were not pulled stay incomplete, and handles may still be dropped.
 class ProcessFabric : public Fabric {
  public:
   virtual void close(Sink& sink) = 0;
-  /// The version of the UCX library, such as "1.13.1"; empty if the fabric does not use it.
+  /// The UCX version, such as "1.13.1"; empty for a fabric without UCX.
   [[nodiscard]] virtual std::string version() const { return {}; }
 
  protected:
-  /// Progresses until done() is true, for close(). Gives up after kPatience turns without an event, because
-  /// the receiver may have stopped reading. That loses no data: all ranks have received everything by now,
-  /// and queued messages only notify senders of unwanted payloads.
+  /// For close(): progresses until done() is true. Gives up after kPatience calls without an event, because
+  /// the receiver may have stopped reading. That loses no data: all ranks have received everything by then,
+  /// and queued messages only complete sends of unwanted payloads.
   template <typename Done>
   void drain_until(Sink& sink, Done done) {
     constexpr int kPatience = 100'000;

@@ -1,9 +1,9 @@
-// A ring of bytes between two processes that share memory: one writes messages, the other reads them.
+// A ring buffer in memory shared by two processes: one writes messages, the other reads them.
 //
-// Each message is one word, then its header and payload. The writer stores the word last, when the rest is
+// A message is a word, then its header and payload. The writer stores the word last, when the rest is
 // complete, so a small message arrives in the cache line that the reader polls. No other line moves between
-// the cores for every message: the reader publishes its position only now and then. The ring carries only the
-// words of a header that differ from the previous one, so that a message of a few bytes fits into that line.
+// the cores for every message: the reader publishes its position only once in a while. Of a header, the ring
+// carries only the words that differ from the previous one, so a message of a few bytes fits into that line.
 #pragma once
 
 #ifdef __SSE2__
@@ -22,18 +22,17 @@
 
 namespace offramp {
 
-inline constexpr std::size_t kCacheLine = 64;  // bytes of memory that move between cores together
+inline constexpr std::size_t kCacheLine = 64;  // bytes that move between cores together
 
-/// The last header that passed a ring. Both ends have the same copy.
+/// The last header that passed a ring. Both ends keep the same copy.
 class LastHeader {
  public:
-  /// An upper bound for a packed header.
+  /// An upper bound for the size of a packed header.
   static constexpr std::size_t room(std::size_t size) {
     return size + (size / kWord + kWordsPerMask - 1) / kWordsPerMask * kWord;
   }
 
-  /// Writes one mask for each 32 words of the header, followed by the changed words. Returns the end of the
-  /// output.
+  /// Writes a mask per 32 words of the header, and the changed words. Returns the end of the output.
   std::byte* pack(std::span<const std::byte> header, std::byte* to) {
     std::size_t at = 0;
     for (std::size_t words = header.size() / kWord; words > 0;) {
@@ -123,7 +122,7 @@ class RingWord {
   constexpr explicit RingWord(std::uint64_t bits) : bits_(bits) {}
   constexpr RingWord(std::size_t header, std::size_t payload, std::uint32_t after)
       : bits_(kMessage | static_cast<std::uint64_t>(after) << 32U | header << kPayloadBits | payload) {}
-  /// The next message is at the start of the ring.
+  /// Redirects the reader to the start of the ring.
   static constexpr RingWord wrap() { return RingWord(kWrap); }
 
   [[nodiscard]] constexpr std::uint64_t bits() const { return bits_; }
@@ -135,8 +134,8 @@ class RingWord {
   [[nodiscard]] constexpr std::size_t payload() const { return bits_ & kLargestPayload; }
   [[nodiscard]] constexpr std::uint32_t after() const { return static_cast<std::uint32_t>(bits_ >> 32U); }
 
-  /// An upper bound for a message in the ring. Messages occupy whole lines: in a shared line, reading the
-  /// first message would take the line away from the writer of the second.
+  /// An upper bound for the size of a message in the ring. Messages occupy whole cache lines: in a shared
+  /// line, reading the first message would take the line away from the writer of the second.
   static constexpr std::size_t room(std::size_t header, std::size_t payload) {
     return rounded_up(kBytes + LastHeader::room(header) + payload);
   }
@@ -153,11 +152,11 @@ class RingWriter {
   RingWriter() = default;
   explicit RingWriter(const RingMemory& ring) : ring_(ring) {}
 
-  /// A quarter of the ring, so that there is usually room although the reader publishes its position rarely.
+  /// A quarter of the ring: large enough, although the reader publishes its position rarely.
   [[nodiscard]] std::size_t largest() const { return ring_.bytes / 4; }
 
-  /// Writes a message whose room() is at most largest(). Returns false if there is no room now. `after` is
-  /// for the caller's use.
+  /// Writes a message whose room() is at most largest(). Returns false if the ring has no room now. `after`
+  /// is a value for the caller's use.
   bool write(std::span<const std::byte> header, std::span<const std::byte> payload, std::uint32_t after) {
     // The word of the next message must be cleared, too.
     const std::size_t most = RingWord::room(header.size(), payload.size()) + RingWord::kBytes;
@@ -182,15 +181,15 @@ class RingWriter {
 
  private:
   static void copy(std::byte* to, std::span<const std::byte> payload) {
-    if (payload.size() == sizeof(std::uint64_t)) {  // the most frequent size, a constant for the compiler
+    if (payload.size() == sizeof(std::uint64_t)) {  // the most frequent size: a constant for the compiler
       std::memcpy(to, payload.data(), sizeof(std::uint64_t));
     } else if (!payload.empty()) {
       std::memcpy(to, payload.data(), payload.size());
     }
   }
 
-  /// Fetches the lines of the next message of this size back from the reader, while no message waits for
-  /// them. If the next message takes one line, also clears the word behind it.
+  /// Prefetches the lines of the next message of this size from the reader before they are needed. If the
+  /// next message takes one line, also clears the word behind it.
   void prepare_next(std::size_t bytes) {
     for (std::size_t at = 0; at < bytes; at += kCacheLine)
       __builtin_prefetch(ring_.data + ((written_ + kAhead + at) & (ring_.bytes - 1)), 1);
@@ -219,8 +218,8 @@ class RingWriter {
   RingMemory ring_;
   LastHeader last_;
   std::uint64_t written_ = 0;
-  std::uint64_t cleared_ = 0;   // position of a later word that is zero already
-  std::uint64_t consumed_ = 0;  // as last read
+  std::uint64_t cleared_ = 0;   // position of a later word that has been cleared
+  std::uint64_t consumed_ = 0;  // as last loaded
 };
 
 class RingReader {
@@ -228,7 +227,7 @@ class RingReader {
   enum class State : std::uint8_t {
     kEmpty,
     kMessage,
-    kDamaged  // invalid contents; the ring cannot be read any more
+    kDamaged  // invalid contents: stop reading
   };
   struct RingMessage {
     std::span<const std::byte> header;   // valid until the next look()
@@ -240,7 +239,7 @@ class RingReader {
   explicit RingReader(const RingMemory& ring) : ring_(ring) {}
 
   [[nodiscard]] bool is_empty() const { return load().bits() == 0; }
-  /// Returns the next message, and the same one again until done().
+  /// Returns the next message; repeats it until done().
   State look(RingMessage& message) {
     RingWord word = load();
     if (word.bits() == 0) return State::kEmpty;
@@ -250,7 +249,7 @@ class RingReader {
       if (word.bits() == 0) return State::kEmpty;
     }
     if (!word.is_message() || word.is_wrap()) return State::kDamaged;
-    // The last word of the ring is never part of a message, because it may be the wrap.
+    // The last word of the ring is never part of a message, since it may be a wrap.
     const std::byte* const begin = ring_.data + position();
     const std::byte* const end = ring_.data + ring_.bytes - RingWord::kBytes;
     header_end_ = last_.unpack(begin + RingWord::kBytes, end, word.header());
@@ -279,7 +278,7 @@ class RingReader {
 
   RingMemory ring_;
   LastHeader last_;
-  const std::byte* header_end_ = nullptr;  // of the message of the last look()
+  const std::byte* header_end_ = nullptr;  // of the message that look() returned
   std::uint64_t consumed_ = 0;
   std::uint64_t acknowledged_ = 0;
 };

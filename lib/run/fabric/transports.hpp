@@ -1,4 +1,4 @@
-// Whether the user's UCX_TLS allows shared memory.
+// Checks whether the user's UCX_TLS allows shared memory.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 namespace offramp {
 
-/// Whether a list of UCX's transports lets ranks of one node share memory. The list has names of transports
-/// or groups, separated by commas; a ^ in front excludes them. Null means that UCX chooses.
+/// True if a list of UCX transports lets ranks of one node use shared memory. The list has names of
+/// transports or groups, separated by commas; a leading ^ excludes them. Null: UCX chooses.
 inline bool shares_memory(const char* transports) {
   constexpr std::array<std::string_view, 5> kShared = {"posix", "mm", "sm", "shm", "all"};
   if (transports == nullptr) return true;

@@ -1,10 +1,10 @@
-// UCX between processes: one UCP worker per rank, active messages, endpoints made on first use. Small
-// messages between ranks of one node go through rings beside it. Both ways together keep the order of each
-// pair: a message in a ring says how many went through UCX before it, and what UCX delivers comes after what
-// is ready in its sender's ring.
+// UCX between processes: one UCP worker per rank, active messages, endpoints created on first use. Small
+// messages between ranks of one node go through rings instead. Both paths together keep the order of each
+// pair: a ring message carries the number of messages sent through UCX before it, and a message from UCX is
+// delivered after those that are ready in its sender's ring.
 //
-// UCX 1.13 wants the active message header to stay valid until the send completes; callers of Fabric::send
-// promise that.
+// UCX 1.13 needs the header of an active message until the send completes; callers of Fabric::send guarantee
+// that.
 #include "lib/run/fabric/ucx_fabric.hpp"
 
 #include <ucp/api/ucp.h>
@@ -20,13 +20,13 @@
 namespace offramp {
 namespace {
 
-// Of active messages: from a rank of another node, or kFromNeighbour and its index on this one.
+// IDs of active messages: from another node, or kFromNeighbour plus the sender's index on this node.
 constexpr unsigned kFromAfar = 0;
 constexpr unsigned kFromNeighbour = 1;
-// How often the rings are looked at before UCX is, where nothing is known to come from there.
+// Polls of the rings per poll of UCX, if no message is known to come from UCX.
 constexpr unsigned kTurnsWithoutUcx = 8;
-// Above 8 KiB and a header, a message is better copied once by the kernel than twice through a buffer:
-// measured, at 32 KiB in half the time. UCX by itself changes over at 60 KiB.
+// For messages above 8 KiB and a header, one copy by the kernel is faster than two through a buffer: at 32
+// KiB it takes half the time (measured). UCX switches at 60 KiB by default.
 constexpr const char* kCrossMemoryThreshold = "8400";
 
 struct ConfigRelease {
@@ -34,11 +34,11 @@ struct ConfigRelease {
 };
 using Config = std::unique_ptr<ucp_config_t, ConfigRelease>;
 
-/// UCX reads these from the environment when a worker is made, and complains of those that nothing reads.
-/// What the user set stays. Room for a header and 2 KiB of payload in one element of the shared-memory FIFO.
-/// Where larger messages go through them: a FIFO that a window of messages does not fill, and segments that
-/// take 16 KiB at once instead of 8. The pool of segments is made with the worker: one for each element of
-/// the FIFO and a few more. UCX's default would be hundreds.
+/// Environment variables that UCX reads when a worker is created; it warns about any that remain unused, so
+/// the destructor unsets them. Variables that the user has set keep their values.
+/// - FIFO element: room for a header and 2 KiB of payload.
+/// - kWide: a FIFO for a whole window of messages, and segments that take 16 KiB instead of 8.
+/// - Segment pool, created with the worker: a few more than the FIFO's elements. UCX's default is hundreds.
 class SharedMemorySettings {
  public:
   explicit SharedMemorySettings(SharedMemory way, bool one_user_namespace) {
@@ -48,7 +48,7 @@ class SharedMemorySettings {
     set("UCX_POSIX_SEG_SIZE", way == SharedMemory::kWide ? "65472" : "8448");
     set("UCX_POSIX_FIFO_SIZE", few ? "64" : "256");
     set("UCX_POSIX_RX_BUFS_GROW", few ? "80" : "272");
-    // By the descriptor of the process that made it, a segment cannot be opened from another user namespace.
+    // A segment cannot be opened through its creator's file descriptor from another user namespace.
     if (!one_user_namespace) set("UCX_POSIX_USE_PROC_LINK", "n");
   }
   ~SharedMemorySettings() {
@@ -81,12 +81,12 @@ class UcxFabric final : public ProcessFabric {
   UcxFabric& operator=(const UcxFabric&) = delete;
 
   ~UcxFabric() override {
-    closed_ = true;  // ucp_worker_destroy ends what is still pending
+    closed_ = true;  // ucp_worker_destroy completes pending requests
     if (worker_ != nullptr) ucp_worker_destroy(worker_);
     if (context_ != nullptr) ucp_cleanup(context_);
   }
 
-  /// A rank that has no worker tells the others why, so that all of them fail.
+  /// Fails on all ranks if a rank has no worker: each rank sends its address, or its error.
   std::string open(const UcxOptions& options) {
     constexpr char kAddress = '+';
     std::string error;
@@ -145,7 +145,7 @@ class UcxFabric final : public ProcessFabric {
   void drop(void* remote) override {
     if (SelfPath::owns(remote)) return SelfPath::drop(remote);
     if (closed_) return;          // the sender may be gone
-    if (remote == delivering_) {  // UCX lets go of it itself when the callback has returned
+    if (remote == delivering_) {  // UCX releases it when the callback returns
       delivering_ = nullptr;
       return;
     }
@@ -165,8 +165,7 @@ class UcxFabric final : public ProcessFabric {
   [[nodiscard]] std::string version() const override { return ucp_get_version_string(); }
 
   void close(Sink& sink) override {
-    // Endpoints end with the worker: closing them one by one would need the peer's help, or error handling,
-    // which costs transports.
+    // The worker closes the endpoints: closing each needs the peers' help, or excludes transports.
     ucp_request_param_t param;
     param.op_attr_mask = 0;
     const ucs_status_ptr_t request = ucp_worker_flush_nbx(worker_, &param);
@@ -178,7 +177,7 @@ class UcxFabric final : public ProcessFabric {
   }
 
  private:
-  /// A rank of this node, and what has gone to and fro through UCX beside its rings.
+  /// A rank of this node, with the numbers of messages sent and received through UCX beside its rings.
   struct Neighbour {
     UcxFabric* fabric = nullptr;
     std::size_t index = 0;
@@ -210,7 +209,7 @@ class UcxFabric final : public ProcessFabric {
     });
   }
 
-  /// Not only when something is known to come: UCX has work of its own at times.
+  /// Polls UCX now and then even if no message is known to come, since it also has work of its own.
   bool is_turn_of_ucx() {
     return pending_ != 0 || !all_near_ || rings_.announced() != received_ || ++turns_ % kTurnsWithoutUcx == 0;
   }
@@ -225,7 +224,7 @@ class UcxFabric final : public ProcessFabric {
     return on_message(from.fabric, header, header_size, data, size, param);
   }
 
-  // Each request of UCX has room for this: whose it is.
+  // UCX reserves room for this in each request.
   struct RequestOwner {
     UcxFabric* fabric;
   };
@@ -302,7 +301,7 @@ class UcxFabric final : public ProcessFabric {
 
     ucp_worker_params_t worker{};
     worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-    worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;  // the engine's lock serialises
+    worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;  // the engine's lock serialises calls
     if (const ucs_status_t status = ucp_worker_create(context_, &worker, &worker_); status != UCS_OK)
       return failure("ucp_worker_create", status);
 
@@ -324,8 +323,8 @@ class UcxFabric final : public ProcessFabric {
     return ucp_worker_set_am_recv_handler(worker_, &handler);
   }
 
-  /// Between nodes the transports may lead nowhere (UCX_TLS). That is said now: later a receive would wait
-  /// for ever. Every rank tries the next one, so each node tries another.
+  /// Checks early that transports between nodes work (UCX_TLS): otherwise a receive would hang later. Every
+  /// rank tries the next one, so that each node tries another.
   std::string check_ways(const UcxOptions& options) {
     const int next = (rank_ + 1) % ranks();
     const bool reached = next == rank_ || endpoint_of(next) != nullptr;
@@ -350,7 +349,7 @@ class UcxFabric final : public ProcessFabric {
   static std::string transports(const UcxOptions& options) {
     const bool shared = options.shared_memory != SharedMemory::kNone;
     if (options.one_node && shared) return options.cross_memory ? "posix,cma,self" : "posix,self";
-    std::string excluded = "^sysv";  // UCX would take it before posix, whose buffers are set here
+    std::string excluded = "^sysv";  // UCX would prefer it to posix, whose buffers are set here
     if (!shared) excluded += ",posix";
     if (!options.cross_memory) excluded += ",cma";
     return excluded;
@@ -361,16 +360,16 @@ class UcxFabric final : public ProcessFabric {
       (void)ucp_config_modify(config, "TLS", transports(options).c_str());
   }
 
-  /// Where all ranks can read each other's memory. Over a network UCX knows better.
+  /// Only if all ranks can read each other's memory. For networks, UCX's own choice is better.
   static void set_threshold(ucp_config_t* config, const UcxOptions& options) {
     const bool one_way = options.one_node && options.cross_memory && std::getenv("UCX_TLS") == nullptr;
     if (one_way && options.shared_memory != SharedMemory::kNone && std::getenv("UCX_RNDV_THRESH") == nullptr)
       (void)ucp_config_modify(config, "RNDV_THRESH", kCrossMemoryThreshold);
   }
 
-  /// The second generation of UCX's protocols, which is the default from 1.16 on, sends 4 MiB through buffers
-  /// where ranks cannot read each other's memory, so that the receiver has to keep them; and there messages
-  /// that are to stay at their sender do not arrive (1.18.1).
+  /// Disables the second generation of UCX's protocols, the default from 1.16 on. If ranks cannot read each
+  /// other's memory, it sends 4 MiB through buffers, which the receiver would have to retain, and offered
+  /// messages do not arrive (1.18.1).
   static void set_protocols(ucp_config_t* config) {
     if (std::getenv("UCX_PROTO_ENABLE") == nullptr) (void)ucp_config_modify(config, "PROTO_ENABLE", "n");
   }
@@ -394,13 +393,13 @@ class UcxFabric final : public ProcessFabric {
   SelfPath self_;
   NodeRings rings_;
   std::vector<std::unique_ptr<Neighbour>> neighbours_;  // by index on the node
-  std::vector<Neighbour*> neighbours_of_;               // by rank; null: there is no ring
-  bool all_near_ = false;                               // every other rank may write to a ring of this one's
-  std::uint64_t received_ = 0;                          // from neighbours, through UCX
+  std::vector<Neighbour*> neighbours_of_;               // by rank; null: no ring
+  bool all_near_ = false;                               // all other ranks have rings to this one
+  std::uint64_t received_ = 0;                          // from neighbours through UCX
   unsigned turns_ = 0;
-  std::size_t pending_ = 0;  // requests of UCX
+  std::size_t pending_ = 0;  // UCX requests
   bool closed_ = false;
-  void* delivering_ = nullptr;  // the handle in deliver(), until it is dropped
+  void* delivering_ = nullptr;  // handle passed to deliver(), until it is dropped
   Sink* sink_ = nullptr;
 };
 
