@@ -1,5 +1,4 @@
-// Reads what OSU's benchmarks and Intel's (IMB) print, and tables of such figures. All of them may be
-// hostile: any bytes, of any length.
+// Reads outputs of the OSU and Intel (IMB) benchmarks, and tables of figures. The input may be hostile.
 #include <fmt/core.h>
 
 #include <array>
@@ -18,9 +17,9 @@ namespace offramp::tool {
 namespace {
 
 constexpr std::size_t kLargestFile = std::size_t{4} << 20;
-constexpr std::size_t kMostFigures = 2000;  // of all files
+constexpr std::size_t kMostFigures = 2000;  // over all files
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
-constexpr int kMostRanks = 4096;  // whose collectives are modelled
+constexpr int kMostRanks = 4096;  // the most ranks whose collectives are modelled
 constexpr double kMostValue = 1e12;
 
 enum class BenchmarkKind : std::uint8_t {
@@ -34,11 +33,11 @@ enum class BenchmarkKind : std::uint8_t {
 };
 
 struct Benchmark {
-  std::string_view program;  // as tables name it
-  std::string_view title;    // of its output, behind "OSU MPI"
+  std::string_view program;  // name in tables
+  std::string_view title;    // title of its output, after "OSU MPI"
   BenchmarkKind kind;
   std::string_view operation = {};
-  std::string_view of_imb = {};  // what IMB calls it, if its figures mean the same
+  std::string_view of_imb = {};  // IMB's name, if its figures have the same meaning
 };
 constexpr std::array kBenchmarks = {
     Benchmark{"osu_latency", "Latency Test", BenchmarkKind::kLatency, "", "PingPong"},
@@ -74,7 +73,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
-/// The parts between separators; with a blank as separator, the words.
+/// The parts between separators. If the separator is a blank, the words.
 std::vector<std::string_view> split(std::string_view line, char separator) {
   std::vector<std::string_view> parts;
   while (true) {
@@ -86,8 +85,8 @@ std::vector<std::string_view> split(std::string_view line, char separator) {
   }
 }
 
-/// The line without what launchers put in front of each: "[1,0]<stdout>:" (mpirun --tag-output, with the time
-/// before it or not), "0: " (srun -l), "[0] " (mpiexec -l).
+/// Removes what launchers print before each line: "[1,0]<stdout>:" (mpirun --tag-output, optionally with the
+/// time before it), "0: " (srun -l), "[0] " (mpiexec -l).
 std::string_view without_prefix(std::string_view line) {
   constexpr std::string_view kDigits = "0123456789";
   constexpr std::size_t kLongestPrefix = 120;
@@ -137,7 +136,7 @@ class BenchmarkFile {
     return is_table_ ? table_row(line) : output_row(line);
   }
 
-  /// A title, or what IMB says below its titles. Other comments say nothing that is needed.
+  /// Reads a title, or IMB's lines below its titles. Ignores other comments.
   Result<void> comment(std::string_view line) {
     constexpr std::string_view kOsu = "# OSU MPI";
     constexpr std::string_view kImb = "# Benchmarking ";
@@ -165,9 +164,9 @@ class BenchmarkFile {
     for (const Benchmark& one : kBenchmarks) {
       if (!name.empty() && name == one.*named) benchmark_ = &one;
     }
-    if (benchmark_ != nullptr && benchmark_->kind == BenchmarkKind::kRate) ranks_ = 0;  // its output says it
+    if (benchmark_ != nullptr && benchmark_->kind == BenchmarkKind::kRate) ranks_ = 0;  // its output has it
     const bool is_placed = !is_of_all() || placement_.ranks_per_node > 0;
-    // One output of IMB has messages and collectives: these are not needed for what those tell.
+    // An output of IMB contains messages and collectives; messages do not need --ranks and --ranks-per-node.
     if (!is_placed && !is_imb_)
       return failure("the output does not name the nodes of its ranks: add --ranks and --ranks-per-node");
     if (benchmark_ == nullptr || !is_placed)
@@ -182,7 +181,7 @@ class BenchmarkFile {
            (benchmark_->kind == BenchmarkKind::kCollective || benchmark_->kind == BenchmarkKind::kBarrier ||
             benchmark_->kind == BenchmarkKind::kPairsLatency);
   }
-  /// "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec] Mbytes/sec", or some of these.
+  /// Column titles: "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec] Mbytes/sec", or some of these.
   void read_columns(std::string_view line) {
     columns_.clear();
     for (const std::string_view word : split(line, ' ')) columns_.emplace_back(word);
@@ -194,7 +193,7 @@ class BenchmarkFile {
     return std::nullopt;
   }
 
-  /// Batch systems print their own lines in between: those do not begin with a number.
+  /// Batch systems print their own lines in between; these do not begin with a number.
   Result<void> output_row(std::string_view line) {
     const std::vector<std::string_view> words = split(line, ' ');
     if (benchmark_ == nullptr || !number_in<double>(words.front())) return {};
@@ -210,7 +209,7 @@ class BenchmarkFile {
     if (!value || words.size() <= *value) return failure("no value follows the size");
     if (is_of_all()) return add(*benchmark_, *bytes, words[*value], ranks_, placement_.ranks_per_node);
     const int ranks = benchmark_->kind == BenchmarkKind::kRate && ranks_ > 0 ? ranks_ : 2;
-    if (is_imb_ && ranks_ > 2) return {};  // of several pairs, whose sum IMB does not print
+    if (is_imb_ && ranks_ > 2) return {};  // of several pairs: IMB does not print their sum
     return add(*benchmark_, *bytes, words[*value], ranks, placement_.within_node ? ranks : ranks / 2);
   }
 
@@ -245,7 +244,7 @@ class BenchmarkFile {
           fmt::format("results on {} ranks cannot be compared (allowed: 2 .. {})", ranks, kMostRanks));
     const auto value = number_in<double>(word);
     const bool is_barrier = benchmark.kind == BenchmarkKind::kBarrier;
-    if (bytes == 0 && !is_barrier) return {};  // its message has no size to be compared by
+    if (bytes == 0 && !is_barrier) return {};  // empty messages are not compared
     if (!value || !std::isfinite(*value) || *value <= 0 || *value > kMostValue)
       return failure(fmt::format("{} is not a result (above 0, up to {:g})", in_quotes(word), kMostValue));
     if (measurement_.figures.size() == kMostFigures)
@@ -289,8 +288,8 @@ class BenchmarkFile {
   std::size_t line_ = 0;
   bool is_table_ = false;
   bool has_title_ = false;
-  // The output that is being read.
-  const Benchmark* benchmark_ = nullptr;  // null: none that is used
+  // State of the output that is being read.
+  const Benchmark* benchmark_ = nullptr;  // null: no known benchmark
   bool is_imb_ = false;
   int ranks_ = 0;
   std::vector<std::string> columns_;  // of IMB

@@ -1,5 +1,5 @@
-// offramp calibrate. The measuring program (measure.c) runs natively under mpirun, or outputs of other
-// benchmarks are read; the host backend is fitted to what messages take (fit.cpp).
+// offramp calibrate: runs the measuring program (measure.c) natively under mpirun, or reads outputs of other
+// benchmarks, and fits the host backend to the times of messages (fit.cpp).
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -31,20 +31,20 @@ namespace {
 
 struct CalibrateOptions {
   int ranks = 2;
-  int ranks_per_node = 0;              // of the collectives in outputs that are read; 0: not known
-  std::vector<std::string> from;       // outputs of benchmarks; empty: measures here
-  std::vector<std::string> from_node;  // of messages within a node
-  std::vector<Override> known;         // keys of the host that are not to be found
-  double seconds = 0.05;               // for each figure
-  std::string output;                  // a file for the section; empty: standard output, after the tables
+  int ranks_per_node = 0;              // of the collectives in the outputs; 0: unknown
+  std::vector<std::string> from;       // outputs of benchmarks; empty: measure here
+  std::vector<std::string> from_node;  // outputs of messages within a node
+  std::vector<Override> known;         // keys of the host with given values
+  double seconds = 0.05;               // per figure
+  std::string output;                  // file for the section; empty: standard output, after the tables
   bool json = false;
-  std::string mpirun;  // as RunOptions
+  std::string mpirun;  // see RunOptions
   std::vector<std::string> mpirun_arguments;
 };
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kNode = "node";  // places of what was measured
+constexpr std::string_view kNode = "node";  // a place of measurement
 constexpr std::string_view kNetwork = "network";
 
 Measurement measure(const CalibrateOptions& options, int& code) {
@@ -64,7 +64,7 @@ Measurement measure(const CalibrateOptions& options, int& code) {
   const LaunchedCommand launch = launch_line(*launcher, options.ranks, too_many, {}, options.mpirun_arguments,
                                              {program, fmt::format("{}", options.seconds)});
   for (const auto& [name, value] : launch.environment) setenv(name.c_str(), value.c_str(), 1);
-  constexpr double kFigures = 60;  // at most, each with its first turns
+  constexpr double kFigures = 60;  // at most, each with its warm-up
   const ProgressLine progress;
   progress.show("measuring with {} ranks", options.ranks);
   const ChildResult child = run_child(launch.words, 120 + 20 * kFigures * options.seconds);
@@ -87,7 +87,7 @@ Measurement measure(const CalibrateOptions& options, int& code) {
     return {};
   }
   for (Measured& one : found.figures) {
-    if (one.place != "all") continue;  // messages are those of one pair
+    if (one.place != "all") continue;  // messages are measured between one pair
     one.ranks = found.ranks;
     one.ranks_per_node = found.ranks_per_node;
   }
@@ -100,7 +100,7 @@ Measurement measure(const CalibrateOptions& options, int& code) {
   return found;
 }
 
-/// The files that a quoted wildcard stands for. A name without wildcards, or that matches nothing, is itself.
+/// Expands a quoted wildcard. Returns the name itself if it has none, or if nothing matches.
 std::vector<std::string> matching_files(const std::string& name) {
   glob_t found{};
   std::vector<std::string> files;
@@ -111,7 +111,7 @@ std::vector<std::string> matching_files(const std::string& name) {
   return files;
 }
 
-/// From outputs of benchmarks. A file that cannot be read costs its own figures and the exit code.
+/// Reads the outputs of benchmarks. An unreadable file loses its own figures and sets the exit code.
 Measurement measured_elsewhere(const CalibrateOptions& options, int& code) {
   Measurement found;
   std::vector<std::string> names;
@@ -149,7 +149,7 @@ Measurement measured_elsewhere(const CalibrateOptions& options, int& code) {
   return found;
 }
 
-/// The host's values before the fit: its defaults and what the user knows.
+/// The host's values before the fit: its defaults and the user's values.
 Settings known_settings(const BackendDescription& host, const CalibrateOptions& options, Fit::Keys& known) {
   Section section;
   for (const Override& one : options.known) {
@@ -163,7 +163,7 @@ Settings known_settings(const BackendDescription& host, const CalibrateOptions& 
   return *settings;
 }
 
-/// What the figures do not say.
+/// Notes on what the figures do not determine.
 std::vector<std::string> notes_on(const Fit& fit) {
   std::vector<std::string> notes = fit.measured().notes;
   if (!fit.measured().has(kNetwork))
@@ -188,10 +188,10 @@ std::string_view words_for(std::string_view place) {
   return place == kNetwork ? "nodes" : "all";
 }
 
-/// Of one operation that is not fitted to: how far the model is from what was measured.
+/// The errors of the model for one operation to which it is not fitted.
 struct Spread {
   std::string operation;
-  std::vector<double> errors;  // sizes of errors, in ascending order
+  std::vector<double> errors;  // absolute values, ascending
 
   [[nodiscard]] double median() const {
     const std::size_t half = errors.size() / 2;

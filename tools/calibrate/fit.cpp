@@ -1,7 +1,7 @@
-// What was timed by itself is set first. The rest is found in a few rounds, since each value depends a
-// little on the others: overhead and latency from the smallest messages, bandwidth from the largest, limits
-// of protocols as one of the measured sizes, other values by ever finer grids over their range. A parameter
-// that no measurement would notice (is_determined()) keeps its value and is named as undetermined.
+// Sets the parameters that were timed directly. Fits the others in a few rounds, since the values depend on
+// each other: overhead and latency from the smallest messages, bandwidth from the largest, protocol limits as
+// one of the measured sizes, and other values by successively finer grids over their range. A parameter that
+// the figures do not determine (is_determined()) keeps its value and is reported.
 #include "tools/calibrate/fit.hpp"
 
 #include <fmt/core.h>
@@ -22,14 +22,14 @@
 
 namespace offramp::tool {
 
-/// The parameters that one kind of message tells, between nodes or within one.
+/// The parameters that messages between nodes, or within a node, determine.
 struct MessageKeys {
   std::string_view place;
   const char* latency;
   const char* overhead;
   const char* bandwidth;
   const char* eager_limit;
-  // Told by the shape of the curve between the smallest and the largest messages.
+  // Determined by the shape of the curve between the smallest and the largest messages.
   std::array<std::string_view, 3> shape;
 };
 
@@ -37,9 +37,9 @@ namespace {
 
 constexpr double kNano = 1e-9;
 constexpr double kGiga = 1e9;
-constexpr std::size_t kLarge = 65536;                   // from here on messages tell the bandwidth
-constexpr std::size_t kShort = 64;                      // up to here their rate tells the processor's work
-constexpr std::size_t kLongest = std::size_t{1} << 30;  // longer than any
+constexpr std::size_t kLarge = 65536;                   // the smallest message that determines bandwidth
+constexpr std::size_t kShort = 64;                      // the largest message whose rate determines overhead
+constexpr std::size_t kLongest = std::size_t{1} << 30;  // longer than any message
 
 constexpr MessageKeys kNodeKeys = {"node",           "memory_latency",     "memory_overhead",
                                    "copy_bandwidth", "memory_eager_limit", {"single_copy"}};
@@ -47,7 +47,7 @@ constexpr MessageKeys kNetworkKeys = {"network",     "latency",
                                       "overhead",    "bandwidth",
                                       "eager_limit", {"inline_limit", "fetch", "copy_bandwidth"}};
 
-// Where a value is searched for. Where the range is of rates, its steps are factors.
+// The range in which a value is searched. is_rate: logarithmic steps.
 struct Range {
   std::string_view name;
   double least;
@@ -76,7 +76,7 @@ Operation operation_of(OperationKind kind, const Measured& one) {
   operation.bytes = one.bytes;
   operation.element = ElementType::kByte;
   if (!reduces(kind)) return operation;
-  // OSU's reductions are of floats, those of the measuring program of doubles.
+  // OSU reduces floats, the measuring program doubles.
   operation.element = one.mean_of_all ? ElementType::kFloat32 : ElementType::kFloat64;
   operation.elements = one.bytes / element_bytes(operation.element);
   operation.function = ReduceFunction::kSum;
@@ -98,7 +98,7 @@ Fit::Fit(const BackendDescription& host, const Measurement& measured, Settings s
   if (const Measured* copy = measured_.find("rank", "copy")) directly("copy_bandwidth", gigabits(*copy));
   if (const Measured* copies = measured_.find("node", "copies"))
     directly("memory_bandwidth", gigabits(*copies));
-  // A node's messages first: what they say of copying holds for the NIC's buffers, too.
+  // Begin with messages within a node: their copy rate also applies to the NIC's buffers.
   if (measured_.has(kNodeKeys.place)) fit(kNodeKeys);
   fit_node_rates();
   if (!measured_.has(kNetworkKeys.place)) return;
@@ -111,8 +111,8 @@ Fit::Fit(const BackendDescription& host, const Measurement& measured, Settings s
   fit(kNetworkKeys);
 }
 
-/// What all pairs of a node move at once tells the rates of its memory: each is told by the figures that are
-/// slower with it.
+/// Determines the rates of a node's memory from all its pairs together. Each rate is fitted to the figures
+/// that a low value of it would slow down.
 void Fit::fit_node_rates() {
   constexpr double kSlow = 1;  // Gb/s
   constexpr double kFast = 1e6;
@@ -134,8 +134,7 @@ void Fit::fit_node_rates() {
   }
 }
 
-/// The NIC has the rate of the longest messages of the most pairs. What one pair has is another thing: see
-/// bandwidth_of().
+/// The NIC's rate: the longest messages of the most pairs. One pair may be slower, see bandwidth_of().
 void Fit::fit_nic_rate() {
   const std::vector<const Measured*> rates = long_rates(kNetworkKeys.place);
   if (rates.empty() || !is_open(kNetworkKeys.bandwidth)) return;
@@ -249,7 +248,7 @@ const Measured& Fit::smallest(std::string_view place) const {
   return *least;
 }
 
-/// What tells the latency: the smallest message, where there are such figures while all pairs have theirs.
+/// The figure that determines latency: the smallest message; within a node, with the most pairs at once.
 const Measured& Fit::latency_figure(std::string_view place) const {
   const Measured* least = nullptr;
   for (const Measured* one : rows(place, "loaded")) {
@@ -259,7 +258,7 @@ const Measured& Fit::latency_figure(std::string_view place) const {
   return least != nullptr && place == kNodeKeys.place ? *least : smallest(place);
 }
 
-/// Within what the parameter takes, with four digits.
+/// Rounds to four digits and clamps to the parameter's range.
 void Fit::set(std::string_view name, double value) {
   if (!is_open(name)) return;
   const Parameter& parameter = *find_parameter(host_.parameters, name);
@@ -285,7 +284,7 @@ void Fit::fit(const MessageKeys& keys) {
   fit_overhead(keys);
   const char* const bandwidth = bandwidth_of(keys);
   const std::vector<std::string_view> shape = searched(keys);
-  // Each depends a little on the others.
+  // These values depend on each other.
   constexpr int kRounds = 3;
   for (int round = 0; round < kRounds; ++round) {
     fit_overhead(keys);
@@ -302,11 +301,11 @@ void Fit::fit(const MessageKeys& keys) {
   explain_bases(keys, bandwidth, shape);
 }
 
-/// What a message takes the processor: timed in the calls, or told by the rate of short messages. A message
-/// is sent and received: both ends have to fit into it.
+/// Fits the processor's time per message: timed in the calls, or derived from the rate of short messages.
+/// Send and receive together cannot take longer than the smallest message.
 void Fit::fit_overhead(const MessageKeys& keys) {
   if (!is_open(keys.overhead)) return;
-  constexpr double kLeast = 1;  // ns; 0 is the NIC's
+  constexpr double kLeast = 1;  // ns; 0 would select the NIC's value
   const double most = std::max(kLeast, smallest(keys.place).seconds / 2 / kNano);
   if (const Measured* sending = measured_.find(keys.place, "sending"))
     return directly(keys.overhead, std::min(sending->seconds / kNano, most));
@@ -325,15 +324,15 @@ void Fit::fit_overhead(const MessageKeys& keys) {
 
 void Fit::fit_latency(const MessageKeys& keys) {
   if (!is_open(keys.latency)) return;
-  constexpr double kNone = 1e-3;  // of a nanosecond; 0 is the NIC's, or the transport's
+  constexpr double kNone = 1e-3;  // ns; 0 would select the NIC's or the transport's value
   set(keys.latency, kNone);
   const Measured& least = latency_figure(keys.place);
   set(keys.latency, std::max(kNone, (least.seconds - modelled(least)) / kNano));
 }
 
-/// The key that long messages of one pair tell; null: none. They take as long as the slowest of link, PCIe
-/// and process: if they are slower than what several pairs have told of the link, they tell the process, and
-/// if they are slower than the link that the user knows, PCIe.
+/// The key that long messages of one pair determine; null: none. Such a message takes as long as the slowest
+/// of link, PCIe, and process. So if it is slower than the link rate that several pairs determined, it
+/// determines the process's rate; if it is slower than a given link rate, PCIe's.
 const char* Fit::bandwidth_of(const MessageKeys& keys) {
   if (long_messages(keys.place).empty()) return nullptr;
   const bool is_determined_by_pairs = keys.place == kNetworkKeys.place && bases_.contains(keys.bandwidth);
@@ -345,7 +344,7 @@ const char* Fit::bandwidth_of(const MessageKeys& keys) {
   return is_slower ? slower : nullptr;
 }
 
-/// The mean error of the figures is none then, in logarithms: none of them counts more than another.
+/// Finds the value at which the mean logarithmic error is zero: all figures have the same weight.
 void Fit::fit_rate(const char* name, const std::vector<const Measured*>& figures) {
   if (name == nullptr) return;
   double slow = 1e-3;  // Gb/s
@@ -359,7 +358,7 @@ void Fit::fit_rate(const char* name, const std::vector<const Measured*>& figures
   set(name, std::sqrt(slow * fast));
 }
 
-/// Those keys that the messages tell and nothing else has told.
+/// The keys that these messages determine and no earlier figure has set.
 std::vector<std::string_view> Fit::searched(const MessageKeys& keys) {
   std::vector<std::string_view> names;
   for (const std::string_view name :
@@ -370,7 +369,7 @@ std::vector<std::string_view> Fit::searched(const MessageKeys& keys) {
   return names;
 }
 
-/// Whether two messages or more would take another time with another value.
+/// True if another value would change the times of at least two messages.
 bool Fit::is_determined(const MessageKeys& keys, std::string_view name) {
   constexpr double kNotable = 0.05;
   constexpr double kOther = 4;  // times its default
@@ -379,7 +378,7 @@ bool Fit::is_determined(const MessageKeys& keys, std::string_view name) {
   std::vector<double> seconds;
   for (const Measured* one : messages) seconds.push_back(modelled(*one));
   const double value = settings_.real(std::string(name));
-  // A limit of a protocol: whether all messages ask first, or none does.
+  // For a protocol limit, compare all messages as rendezvous with all as eager.
   const bool is_limit = name == keys.eager_limit;
   if (is_limit) {
     settings_.set(name, {0, {}});
@@ -395,8 +394,8 @@ bool Fit::is_determined(const MessageKeys& keys, std::string_view name) {
   return changed > 1;
 }
 
-/// A limit is one of the measured sizes: what is at most as long goes the one way, the next one the other. Of
-/// a great many sizes it is one of some.
+/// Sets a limit to the measured size with the smallest misfit: messages up to it are sent one way, longer
+/// ones the other. With very many sizes, tries a sample.
 void Fit::search_size(const MessageKeys& keys, std::string_view name) {
   double best = std::numeric_limits<double>::infinity();
   double limit = 0;
@@ -414,7 +413,7 @@ void Fit::search_size(const MessageKeys& keys, std::string_view name) {
   settings_.set(name, {limit, {}});
 }
 
-/// Ever closer around the best of a few values.
+/// Searches a few values, then ever closer around the best.
 void Fit::search_value(const MessageKeys& keys, std::string_view name) {
   const Range& range =
       *std::find_if(kRanges.begin(), kRanges.end(), [&](const Range& one) { return one.name == name; });
@@ -469,7 +468,7 @@ void Fit::explain_bases(const MessageKeys& keys, const char* bandwidth,
         fmt::format("fitted to {} message times: root mean square {:.1f} %", count, error);
 }
 
-/// In s, as it was measured.
+/// In seconds, like the measurement.
 double Fit::modelled(const Measured& one) const {
   if (const auto kind = parse_operation(one.name)) return collective(one, *kind);
   const int pairs = std::max(1, one.ranks / 2);

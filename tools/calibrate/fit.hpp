@@ -1,7 +1,7 @@
-// Finds the parameters of the host backend with which its messages take what was measured. What was timed
-// directly becomes a parameter directly; the others are searched with the backend itself. Messages between
-// two ranks of a node say nothing of the NIC: they become the parameters of memory, and only messages between
-// nodes become those of the NIC. Collectives are never fitted to.
+// Fits the parameters of the host backend to measured times of messages. A parameter that was timed directly
+// is set directly; the others are searched by simulating the messages with the backend itself. Messages
+// within a node determine the parameters of memory, and messages between nodes those of the NIC. Collectives
+// are only compared, never fitted.
 #pragma once
 
 #include <map>
@@ -16,16 +16,16 @@
 
 namespace offramp::tool {
 
-/// A measured time beside that of the fitted host.
+/// A measured time and the fitted host's.
 struct Comparison {
   Measured measured;
   double modelled = 0;  // s
-  bool fitted = false;  // to this figure
+  bool fitted = false;  // true: the fit used this figure
 
   [[nodiscard]] double error() const { return modelled / measured.seconds - 1; }
 };
 
-/// A parameter that was found or given, as it is written in a file, and from what.
+/// A fitted or given parameter, its value as in a configuration file, and the basis of the value.
 struct Found {
   const Parameter* parameter = nullptr;
   std::string text;
@@ -38,27 +38,27 @@ class Fit {
  public:
   using Keys = std::set<std::string, std::less<>>;
 
-  /// known: keys that have their values in the settings and stay as they are. Throws Misuse where the
-  /// measurement lacks what no fit can do without.
+  /// Fits at once. known: keys whose values in the settings stay unchanged. Throws Misuse if the measurement
+  /// lacks an indispensable figure.
   Fit(const BackendDescription& host, const Measurement& measured, Settings settings, Keys known);
 
   [[nodiscard]] const Measurement& measured() const { return measured_; }
   [[nodiscard]] std::vector<Comparison> comparisons() const;
-  /// Whether several pairs were measured with long messages.
+  /// True if several pairs were measured with long messages.
   [[nodiscard]] bool has_rate_of_pairs(std::string_view place) const { return !long_rates(place).empty(); }
-  /// In the order of the host's parameters.
+  /// Ordered as the host's parameters.
   [[nodiscard]] std::vector<Found> values() const;
-  /// Keys of the machine that the figures say nothing of: these have their defaults.
+  /// Keys of the machine that these figures do not determine; they keep their defaults.
   [[nodiscard]] std::vector<std::string_view> undetermined() const;
 
  private:
   [[nodiscard]] const Measured& figure(std::string_view place, std::string_view name) const;
   [[nodiscard]] std::vector<const Measured*> rows(std::string_view place, std::string_view name) const;
-  /// What all pairs at once move of long messages.
+  /// Rates of long messages when all pairs send at once.
   [[nodiscard]] std::vector<const Measured*> long_rates(std::string_view place) const;
-  /// Of one pair.
+  /// Long transfers of one pair.
   [[nodiscard]] std::vector<const Measured*> long_messages(std::string_view place) const;
-  /// Messages to and fro, and in windows.
+  /// Messages of one pair: round trips, and windows.
   [[nodiscard]] std::vector<const Measured*> transfers(std::string_view place) const;
   [[nodiscard]] const Measured& smallest(std::string_view place) const;
   [[nodiscard]] const Measured& latency_figure(std::string_view place) const;
@@ -83,17 +83,17 @@ class Fit {
   [[nodiscard]] double modelled(const Measured& one) const;
   [[nodiscard]] double collective(const Measured& one, OperationKind kind) const;
   [[nodiscard]] ForecastSetting setting_of(int ranks_per_node) const;
-  /// Squares of the logarithms of modelled over measured, of a place's transfers.
+  /// The sum of squares of log(modelled / measured) over the transfers of a place.
   [[nodiscard]] double misfit(std::string_view place) const;
-  /// The mean of those logarithms.
+  /// The mean of log(modelled / measured).
   [[nodiscard]] double error_of(const std::vector<const Measured*>& figures) const;
 
   const BackendDescription& host_;
   const Measurement& measured_;
   Settings settings_;
   Keys known_;
-  std::map<std::string, std::string, std::less<>> bases_;  // of what was found
-  Keys shaped_;                                            // places whose messages are all fitted to
+  std::map<std::string, std::string, std::less<>> bases_;  // basis of each fitted value
+  Keys shaped_;                                            // places whose messages were all used in the fit
 };
 
 }  // namespace offramp::tool

@@ -1,10 +1,10 @@
-/* What messages and collectives of this machine take over its own MPI library: the figures that `offramp
- * calibrate` fits the host backend to. An ordinary MPI program; rank 0 prints lines "measured PLACE NAME
- * BYTES SECONDS", medians each. The place is `node`: two ranks of one node, `network`: ranks of two nodes,
- * `rank`: one rank alone, or `all` ranks together. A line "placed NODES RANKS" says how many ranks each node
- * has, in blocks of neighbours; 0 ranks if they are placed in another way.
+/* Measures messages and collectives over this machine's MPI library; `offramp calibrate` fits the host
+ * backend to the results. An ordinary MPI program: rank 0 prints lines "measured PLACE NAME BYTES SECONDS"
+ * with medians. PLACE is `node` (two ranks of one node), `network` (ranks of two nodes), `rank` (one rank
+ * alone), or `all` (all ranks). A line "placed NODES RANKS" contains the number of ranks per node if they are
+ * in blocks of neighbours, otherwise 0.
  *
- * usage: offramp-measure SECONDS, how long to look at each figure. */
+ * usage: offramp-measure SECONDS, the time per figure. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ enum { kBatch = 8, kWindow = 64, kFewest = 15, kMost = 20000, kLargest = 4 << 20
 
 static int rank, ranks;
 static int peer;          /* the rank that rank 0 exchanges messages with */
-static const char* place; /* of what is measured */
+static const char* place; /* of the current measurement */
 static double limit;      /* s */
 static char* buffer;
 static char* other;
@@ -30,12 +30,13 @@ static void print(const char* name, size_t bytes, double seconds) {
   if (rank == 0) printf("measured %s %s %zu %.9g\n", place, name, bytes, seconds);
 }
 
-/* The median over as many turns as the time allows; the same number on all ranks. The slowest rank counts. */
+/* The median over as many turns as the time allows, the same number on all ranks. apart: a barrier
+ * precedes each turn, and the slowest rank counts. */
 static double median_of(Action action, size_t bytes, int apart) {
   double* samples = malloc(kMost * sizeof *samples);
   if (samples == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
   double begin = MPI_Wtime();
-  for (int i = 0; i < 3; ++i) action(bytes); /* the first ones pay for connections and pages */
+  for (int i = 0; i < 3; ++i) action(bytes); /* warm-up: connections and page faults */
   double each = (MPI_Wtime() - begin) / 3;
   MPI_Bcast(&each, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
   int turns = each * kMost < limit ? kMost : (int)(limit / each);
@@ -64,7 +65,7 @@ static void round_trip(size_t bytes) {
   }
 }
 
-/* A window of messages whose receives are posted, and what of it the calls alone take. */
+/* A window of messages with posted receives, and the time in its calls per message. */
 static double posting, sending;
 
 static void window(size_t bytes) {
@@ -104,7 +105,7 @@ static void measure_calls(void) {
   print("sending", 8, of_sending[kTurns / 2]);
 }
 
-/* Whether a send ends although there is no receive. */
+/* True if a send completes before its receive is posted. */
 static int is_eager(size_t bytes) {
   int done = 0;
   if (rank == 0) {
@@ -191,7 +192,7 @@ static void measure_collectives(void) {
 
 /* --- where the ranks are --- */
 
-/* The first rank of the node of each rank. */
+/* By rank: the first rank of its node. */
 static int* find_nodes(void) {
   MPI_Comm node;
   int first = rank;
@@ -226,7 +227,7 @@ int main(int argc, char** argv) {
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   int* const nodes = find_nodes();
-  int neighbour = 0, distant = 0, together = 0; /* 0: there is none */
+  int neighbour = 0, distant = 0, together = 0; /* 0: none */
   for (int i = ranks - 1; i > 0; --i) *(nodes[i] == 0 ? &neighbour : &distant) = i;
   for (int i = 0; i < ranks; ++i) together += nodes[i] == 0;
   print_placement(nodes);

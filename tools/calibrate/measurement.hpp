@@ -1,5 +1,4 @@
-// What was measured of a machine's MPI library: by the measuring program (measure.c), or read from the
-// outputs of OSU's benchmarks or Intel's.
+// Times of a machine's MPI library, from the measuring program (measure.c) or from benchmark outputs.
 #pragma once
 
 #include <algorithm>
@@ -13,22 +12,24 @@
 namespace offramp::tool {
 
 struct Measured {
-  std::string place;  // node: between two ranks of a node; network: of two nodes; rank: one alone; all
-  std::string name;   // of the measuring program; window: a message among many, both ways: in each direction;
-                      // loaded: a message while other pairs have theirs; rate: one of all pairs; a collective
+  std::string place;  // node: two ranks of a node; network: two nodes; rank: one alone; all
+  // A name of the measuring program, or a collective. window: a message among many; both ways: in each
+  // direction; loaded: a message while the other pairs send theirs; rate: one message of all pairs.
+  std::string name;
   std::size_t bytes = 0;
   double seconds = 0;
-  // Of collectives, whose ranks are in blocks of neighbours, and of messages of several pairs.
+  // For collectives, whose ranks are in blocks of neighbours, and messages of several pairs.
   int ranks = 0;
-  int ranks_per_node = 0;    // 0: not placed as the model places them
-  bool mean_of_all = false;  // the mean over the ranks, with a barrier after each call; or the slowest rank
+  int ranks_per_node = 0;  // 0: placed unlike the model's ranks
+  // The mean over the ranks, with a barrier after each call. False: the slowest rank.
+  bool mean_of_all = false;
 };
 
 struct Measurement {
   std::vector<Measured> figures;
-  std::string from;  // in words, for a comment
+  std::string from;  // description for a comment
   std::vector<std::string> notes;
-  // Of the measuring program; 0: read from outputs.
+  // Set by the measuring program; 0 if read from outputs.
   int ranks = 0;
   int nodes = 0;
   int ranks_per_node = 0;
@@ -45,16 +46,16 @@ struct Measurement {
   }
 };
 
-/// How the ranks were placed, which the output of a benchmark does not say itself.
+/// The placement of the ranks, which the outputs of benchmarks do not contain.
 struct Placement {
-  bool within_node = false;  // messages: between two ranks of a node, or of two nodes
-  int ranks = 0;             // of OSU's collectives and osu_multi_lat; 0: not known
+  bool within_node = false;  // messages: between two ranks of a node; otherwise of two nodes
+  int ranks = 0;             // of OSU's collectives and osu_multi_lat; 0: unknown
   int ranks_per_node = 0;
 };
 
-/// Appends the figures of one file: the text that OSU's benchmarks or Intel's print, also with a launcher's
-/// prefix on each line, or a table with the columns benchmark, nodes, ranks_per_node, bytes and value. The
-/// error names file and line; figures before it are appended.
+/// Appends the figures of a file: output of the OSU or Intel benchmarks, optionally with a launcher's prefix
+/// on each line, or a table with the columns benchmark, nodes, ranks_per_node, bytes and value. An error
+/// names file and line; figures before it are kept.
 Result<void> read_benchmarks(const std::string& path, const Placement& placement, Measurement& measurement);
 
 }  // namespace offramp::tool
