@@ -1,4 +1,4 @@
-// What can be told of a program without running it: of its use of MPI, and whether the calls of a trace fit.
+// Checks that need no run: how a program uses MPI, and whether the calls of a trace fit together.
 #pragma once
 
 #include <optional>
@@ -16,16 +16,16 @@ struct CheckOptions {
   std::vector<Override> overrides;
 };
 
-/// Whether the calls of what replay takes, a recording, trace or pattern, fit together. kFoundFailures: not
-/// all of them do. kUsage: it cannot be read. Nothing: it is none of them.
+/// Checks whether the calls of a recording, trace, or pattern fit together. Returns kFoundFailures if some do
+/// not, and kUsage if it cannot be read. `nullopt` if it is no program to replay.
 std::optional<int> check_program(const CheckOptions& options);
 
-/// What a program's file and its libraries tell about its use of MPI.
+/// A program's use of MPI, according to its file and libraries.
 struct MpiUse {
-  std::string family;     // of the MPI library that it is linked to; empty: none
-  std::string other_mpi;  // that it is linked to an MPI library which Offramp does not support; else empty
-  std::string sanitizer;  // the library of AddressSanitizer that it needs and nothing preloads; else empty
-  bool none = false;      // it neither uses MPI nor can load anything that does; false for scripts
+  std::string family;     // of the linked MPI library; empty: none
+  std::string other_mpi;  // the linked MPI library, if Offramp does not support it
+  std::string sanitizer;  // the AddressSanitizer library that it needs and that is not preloaded
+  bool none = false;      // it neither uses MPI nor can load a library that does; false for scripts
 };
 MpiUse survey_of(const std::string& path);
 

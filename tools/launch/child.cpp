@@ -1,6 +1,6 @@
-// The child has a process group of its own, and this process adopts what it leaves behind
-// (PR_SET_CHILD_SUBREAPER), so that end_all() finds what is left of it. After the limit it asks first
-// (SIGTERM), gives mpirun time to end its ranks, and then kills. Output is cut at kLongestOutput.
+// The child has its own process group, and this process adopts its orphans (PR_SET_CHILD_SUBREAPER), so that
+// end_all() finds all its processes. After the time limit it sends SIGTERM, waits for mpirun to end its
+// ranks, and then kills. Output is limited to kLongestOutput.
 #include "tools/launch/child.hpp"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kLongestOutput = 1 << 20;
 constexpr int kPatienceMilliseconds = 5000;
-constexpr double kGrace = 5;  // seconds that mpirun gets to end its ranks
+constexpr double kGrace = 5;  // seconds for mpirun to end its ranks
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -34,7 +34,7 @@ void append(std::string& output, const char* data, std::size_t bytes) {
   if (output.size() > kLongestOutput) output.erase(kLongestOutput / 4, kLongestOutput / 4);
 }
 
-/// What orphans of the program are adopted by: this process.
+/// The children of this process, adopted orphans included.
 std::vector<pid_t> own_children() {
   std::ifstream file(fmt::format("/proc/self/task/{}/children", getpid()));
   std::vector<pid_t> children;
@@ -51,7 +51,7 @@ void end_all() {
   }
 }
 
-/// Reads what is there within a time. False: nobody can write any more.
+/// Reads available output, and waits for it up to a time limit. False at the end of the output.
 bool read_some(int pipe, std::string& output, int milliseconds) {
   pollfd one{pipe, POLLIN, 0};
   const int ready = poll(&one, 1, milliseconds);
@@ -62,10 +62,9 @@ bool read_some(int pipe, std::string& output, int milliseconds) {
   return got > 0 || (got < 0 && errno == EINTR);
 }
 
-/// Takes the output until the child ends; who else holds the pipe open does not count. False: the time is
-/// over.
+/// Reads output until the child ends, even if others keep the pipe open. False at the time limit.
 bool follow(pid_t child, int pipe, int& status, std::string& output, Clock::time_point begin, double limit) {
-  constexpr int kLook = 20;  // milliseconds between two looks at the child
+  constexpr int kLook = 20;  // milliseconds between checks of the child
   for (bool open = true;;) {
     if (waitpid(child, &status, WNOHANG) != 0) break;
     if (seconds_since(begin) > limit) return false;
@@ -113,7 +112,7 @@ ChildResult run_child(const std::vector<std::string>& words, double time_limit) 
   int status = 0;
   result.timed_out = child > 0 && !follow(child, ends[0], status, result.output, begin, time_limit);
   if (result.timed_out) {
-    kill(child, SIGTERM);  // mpirun takes its ranks with it
+    kill(child, SIGTERM);  // mpirun also ends its ranks
     (void)follow(child, ends[0], status, result.output, begin, time_limit + kGrace);
   }
   end_all();

@@ -1,4 +1,4 @@
-// Runs a program with a time limit, and leaves nothing of it behind.
+// Runs a program with a time limit, and cleans up all processes that it started.
 #pragma once
 
 #include <functional>
@@ -8,20 +8,20 @@
 namespace offramp::tool {
 
 struct ChildResult {
-  int status = 0;          // as a shell reports it: 128 + n after signal n
-  bool timed_out = false;  // and was ended
+  int status = 0;          // exit code, or 128 + n after signal n, as in shells
+  bool timed_out = false;  // it was ended at the time limit
   double seconds = 0;
-  std::string output;  // standard output and error as they came; the middle of a very long one is cut out
+  std::string output;  // standard output and error, interleaved; of very long output, the middle is missing
 };
 
-/// words: a path and its arguments. Everything that the program started ends with it: from the first call on,
+/// words: a path and arguments. All processes that the program started end with it. From the first call on,
 /// this process adopts orphans, so it must have no other children.
 ChildResult run_child(const std::vector<std::string>& words, double time_limit);
 
-/// What a child process writes to the descriptor that it is given, up to a line's worth. The child may crash
-/// or hang: then it is ended after five seconds.
+/// Returns what a child process writes to the descriptor passed to `answer`, at most a line. The child may
+/// crash; if it hangs, it is ended after five seconds.
 std::string output_of_child(const std::function<void(int)>& answer);
-/// What a program prints when it is called with --version, up to a few KiB.
+/// The output of `program --version`, up to a few KiB.
 std::string version_output_of(const std::string& program);
 
 }  // namespace offramp::tool

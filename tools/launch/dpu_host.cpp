@@ -23,7 +23,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 constexpr unsigned kMellanox = 0x15b3;
-// BlueField, -2, -3: as the host sees their network functions (PCI ID database).
+// PCI IDs of BlueField, BlueField-2, and BlueField-3 network functions on the host.
 constexpr std::array<unsigned, 3> kBlueField = {0xa2d2, 0xa2d6, 0xa2dc};
 
 class Topology {
@@ -44,7 +44,7 @@ class Topology {
   [[nodiscard]] bool loaded() const { return loaded_; }
   [[nodiscard]] hwloc_topology_t get() const { return handle_; }
 
-  /// The first NUMA node of an object, counted as hwloc does; 0 where it says nothing.
+  /// The index of an object's first NUMA node, as in hwloc. 0 if unknown.
   [[nodiscard]] int node_of(hwloc_obj_t object) const {
     const hwloc_obj_t place = hwloc_get_non_io_ancestor_obj(handle_, object);
     const hwloc_obj_t whole = place == nullptr ? object : place;
@@ -72,7 +72,7 @@ std::string host_name(const Topology& topology, bool this_machine) {
 }
 
 void add_cards(const Topology& topology, const std::string& host, Words& words) {
-  std::vector<std::array<unsigned, 3>> seen;  // domain, bus, device: a card has several functions
+  std::vector<std::array<unsigned, 3>> seen;  // domain, bus, device; a card has several functions
   for (hwloc_obj_t device = hwloc_get_next_pcidev(topology.get(), nullptr); device != nullptr;
        device = hwloc_get_next_pcidev(topology.get(), device)) {
     const auto& pci = device->attr->pcidev;
@@ -125,8 +125,8 @@ Result<Words> look_at(const std::string& xml) {
 
 }  // namespace
 
-/// A file is read in another process, because hwloc crashes on some that are damaged. Its answer is the
-/// error, or the words with a zero byte between them.
+/// Reads a file in a child process, because hwloc crashes on some damaged files. The child answers with an
+/// error, or with the words separated by zero bytes.
 Result<Words> look_at_dpu_host(const std::string& xml) {
   if (xml.empty()) return look_at(xml);
   constexpr unsigned kSeconds = 10;

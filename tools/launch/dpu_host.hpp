@@ -1,4 +1,4 @@
-// What hwloc knows of a host with DPUs: where the cards and the cores are.
+// Locates the DPUs and cores of a host with hwloc.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace offramp::tool {
 
-/// Words for `offramp explain config`: see backends/dpu/describe.hpp.
-/// xml: a topology that lstopo wrote on that host; empty: this machine. A host is known to its configuration
-/// file by the name in the topology, a DPU as HOST-bf0, HOST-bf1, ... in the order of the PCI bus.
+/// Returns the words for `offramp explain config`: see backends/dpu/describe.hpp. xml: a topology that lstopo
+/// wrote on that host; empty: this machine. The configuration file knows a host by its name in the topology,
+/// and its DPUs as HOST-bf0, HOST-bf1, ... in the order of the PCI bus.
 Result<std::vector<std::string>> look_at_dpu_host(const std::string& xml);
 
 }  // namespace offramp::tool

@@ -1,5 +1,5 @@
-// Dynamic section and symbols by libelf, and the search for a library as ld.so does it (ld.so(8)): RPATH,
-// LD_LIBRARY_PATH, RUNPATH, the configured folders, the usual ones. Nothing of the file is run or loaded.
+// Reads the dynamic section and symbols with libelf, and searches libraries as ld.so(8) does: RPATH,
+// LD_LIBRARY_PATH, RUNPATH, configured folders, default folders. Does not load or run the file.
 #include "tools/launch/elf_image.hpp"
 
 #include <fcntl.h>
@@ -86,7 +86,7 @@ void read_symbols(Elf* elf, Elf_Scn* section, const GElf_Shdr& header, ElfImage&
   }
 }
 
-/// The directories of /etc/ld.so.conf and the files that it includes.
+/// The folders of /etc/ld.so.conf and the files that it includes.
 void configured_directories(const std::string& file, int depth, std::vector<std::string>& into) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
@@ -170,8 +170,7 @@ std::string build_id_of_file(const std::string& path) {
 }
 
 std::string find_library(const std::string& name, const ElfImage& image) {
-  // As ld.so does it: what is in RPATH comes before the user's folders, unless there is a RUNPATH, which
-  // comes behind them and puts RPATH out of force.
+  // As in ld.so, RPATH comes before the user's folders. RUNPATH comes after them, and disables RPATH.
   std::vector<std::string> folders;
   if (image.runpath.empty()) folders = image.rpath;
   if (const char* path = std::getenv("LD_LIBRARY_PATH")) split_path(path, ".", folders);

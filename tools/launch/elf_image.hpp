@@ -1,4 +1,4 @@
-// What an ELF program or library says of itself, without running it: what it needs and what it imports.
+// Reads the dependencies and symbols of an ELF program or library without running it.
 #pragma once
 
 #include <string>
@@ -10,20 +10,19 @@ namespace offramp::tool {
 
 struct ElfImage {
   std::vector<std::string> needed;       // DT_NEEDED, in order
-  std::vector<std::string> rpath;        // DT_RPATH, $ORIGIN resolved
-  std::vector<std::string> runpath;      // DT_RUNPATH, likewise
+  std::vector<std::string> rpath;        // DT_RPATH with $ORIGIN resolved
+  std::vector<std::string> runpath;      // DT_RUNPATH with $ORIGIN resolved
   std::vector<std::string> imports;      // undefined dynamic symbols
   std::vector<std::string> definitions;  // defined functions whose names begin with MPI_ or PMPI_
 };
 
-/// Reads a file of any content; what is not a dynamic ELF file for this machine is an error in words.
+/// Reads a file with any content. Returns an error unless it is a dynamic ELF file for this machine.
 Result<ElfImage> read_elf(const std::string& path);
 
-/// The linker's mark of one build of a program or library, in hexadecimal. Empty: it has none, or the file
-/// cannot be read.
+/// The linker's build ID of a program or library, in hexadecimal. Empty if it has none or cannot be read.
 std::string build_id_of_file(const std::string& path);
 
-/// Where the dynamic loader would find a library that an image needs. Empty: nowhere.
+/// The path at which the dynamic loader would find a library of the image. Empty if it would not.
 std::string find_library(const std::string& name, const ElfImage& image);
 
 }  // namespace offramp::tool

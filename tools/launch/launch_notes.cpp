@@ -36,7 +36,7 @@ bool has_slurm_here() {
   return false;
 }
 
-/// The libraries beside Offramp that define functions of MPI.
+/// The libraries preloaded beside Offramp that define MPI functions.
 std::vector<std::string> tools_among(const RunOptions& options) {
   std::vector<std::string> preloaded = options.preload;
   std::istringstream existing(variable("LD_PRELOAD"));

@@ -1,4 +1,4 @@
-// What offramp run says before it starts a program that may not run as its user expects.
+// Warnings of `offramp run` before it starts a program that may not run as expected.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace offramp::tool {
 
-/// Why this launcher may fail here: another MPI's OPAL_PREFIX, srun without Slurm. Empty if nothing is wrong.
+/// Why this launcher may fail: another MPI's OPAL_PREFIX, or srun without Slurm. Empty if nothing is found.
 std::string launcher_problem(const Launcher& launcher);
 
-/// A sentence each, of the launcher, the program, and the libraries that are preloaded beside Offramp.
+/// One sentence each, about the launcher, the program, and libraries preloaded beside Offramp.
 std::vector<std::string> notes_on_launch(const Launcher& launcher, const MpiUse& use,
                                          const RunOptions& options);
 

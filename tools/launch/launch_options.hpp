@@ -1,4 +1,4 @@
-// What run and record have in common: a program, and what starts it.
+// Options that run and record share: the program and its launcher.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ namespace offramp::tool {
 
 class LaunchOptions {
  public:
-  /// Fills the options, which must outlive this.
+  /// Fills the options, which must outlive this object.
   LaunchOptions(CLI::App& app, RunOptions& options);
-  /// program: behind the options.
+  /// program: the words after the options.
   void collect(std::vector<std::string> program);
 
  private:

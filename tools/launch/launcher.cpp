@@ -24,7 +24,7 @@ bool contains_any(std::string_view text, std::initializer_list<std::string_view>
                      [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
-/// By the name of the file that is run in the end; else by what it says of itself.
+/// Classifies by the name of the resolved file, otherwise by its version output.
 LauncherKind kind_of(const std::string& path) {
   std::error_code ignored;
   const std::string name = std::filesystem::path(path).filename().string();
@@ -50,7 +50,7 @@ void add(std::vector<std::string>& words, std::initializer_list<std::string> mor
 
 constexpr std::string_view kNextProgram = ":";
 
-/// How many words an option of a launcher takes behind it, where that is known; nothing: it is not.
+/// The number of values of a launcher's option. `nullopt` if unknown.
 std::optional<std::size_t> values_of(std::string_view option) {
   for (const std::string_view one :
        {"-n",           "-np",   "--n",    "--np",  "-c",       "-x",        "-wdir",
@@ -122,7 +122,7 @@ LaunchedCommand launch_line(const Launcher& launcher, int ranks, bool too_many, 
                             const std::vector<std::string>& more, const std::vector<std::string>& command) {
   LaunchedCommand line;
   std::vector<std::string>& words = line.words;
-  std::vector<std::string> of_each;  // what each program behind a colon needs again
+  std::vector<std::string> of_each;  // words that each program after a colon needs again
   words = {launcher.path};
   if (ranks > 0) add(words, {"-n", fmt::format("{}", ranks)});
   switch (launcher.kind) {
@@ -136,8 +136,8 @@ LaunchedCommand launch_line(const Launcher& launcher, int ranks, bool too_many, 
       for (const auto& [name, value] : variables) add(words, {"-genv", name, value});
       break;
     case LauncherKind::kSlurm: {
-      // A comma ends a variable there; srun hands on what it finds itself. That is no way for what is
-      // preloaded, which would be put in front of srun, too.
+      // srun ends a variable at a comma, so it must inherit such values. That excludes preloaded libraries,
+      // which would also apply to srun itself.
       std::string exported = "--export=ALL";
       for (const auto& [name, value] : variables) {
         if (value.find(',') == std::string::npos)

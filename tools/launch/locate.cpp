@@ -1,4 +1,4 @@
-// Where things are: the library that is preloaded, and programs on the PATH.
+// Finds the preloaded library, helper programs, and programs on the PATH.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ std::string without_controls(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
-    // The second byte of U+0080 to U+009F, which some terminals obey as they obey ESC.
+    // The second byte of U+0080 to U+009F, which some terminals treat like ESC.
     const bool is_c1 = byte >= 0x80 && byte < 0xa0 && i > 0 && text[i - 1] == '\xc2';
     if ((byte < ' ' && byte != '\n' && byte != '\t') || byte == 0x7f || is_c1) {
       out += fmt::format("\\x{:02x}", byte);
@@ -50,13 +50,13 @@ int write_file(const std::string& path, std::string_view text) {
 
 namespace {
 
-/// The folder above that of this program: of a build or an installation.
+/// The parent of this program's folder, in a build or an installation.
 fs::path own_prefix() {
   std::error_code error;
   return fs::read_symlink("/proc/self/exe", error).parent_path().parent_path();
 }
 
-/// In the first folder that has it, or empty.
+/// The path in the first folder that contains the name. Empty if none does.
 std::string first_with(const std::vector<fs::path>& folders, const std::string& name) {
   std::error_code error;
   for (const fs::path& folder : folders) {

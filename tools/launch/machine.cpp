@@ -1,4 +1,4 @@
-// What is here: MPI, UCX, cores, memory, and what of it stands in the way.
+// Probes MPI, UCX, cores, and memory for `offramp info`.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -66,8 +66,7 @@ std::string mpirun_version() {
   return text.empty() ? launcher->path : text.substr(0, text.find('\n'));
 }
 
-/// Whether one process may read the memory of its sibling, as ranks do: UCX does not fall back when it may
-/// not.
+/// Checks that a process may read the memory of its sibling, as ranks do. UCX has no fallback.
 std::string memory_access_problem() {
   static const char target = 42;
   std::array<int, 2> ends{};
@@ -76,7 +75,7 @@ std::string memory_access_problem() {
   if (sibling == 0) {
     close(ends[1]);
     char byte = 0;
-    _exit(read(ends[0], &byte, 1) < 0 ? 1 : 0);  // until the other end is closed
+    _exit(read(ends[0], &byte, 1) < 0 ? 1 : 0);  // waits until the other end is closed
   }
   const std::string answer = sibling < 0 ? "" : output_of_child([&](int to) {
     char byte = 0;
@@ -97,7 +96,7 @@ std::string memory_access_problem() {
 }
 
 std::string shared_memory_problem(int cores, bool copied, std::string_view mpi) {
-  const double library = (mpi.starts_with("Open MPI v5") ? 16 : 4) * 0x1p20;  // its own
+  const double library = (mpi.starts_with("Open MPI v5") ? 16 : 4) * 0x1p20;  // memory of the MPI library
   const double per_rank = shared_memory_per_rank(most_shared_memory(copied)) + library;
   struct statvfs status {};
   if (statvfs("/dev/shm", &status) != 0) return fmt::format("cannot use /dev/shm: {}", std::strerror(errno));

@@ -14,9 +14,9 @@
 namespace offramp::tool {
 namespace {
 
-constexpr double kTimeLimit = 60;  // seconds: symbols of large programs take some
+constexpr double kTimeLimit = 60;  // seconds; symbols of large programs take long
 
-/// "jacobi+0x12a4" in its two parts; empty ones: it is none.
+/// Splits "jacobi+0x12a4". Returns empty strings for other texts.
 std::pair<std::string, std::string> parts_of(std::string_view site) {
   const std::size_t plus = site.rfind("+0x");
   if (plus == std::string_view::npos) return {};
@@ -45,7 +45,7 @@ void Places::query(const std::string& name, const std::vector<std::string>& offs
   const std::string program = find_program("addr2line");
   const auto give_up = [&](std::string problem) {
     problems_.push_back(std::move(problem));
-    objects_.erase(object);  // nobody asks again
+    objects_.erase(object);  // query it only once
   };
   if (build_id_of_file(path) != build_id)
     return give_up(fmt::format(

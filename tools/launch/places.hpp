@@ -1,5 +1,5 @@
-// Places of calls as a person names them: function, file and line, where the program is there as it was
-// recorded and has symbols. addr2line (binutils) knows them; without it a place stays an offset.
+// Converts recorded places of calls to function, file, and line, if the recorded build of the program is
+// present and has symbols. Uses addr2line (binutils); without it, places stay offsets.
 #pragma once
 
 #include <map>
@@ -17,15 +17,15 @@ class Places {
  public:
   explicit Places(std::vector<LoadedObject> objects) : objects_(std::move(objects)) {}
 
-  /// Asks for all of them at once: places as Reader::site() has them. Others stay what they are.
+  /// Looks up places from Reader::site(), all at once. Unknown places stay unchanged.
   void look_up(const std::vector<std::string>& sites);
   /// "solve, jacobi.c:42", "solve (libsolver.so+0x12a4)", or the place itself.
   [[nodiscard]] std::string text(std::string_view site) const;
-  /// Why places have no names, for a person; empty: all objects were there.
+  /// Why places have no names. Empty if all objects were found.
   [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
 
  private:
-  /// Of one object, by offset.
+  /// Looks up the offsets of one object.
   void query(const std::string& name, const std::vector<std::string>& offsets);
 
   std::vector<LoadedObject> objects_;
@@ -33,7 +33,7 @@ class Places {
   std::vector<std::string> problems_;
 };
 
-/// Names the places of a lane's calls.
+/// Replaces the places of a lane's calls by their text.
 void name_places(ReportAccounts& accounts, Places& places);
 
 }  // namespace offramp::tool
