@@ -22,7 +22,7 @@ std::vector<std::string> split(const std::string& text, std::string_view separat
   return parts;
 }
 
-/// One line: the help's own line breaks are for a terminal.
+/// Joins lines: the help's line breaks are for a terminal.
 std::string joined(std::string text) {
   for (char& c : text) c = c == '\n' ? ' ' : c;
   const auto first = text.find_first_not_of(' ');
@@ -35,7 +35,7 @@ std::string without_full_stop(std::string text) {
   return text;
 }
 
-/// CLI11 names the checks of a value behind a colon, and values may have colons of their own.
+/// Removes CLI11's checks, which follow a colon. Values may contain colons, too.
 std::string without_checks(const std::string& type) {
   constexpr std::string_view kChecks[] = {"{", "INT in", "UINT in", "FLOAT in", "POSITIVE", "NONNEGATIVE"};
   for (auto at = type.find(':'); at != std::string::npos; at = type.find(':', at + 1)) {

@@ -1,5 +1,5 @@
-// The words of each kind of value. A kind comes from the option's type name or, for options
-// that choose among words, from those words; kinds without words are completed as files or not at all.
+// The words for each kind of value. The kind is the option's type name, or for options that choose among
+// words, those words. Kinds without words complete to files, or not at all.
 #include "tools/shell/completion.hpp"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ std::vector<std::string> names_of(T last) {
   return all;
 }
 
-/// The words among what a key allows; phrases for people are left out.
+/// The words in a list of allowed values, without phrases such as "a number".
 std::vector<std::string> words_in(std::string_view allowed) {
   std::vector<std::string> words;
   while (!allowed.empty()) {
@@ -37,7 +37,7 @@ std::vector<std::string> words_in(std::string_view allowed) {
   return words;
 }
 
-/// The words among the choices in an option's own type name, as in none|measured|FACTOR.
+/// The words of a type name such as none|measured|FACTOR.
 std::vector<std::string> words_among_choices(std::string type) {
   for (std::size_t at = 0; (at = type.find('|', at)) != std::string::npos;) type.replace(at, 1, ", ");
   return words_in(type);
@@ -111,7 +111,7 @@ class CompletionCommand final : public Command {
       return kUsage;
     }
     Registry registry(built_in_backends());
-    // For the plugins. A configuration that is wrong should not spoil the shell.
+    // Needed for plugins. An invalid configuration must not break the shell.
     static_cast<void>(load_configuration(ConfigSources::of_process(), registry));
     print_bash_completion(vocabulary_of(whole(), registry));
     return kDone;

@@ -1,4 +1,4 @@
-// Completion for bash: a fixed script over tables.
+// Completion for bash: a fixed script with tables.
 #include <fmt/format.h>
 
 #include "tools/shell/completion.hpp"
@@ -6,8 +6,7 @@
 namespace offramp::tool {
 namespace {
 
-// Words are glued together again where bash cuts them at "=". What stands behind a program that is run is
-// the program's own.
+// Rejoins words that bash splits at "=". Words after a program to run belong to that program.
 constexpr const char* kScript = R"bash(
 _offramp_reply() {
   # $1: the words to choose from; $2: what is typed; $3: what stands before each in the same word
@@ -100,7 +99,7 @@ _offramp() {
 complete -F _offramp offramp
 )bash";
 
-/// In single quotes, whatever the text.
+/// Quotes any text with single quotes.
 std::string in_shell_quotes(std::string_view text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);

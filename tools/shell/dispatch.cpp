@@ -1,4 +1,4 @@
-// The `offramp` command: reads the command line, and leaves the rest to the subcommand that it names.
+// The `offramp` command: parses the command line and calls the subcommand.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -25,8 +25,8 @@ std::string lower_first(std::string text) {
   return text;
 }
 
-/// What a subcommand that was given lacks: a positional argument by what it is, "FILE|PATTERN is missing".
-/// Empty if it is an option, which has a name for messages.
+/// An error if the subcommand lacks a positional argument: "FILE|PATTERN is missing". Empty if it lacks an
+/// option, since CLI11's messages name those.
 std::string missing_argument(const CLI::App& app) {
   for (const CLI::App* const used : app.get_subcommands()) {
     for (const CLI::Option* const option : used->get_options()) {
@@ -42,7 +42,7 @@ int refuse(const std::string& problem) {
   return kUsage;
 }
 
-/// What stands behind the subcommand's options: behind --, or from the first word on that is none of them.
+/// Passes on the words after the subcommand's options: after --, or from the first word that is no option.
 int execute(CommandLine& line, const CLI::App& used, std::vector<std::string> behind_dashes) {
   if (const std::string problem = unknown_option(used); !problem.empty()) return refuse(problem);
   std::vector<std::string> rest = used.remaining();
@@ -67,12 +67,12 @@ int dispatch(std::vector<std::string> words) {
   rewrite_help_words(words);
   if (const std::string problem = unknown_subcommand(app, words); !problem.empty()) return refuse(problem);
   tidy_options(app, words);
-  // CLI11 must not look at the program's own options.
+  // CLI11 must not see the program's own options.
   const auto dashes = std::find(words.begin(), words.end(), "--");
   std::vector<std::string> behind_dashes(dashes == words.end() ? dashes : dashes + 1, words.end());
   words.erase(dashes, words.end());
   const std::string help = "offramp " + (words[0].starts_with('-') ? "" : words[0] + " ") + "--help";
-  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  std::reverse(words.begin(), words.end());  // CLI11 expects the reverse order
   try {
     app.parse(words);
   } catch (const CLI::Success& e) {
@@ -95,8 +95,7 @@ int standard_output_lost(int error) {
   return kNotWritten;
 }
 
-/// Ends the process, whichever thread is out of memory: an exception could not leave a worker's thread. The
-/// message needs no memory.
+/// Ends the process from any thread, which an exception cannot. The message needs no memory.
 [[noreturn]] void on_no_memory() {
   constexpr std::string_view kLine =
       "offramp: out of memory; use fewer ranks, fewer bytes, or fewer events\n";
@@ -105,8 +104,8 @@ int standard_output_lost(int error) {
   _exit(kBroken);
 }
 
-/// Makes a file that grows beyond `ulimit -f` an error of write(), EFBIG. Programs that are started from here
-/// have the signal as it was, because a handler does not outlive exec().
+/// Turns a file beyond `ulimit -f` into an error of write() (EFBIG). Programs started from here have the
+/// default signal action, because a handler does not survive exec().
 void survive_limit_of_file_sizes() {
   struct sigaction old {};
   if (sigaction(SIGXFSZ, nullptr, &old) == 0 && old.sa_handler == SIG_DFL)

@@ -1,4 +1,4 @@
-// Manual pages, and the option reference in Markdown.
+// Generates manual pages, and the option reference in Markdown.
 #include <fmt/format.h>
 
 #include "lib/base/configuration/configuration.hpp"
@@ -41,7 +41,7 @@ std::string command_line(const CommandEntry& command, bool program) {
 
 // --- troff ---
 
-/// Text as troff takes it: no line of it is a request.
+/// Escapes text for troff: no line becomes a request.
 std::string troff(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -50,7 +50,7 @@ std::string troff(std::string_view text) {
     } else if (c == '-') {
       out += "\\-";
     } else if (c == '|') {
-      out += "|\\:";  // a long choice may be broken there
+      out += "|\\:";  // allows a line break in a long choice
     } else {
       out += c;
     }
@@ -68,7 +68,7 @@ class Page {
   void heading(std::string_view text) { text_ += fmt::format(".SH \"{}\"\n", text); }
   void synopsis(std::string_view line) { text_ += fmt::format(".nf\n{}\n.fi\n", troff(line)); }
   void paragraph(std::string_view text) { text_ += fmt::format(".PP\n{}\n", troff(text)); }
-  /// A term, the value it takes, and what it is.
+  /// A term with its value and description.
   void item(std::string_view term, std::string_view value, std::string_view text) {
     text_ += fmt::format(".TP\n\\fB{}\\fR", troff(term));
     if (!value.empty()) text_ += fmt::format(" \\fI{}\\fR", troff(value));
@@ -183,7 +183,7 @@ int write_pages(const std::vector<CommandEntry>& all, const std::string& folder)
 
 // --- Markdown ---
 
-/// Text in a table's cell.
+/// Escapes text for a table cell.
 std::string cell(std::string_view text) {
   std::string out;
   for (const char c : text) {

@@ -16,7 +16,7 @@ bool has_option(const CLI::App& app, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// Which other subcommands have this option: "; it is an option of run and record".
+/// Other subcommands with this option: "; it is an option of run and record".
 std::string elsewhere(const CLI::App& used, const std::string& name) {
   std::vector<std::string> having;
   for (const CLI::App* sub : used.get_parent()->get_subcommands([](const CLI::App*) { return true; })) {
@@ -29,7 +29,7 @@ std::string elsewhere(const CLI::App& used, const std::string& name) {
                      last);
 }
 
-/// The subcommand of a name; null: there is none.
+/// The subcommand of this name, or null.
 const CLI::App* subcommand_named(const CLI::App& app, const std::string& name) {
   const auto found = app.get_subcommands([&](const CLI::App* sub) { return sub->check_name(name); });
   return found.empty() ? nullptr : found.front();
@@ -96,7 +96,8 @@ std::string unknown_option(const CLI::App& app) {
     const std::string name = word.substr(0, word.find('='));
     std::vector<std::string_view> views;
     const std::vector<std::string> names = option_names(app);
-    for (const std::string& known : names) {  // letters are near to all letters
+    // Single letters resemble all other letters.
+    for (const std::string& known : names) {
       if (known.starts_with("--")) views.push_back(known);
     }
     const std::string other = elsewhere(app, name);

@@ -1,4 +1,4 @@
-// The words of the command line, before and after CLI11 has read them: what they may have meant.
+// Suggestions for misspelt words of the command line, before and after CLI11 parses them.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,16 +7,16 @@
 
 namespace offramp::tool {
 
-/// `offramp help run` and `offramp version`, as other programs have them.
+/// Accepts `offramp help run` and `offramp version`, which other programs have.
 void rewrite_help_words(std::vector<std::string>& words);
 
-/// What is wrong with the first word, or nothing.
+/// An error about the first word. Empty if it is valid.
 std::string unknown_subcommand(const CLI::App& app, const std::vector<std::string>& words);
 
-/// Makes mpirun's -np the -n that is meant, and says so where an option of ours stands behind the program.
+/// Rewrites mpirun's -np as -n, and warns if an option of offramp follows the program.
 void tidy_options(const CLI::App& app, std::vector<std::string>& words);
 
-/// The first word that looks like an option but is none, with what it may have meant. app: the subcommand.
+/// An error about the first word that looks like an unknown option, with a suggestion. app: the subcommand.
 std::string unknown_option(const CLI::App& app);
 
 }  // namespace offramp::tool
