@@ -10,7 +10,7 @@
 namespace offramp::tool {
 namespace {
 
-/// Found by the static objects of all files, in whatever order those are made.
+/// Initialised on first use, since static objects of all files register in any order.
 std::vector<std::unique_ptr<const CommandDescription>>& owned() {
   static std::vector<std::unique_ptr<const CommandDescription>> all;
   return all;

@@ -1,5 +1,5 @@
-// A subcommand: each is a class in a file of its own, which registers itself. Help, manual pages, shell
-// completion and the reference in options.md are made from what is registered.
+// A subcommand is a class in its own file that registers itself. Help, manual pages, shell completion, and
+// the reference in options.md are generated from the registrations.
 //
 //   class NewCommand final : public Command {
 //    public:
@@ -26,44 +26,44 @@ class Command {
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
 
-  /// Returns the process's exit code. program: what stands behind the options, where it runs one,
-  /// or the words behind --, where it takes more; else empty.
+  /// Returns the exit code of the process. program: the words after the options if the subcommand runs a
+  /// program, or the words after -- if it takes more; otherwise empty.
   virtual int execute(std::vector<std::string> program) = 0;
 
  protected:
-  /// Complains, and points to the help.
+  /// Prints an error with a pointer to the help. Returns kUsage.
   [[nodiscard]] int refuse(const std::string& what) const;
   [[nodiscard]] bool is_set(const std::string& option) const { return app_.count(option) > 0; }
-  /// The whole program, with all subcommands.
+  /// The whole program with all subcommands.
   [[nodiscard]] const CLI::App& whole() const { return *app_.get_parent(); }
 
  private:
   CLI::App& app_;
 };
 
-/// What an exit code means. Without a text of its own: what it means everywhere.
+/// The meaning of an exit code. Without text: its usual meaning.
 struct ExitMeaning {
   int code = kDone;
   std::string_view text = {};
 };
-/// Stands for every other code, where a program that was run decides.
+/// All other codes, if the started program determines them.
 inline constexpr int kAnyOther = -1;
-/// What the code means where a subcommand says nothing else; empty: nothing.
+/// The meaning of a code unless a subcommand overrides it. Empty if it has none.
 std::string_view usual_meaning(int code);
 std::string_view meaning_of(const ExitMeaning& exit);
-/// "74"; "any other"
+/// "74", or "any other".
 std::string exit_label(int code);
 
 struct CommandDescription {
   std::string_view name;
-  int place = 0;  // in the help: lower ones come first
+  int place = 0;  // position in the help, ascending
   std::string_view summary;
-  std::string about = {};                    // text below the options, paragraphs apart; --help has the first
-  std::vector<std::string_view> often = {};  // the options of --help; empty: all
+  std::string about = {};                    // paragraphs below the options; --help shows the first
+  std::vector<std::string_view> often = {};  // options in --help; empty: all
   std::vector<ExitMeaning> exits;
-  bool runs_program = false;  // a program and its arguments stand behind the options
-  bool takes_more = false;    // execute() gets the words behind -- as they are
-  bool hidden = false;        // not for users
+  bool runs_program = false;                              // a program and its arguments follow the options
+  bool takes_more = false;                                // execute() receives the words after -- unchanged
+  bool hidden = false;                                    // not for users
   std::unique_ptr<Command> (*make)(CLI::App&) = nullptr;  // set by Registered
 };
 
@@ -71,7 +71,7 @@ struct CommandDescription {
 const std::vector<const CommandDescription*>& registered_commands();
 void register_command(CommandDescription description);
 
-/// A static object of the subcommand's file.
+/// Registers a subcommand; define a static object in its file.
 template <typename OneCommand>
 struct Registered {
   explicit Registered(CommandDescription description) {
@@ -82,12 +82,12 @@ struct Registered {
   }
 };
 
-/// The command line of the program, with the objects that its options belong to.
+/// The program's command line, with the objects that store its options.
 class CommandLine {
  public:
   CommandLine();
   [[nodiscard]] CLI::App& app() { return app_; }
-  /// The subcommand that the parsed words name.
+  /// The subcommand that was parsed.
   [[nodiscard]] const CommandDescription& used_description() const;
   int execute(std::vector<std::string> program);
 

@@ -12,9 +12,9 @@ namespace offramp::tool {
 namespace {
 
 constexpr std::size_t kLineWidth = 80;
-constexpr std::size_t kTextColumn = 26;  // of descriptions
+constexpr std::size_t kTextColumn = 26;  // column of descriptions
 
-/// Breaks at spaces. Lines that begin with a space are examples or tables, and keep their breaks.
+/// Breaks lines at spaces. Lines that begin with a space (examples, tables) keep their breaks.
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t at) {
   std::string out;
   while (!text.empty()) {
@@ -46,7 +46,7 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t at) {
   return out;
 }
 
-/// "N" of "N:INT in [1 - 8]": checks are no part of what the user types.
+/// "N" of "N:INT in [1 - 8]": users do not type the checks.
 std::string argument_of(const CLI::Option& option) {
   std::string type = option.get_type_name();
   for (const std::string_view check :
@@ -86,7 +86,7 @@ const CommandDescription* description_of(const CLI::App& app) {
   return nullptr;
 }
 
-/// In the order of `often`; without it, all.
+/// In the order of `often`. If that is empty, all options.
 Options chosen(const CLI::App& app, const CommandDescription* description) {
   const auto shown = [](const CLI::Option* one) {
     return !one->get_positional() && !one->get_group().empty();

@@ -1,4 +1,4 @@
-// What --help and --help-all print, from the options and the registered descriptions of subcommands.
+// Formats --help and --help-all from the options and the registered descriptions.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,8 +6,8 @@
 
 namespace offramp::tool {
 
-/// Lays help out on 80 columns. Where a subcommand names the options that most people need (`often`), --help
-/// has those in that order and names the others, which --help-all describes.
+/// Formats help for 80 columns. If a subcommand lists its frequent options (`often`), --help describes these
+/// in that order and only names the others; --help-all describes all.
 class HelpFormatter final : public CLI::FormatterBase {
  public:
   [[nodiscard]] std::string make_help(const CLI::App* app, std::string name,

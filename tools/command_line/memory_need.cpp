@@ -20,17 +20,17 @@ namespace offramp::tool {
 namespace {
 
 constexpr int kFirstTrial = 256;        // ranks
-constexpr double kLongTrial = 0.5;      // seconds of a processor; no larger one is tried after it
-constexpr double kLargeTrial = 0.1;     // of the usable memory; no larger one is tried after it
-constexpr unsigned kTrialLimit = 20;    // seconds of a processor
-constexpr double kPartOfTrial = 0.125;  // of the usable memory, for a trial with all ranks
-/// Of the available memory. The rest is left to other processes, which go on meanwhile.
+constexpr double kLongTrial = 0.5;      // CPU seconds after which no larger trial runs
+constexpr double kLargeTrial = 0.1;     // share of the usable memory after which no larger trial runs
+constexpr unsigned kTrialLimit = 20;    // CPU seconds
+constexpr double kPartOfTrial = 0.125;  // share of the usable memory for a trial with all ranks
+/// Share of the available memory; the rest is left to other processes.
 constexpr double kUsable = 0.95;
-/// The most that trials took for a pair of ranks, in bytes: 1000 for a message that is under way over host
-/// (alltoall of 1 KiB to 1 MiB on 512 to 2048 ranks), 80 for cclo's tables (bcast on 4096). Twice that.
+/// An upper bound in bytes per pair of ranks: twice the most that trials needed. That was 1000 for a message
+/// under way over host (alltoall of 1 KiB to 1 MiB, 512 to 2048 ranks), 80 for cclo's tables (bcast, 4096).
 constexpr double kMostOfPair = 2000;
 
-/// The number behind a word in one of the kernel's files, in bytes if it is in kB. Nothing if there is none.
+/// The number after a word in one of the kernel's files, in bytes if its unit is kB. `nullopt` if missing.
 std::optional<double> figure_in(const std::string& path, std::string_view word) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -45,7 +45,7 @@ std::optional<double> figure_in(const std::string& path, std::string_view word) 
   return std::nullopt;
 }
 
-/// Of all control groups of this process, from its own up.
+/// The least memory left in the control groups of this process, up to the root.
 double left_in_groups() {
   constexpr std::string_view kFirstVersion = ":memory:/";
   double left = std::numeric_limits<double>::infinity();
@@ -68,7 +68,7 @@ double left_in_groups() {
   return left;
 }
 
-/// Seconds of a processor that the trials have used.
+/// CPU seconds of the trials so far.
 double children_seconds() {
   rusage usage{};
   (void)getrusage(RUSAGE_CHILDREN, &usage);
@@ -78,7 +78,7 @@ double children_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-/// Bytes that a trial needs, or nothing.
+/// The bytes that a trial needs. `nullopt` if it fails.
 std::optional<double> memory_of(const std::function<void(int)>& run, int ranks) {
   const auto answer = in_trial_process(kTrialLimit, [&] {
     const double before = figure_in("/proc/self/status", "VmRSS:").value_or(0);
@@ -88,8 +88,8 @@ std::optional<double> memory_of(const std::function<void(int)>& run, int ranks) 
   return answer ? std::optional(std::stod(*answer)) : std::nullopt;
 }
 
-/// Whether the simulation itself ends with an eighth of the memory, or is still at work when the time of a
-/// trial is over. Trials at fewer ranks may have taken another algorithm.
+/// True if the full simulation ends with an eighth of the memory, or still runs at the time limit of a trial.
+/// Smaller trials may have used another algorithm.
 bool finishes(int ranks, const std::function<void(int)>& run) {
   const double begin = children_seconds();
   const auto answer = in_trial_process(kTrialLimit, [&] {
@@ -116,7 +116,7 @@ double available_memory() {
 std::string memory_text(const std::string& what, int ranks, int trial_ranks, double first, double second,
                         double available) {
   const double n = trial_ranks;
-  // Of two trials with different algorithms the second one may take any multiple of the first.
+  // If the two trials used different algorithms, their ratio may be anything, so the square term is clamped.
   const double square = std::clamp((second - 2 * first) / (2 * n * n), 0.0, second / (4 * n * n));
   const double linear = second / (2 * n) - square * 2 * n;
   const double need = linear * ranks + square * ranks * ranks;

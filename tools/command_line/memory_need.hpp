@@ -1,4 +1,4 @@
-// How much memory a simulation of many ranks needs, found out before it begins.
+// Predicts how much memory a simulation of many ranks needs before it begins.
 #pragma once
 
 #include <functional>
@@ -8,28 +8,26 @@
 
 namespace offramp::tool {
 
-/// Bytes that this process may still use: what the machine has free, and what its control groups and its
-/// limit of address space allow.
+/// Bytes that this process may still use, by free memory, control groups, and address space limit.
 double available_memory();
 
-/// Lets an allocation fail when this process has taken what is available, or this share of it: a command ends
-/// with a message before the kernel ends it, or another process in its place.
+/// Makes allocations fail beyond this share of the available memory, so that a command ends with a message
+/// before the kernel ends it or another process.
 void limit_memory(double share = 1);
 
-/// Runs a simulation at a few smaller numbers of ranks, each in a process of its own, and extrapolates. If
-/// the result is more than is available, tries the simulation itself with an eighth of that. Returns the
-/// message with the number of ranks that would fit. Empty if the simulation fits, or if that is not known.
-/// what: for the message, as in "alltoall over host". run: simulates so many ranks.
+/// Runs the simulation at a few smaller numbers of ranks, each in a child process, and extrapolates. If the
+/// prediction exceeds the available memory, tries the full simulation with an eighth of it. Returns a message
+/// with the number of ranks that would fit; empty if the simulation fits or the need is unknown.
+/// - what: for the message, such as "alltoall over host".
+/// - run: simulates this number of ranks.
 std::string memory_problem(const std::string& what, int ranks, const std::function<void(int ranks)>& run);
 
-/// memory_problem() of a replay of `pattern:...`. Empty for other programs: how they behave at fewer ranks is
-/// not known.
+/// memory_problem() for `pattern:...`. Empty for other programs, unknown at fewer ranks.
 std::string pattern_memory_problem(const Setup& setup, const BackendDescription& backend,
                                    const std::string& name);
 
-/// The part of memory_problem() that looks at figures: the memory of two trials, the second at twice the
-/// ranks of the first. A rank takes the same with any number of ranks, or so much for each other rank:
-/// a * ranks + b * ranks^2.
+/// The extrapolation of memory_problem(), from the memory of two trials, the second with twice the ranks of
+/// the first. The model is a * ranks + b * ranks^2: memory per rank, and per pair of ranks.
 std::string memory_text(const std::string& what, int ranks, int trial_ranks, double first, double second,
                         double available);
 

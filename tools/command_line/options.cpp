@@ -1,5 +1,5 @@
-// The table of options that set a configuration key, by group, and functions for those that do not. An
-// option's description comes from the key's, unless a subcommand needs other words.
+// The table of options that set a configuration key, by group, and functions for all other options.
+// Descriptions come from the table of keys unless a subcommand needs its own.
 #include "tools/command_line/options.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ struct KeyOption {
   const char* option;
   const char* key;
   const char* type;            // null: a flag, which sets true
-  const char* help = nullptr;  // null: what the table of keys says
+  const char* help = nullptr;  // null: the key's description
   bool is_path = false;
 };
 constexpr KeyOption kKeyOptions[] = {
@@ -49,7 +49,7 @@ constexpr KeyOption kKeyOptions[] = {
     {KeyGroup::kRun, "--hang-timeout", "hang_timeout", "SECONDS"},
 };
 
-/// "--bind-to core" and "-x A=b": the words of all.
+/// Splits texts into words: "--bind-to core" and "-x A=b" become four.
 std::vector<std::string> words_of(const std::vector<std::string>& texts) {
   std::vector<std::string> words;
   for (const std::string& text : texts) {

@@ -1,4 +1,4 @@
-// Options that several subcommands have, each declared once: the same name, help and meaning wherever it is.
+// Options that several subcommands share, each declared once, so that name, help, and meaning agree.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,31 +12,31 @@
 
 namespace offramp::tool {
 
-/// Options that set keys of the configuration, in groups.
+/// Groups of options that set configuration keys.
 enum class KeyGroup : std::uint8_t {
   kSettings,    // --set, --config
   kMachine,     // --nodes, --ranks-per-node, --cards-per-node
   kNetwork,     // --network
   kStragglers,  // --noise, --slow-nodes
-  kComputing,   // --polling; --compute has other words in a replay
+  kComputing,   // --polling; --compute differs in replays
   kDetails,     // --details
-  kRun,         // what only a run has: its clock, its files
+  kRun,         // options of a run: its clock, its files
 };
 
-/// Ranks may be started in another folder than the command: for them paths become absolute.
+/// kAbsolute: resolves paths at once, because the ranks may start in another folder.
 enum class Paths : std::uint8_t { kAsGiven, kAbsolute };
 
 class KeyOptions {
  public:
   KeyOptions(CLI::App& app, std::initializer_list<KeyGroup> groups, Paths paths = Paths::kAsGiven);
 
-  /// Adds what was given, in the order in which it applies. backends: those that the command line names, to
-  /// which parameters without a backend belong. Returns the first --set that is none, or nothing.
+  /// Adds the given settings in the order in which they apply. backends: those named on the command line, for
+  /// parameters without a backend. Returns the first invalid --set, or an empty string.
   std::string collect(const std::vector<std::string>& backends, std::vector<Override>& overrides);
 
  private:
   struct Value {
-    std::size_t option;  // of the table
+    std::size_t option;  // index in the table
     std::string text;
   };
   CLI::App& app_;
@@ -45,30 +45,29 @@ class KeyOptions {
   std::vector<std::string> settings_;
 };
 
-/// Where every subcommand that simulates asks about a machine.
+/// The groups that describe a machine, for all subcommands that simulate.
 inline constexpr std::initializer_list<KeyGroup> kWorldKeys = {KeyGroup::kSettings, KeyGroup::kNetwork,
                                                                KeyGroup::kMachine, KeyGroup::kStragglers};
 
-/// KEY=VALUE each, as with --set. backends: as in KeyOptions::collect. Returns the first that is none, or
-/// nothing.
+/// Like --set for texts KEY=VALUE. See KeyOptions::collect. Returns the first invalid text, or "".
 std::string add_settings(const std::vector<std::string>& settings, const std::vector<std::string>& backends,
                          std::vector<Override>& overrides);
 
-/// What the table of keys says of one.
+/// A key's description in the table of keys.
 std::string description_of(std::string_view key);
-/// "a,b" and "c": a, b, c.
+/// Splits and joins lists: "a,b" and "c" become a, b, c.
 std::vector<std::string> names_in(std::initializer_list<std::string> lists);
 
-// Which hardware.
-/// --backend, with several names.
+// Hardware.
+/// --backend with several names.
 void add_backends(CLI::App& app, std::vector<std::string>& backends);
-/// --compare, which adds to --backend.
+/// --compare: adds to --backend.
 void add_compared(CLI::App& app, std::vector<std::string>& backends);
-/// Each name once.
+/// All names without duplicates.
 std::vector<std::string> together(std::vector<std::string> backends,
                                   const std::vector<std::string>& compared);
 
-// What starts and how many.
+// Launcher and number of ranks.
 CLI::Option* add_ranks(CLI::App& app, int& ranks, const char* description = "number of processes",
                        int least = 1);
 /// --launcher, --launcher-args
@@ -83,22 +82,22 @@ class LauncherOptions {
   std::vector<std::string> arguments_;
 };
 
-/// --jobs, --shard, and --merge: how a sweep is shared out.
+/// --jobs, --shard, and --merge: distribution of a sweep.
 void add_sharing(CLI::App& app, Sharing& sharing);
-/// What is wrong if there is no sweep; empty: nothing.
+/// An error if these options are set without a sweep. Empty if not.
 std::string sharing_problem(const Sharing& sharing);
 
-// What comes out.
+// Output.
 CLI::Option* add_json(CLI::App& app, bool& json);
-/// Excludes --json.
+/// --csv, which excludes --json.
 void add_csv(CLI::App& app, bool& csv, CLI::Option* json);
 void add_svg(CLI::App& app, std::string& file, const char* description = "plot into this file, as SVG");
 void add_html(CLI::App& app, std::string& file);
 /// --trace, --capture
 void add_records(CLI::App& app, RecordOptions& records);
-/// --partial: of recordings that are not whole.
+/// --partial: accepts incomplete recordings.
 void add_partial(CLI::App& app, bool& partial);
-/// --check: the invariants of a simulation.
+/// --check: verifies the invariants of a simulation.
 void add_check(CLI::App& app, bool& check);
 
 }  // namespace offramp::tool

@@ -1,5 +1,4 @@
-// What a simulation records where the command line asks for it: --trace, --capture, --otf2,
-// --receipts.
+// Files that a simulation writes on request: --trace, --capture, --otf2, --receipts.
 #pragma once
 
 #include <memory>
@@ -13,35 +12,34 @@
 namespace offramp::tool {
 
 struct RecordOptions {
-  std::string trace;    // paths; empty: not wanted
-  std::string capture;  // one file for each rank, and for each backend of several
-  std::string otf2;     // a folder, for each backend of several
+  std::string trace;    // path; empty: not wanted
+  std::string capture;  // one file per rank, and per backend if there are several
+  std::string otf2;     // one folder, or one per backend if there are several
   CallRange receipts;
 };
 
-/// The files of one command that simulates one backend after the other: one trace with all of them, and
-/// captures and an archive of each.
+/// The files of one command: a trace of all simulated backends, and captures and an archive for each.
 class RecordFiles {
  public:
-  /// options outlive it. backends: how many are simulated. Throws Misuse for a file that cannot be written.
+  /// options must outlive the object. backends: how many will follow. Throws Misuse for unwritable files.
   RecordFiles(const RecordOptions& options, std::size_t backends);
 
-  /// What to observe a simulation of so many ranks with; null: nothing is wanted. Throws as the constructor.
+  /// An observer for a simulation of this many ranks; null: nothing is wanted. Throws like the constructor.
   [[nodiscard]] std::unique_ptr<ReplayRecords> records(std::string_view backend, int ranks) const;
-  /// Puts what was observed into the files, and complains of what is missing.
+  /// Writes the observations, and warns about missing data.
   void write(std::string_view backend, ReplayRecords& records);
-  /// Ends the trace, if anything was written. Returns the exit code: kDone or kNotWritten.
+  /// Completes the trace if one was begun. Returns kDone or kNotWritten.
   [[nodiscard]] int finish();
 
  private:
-  /// Of several backends, each has a path of its own: run.pcap -> run.host.pcap
+  /// With several backends, each has its own path: run.pcap -> run.host.pcap
   [[nodiscard]] std::string path_of(const std::string& path, std::string_view backend) const;
   void report_lost(const std::string& path, const std::string& problem);
 
   const RecordOptions& options_;
   std::optional<TraceFile> trace_;
   TracePlace place_;
-  bool is_trace_lost_ = false;  // it could not be begun, which has been told
+  bool is_trace_lost_ = false;  // it could not be created; already reported
   int code_ = kDone;
 };
 

@@ -1,4 +1,4 @@
-// What is asked of a program at more ranks than were run.
+// Options for programs at more ranks than were recorded.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace offramp::tool {
 struct ScaledOptions {
   std::vector<std::string> files;
   int ranks = 0;             // 0: as recorded
-  std::string phase;         // that is scaled alone; empty: the whole program
-  bool all_reasons = false;  // of a refusal
+  std::string phase;         // the only phase to scale; empty: the whole program
+  bool all_reasons = false;  // for a refusal
   scale::ComputeScaling compute = scale::ComputeScaling::kRecorded;
 };
 

@@ -35,7 +35,7 @@ Setup::Setup(const std::vector<Override>& overrides, std::vector<std::string> na
   for (const std::string& name : names) backends.push_back(registry.find(name));
 }
 
-/// What the command line names is what the settings say.
+/// The command line's backends override the settings.
 void Setup::put_in_force() {
   const auto put = [this](const char* key, const std::string& text) {
     configuration->written[key] = {text, RawValue::Type::kText, "--backend"};

@@ -1,5 +1,4 @@
-// What the subcommands that simulate have in common: the configuration and the hardware that they are asked
-// about.
+// The configuration and the backends of a subcommand that simulates.
 #pragma once
 
 #include <optional>
@@ -11,7 +10,7 @@
 
 namespace offramp::tool {
 
-/// Says what is wrong by being thrown: these are the user's words, and the subcommand prints them.
+/// Thrown for invalid input; the subcommand prints the text.
 struct Misuse {
   std::string text;
 };
@@ -21,15 +20,15 @@ struct Setup {
   std::optional<Configuration> configuration;
   std::vector<const BackendDescription*> backends;
 
-  /// Without names on the command line: the configured backend, or with it those that are compared.
+  /// The default without names: the configured backend, or also the backends to compare.
   enum class Wanted : std::uint8_t { kBackend, kCompared };
-  /// names: of the backends; "all" stands for every one. Throws Misuse.
+  /// names: backends, or "all". Throws Misuse.
   Setup(const std::vector<Override>& overrides, std::vector<std::string> names,
         Wanted wanted = Wanted::kBackend);
 
-  /// Says which file and which variables the settings come from, if any.
+  /// Prints the file and the variables that contain settings.
   void print_sources() const;
-  /// Settings that change nothing: general ones, and of these backends.
+  /// Warnings about settings without effect, general or of these backends.
   [[nodiscard]] std::vector<std::string> notes() const;
 
  private:

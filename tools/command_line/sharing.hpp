@@ -1,4 +1,4 @@
-// How a sweep is shared out over threads and processes, as a command line says it.
+// Distribution of a sweep over threads and processes.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 namespace offramp::tool {
 
 struct Sharing {
-  int threads = 0;                 // 0: as many as there are cores for this process
-  std::string shard;               // "2/8"; empty: that of the process in its job, if it is not alone
-  std::vector<std::string> files;  // with lines of shards
+  int threads = 0;                 // 0: the cores of this process
+  std::string shard;               // "2/8"; empty: by the process's rank in its job
+  std::vector<std::string> files;  // with results of shards
 };
 
 }  // namespace offramp::tool

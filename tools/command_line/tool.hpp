@@ -1,5 +1,4 @@
-// What the files of the `offramp` command share. Functions that do a subcommand return the process's exit
-// code.
+// Functions that the files of the `offramp` command share. Those that do a subcommand return its exit code.
 #pragma once
 
 #include <string>
@@ -12,21 +11,21 @@
 
 namespace offramp::tool {
 
-// 126 and 127 as in shells. Any other code of `run` is mpirun's.
+// 126 and 127 as in shells. Other codes of `run` are those of mpirun.
 enum ExitCode : int {
   kDone = 0,
   kBroken = 1,      // this installation of offramp is incomplete
   kUsage = 2,       // the command line or the configuration is wrong
-  kDeclined = 3,    // the hardware cannot do what was asked of it
-  kIncomplete = 3,  // not all that was asked for was tried: the time was over
+  kDeclined = 3,    // the hardware cannot carry the request
+  kIncomplete = 3,  // the time limit was reached
   kFoundFailures = 4,
-  kNotWritten = kOutputLost,  // what was asked for could not be written
+  kNotWritten = kOutputLost,  // the output could not be written
   kNotExecutable = 126,
   kNotFound = 127,  // the program, or mpirun
   kInterrupted = 130,
 };
 
-/// The whole command, given the words of its command line. Returns the exit code of the process.
+/// Runs the whole command with the words of its command line. Returns the exit code of the process.
 int run_command_line(const std::vector<std::string>& words);
 
 struct RunOptions {
@@ -34,55 +33,54 @@ struct RunOptions {
   std::vector<Override> overrides;  // in the order in which they apply
   std::vector<std::string> preload;
   std::vector<std::string> mpirun_arguments;
-  std::string mpirun;  // what starts the ranks: a name or path; empty: what belongs to the program
+  std::string mpirun;  // name or path of the launcher; empty: the one for the program
   bool dry_run = false;
   bool verbose = false;
-  bool returns = false;  // run() comes back even if it has nothing to do after the program
+  bool returns = false;  // run() returns even if it has nothing to do after the program
   std::vector<std::string> command;
 };
 int run(const RunOptions& options);
 
-/// Of recordings in a folder.
+/// The suffix of recordings in a folder.
 inline constexpr std::string_view kRecordingSuffix = ".rec";
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
-/// What mpirun itself has to find in its environment, where it is missing.
+/// Variables that mpirun itself needs and its environment lacks.
 Variables mpirun_environment();
 
-/// A parameter's default as the user writes it.
+/// A parameter's default in the configuration's notation.
 std::string default_text(const Parameter& parameter);
 
-/// What is wrong with a file that an option names; empty: it can be written.
+/// Why a file that an option names cannot be written. Empty if it can.
 std::string option_problem(std::string_view option, const std::string& path);
-/// The same of what is wrong with it already.
+/// Phrases a problem that is already known.
 std::string option_problem(std::string_view option, const std::string& path, const std::string& problem);
 
-/// Writes a file whole or not at all; complains, and returns the exit code.
+/// Writes a file completely or not at all. Warns on failure; returns the exit code.
 int write_file(const std::string& path, std::string_view text);
 
-/// Shows what is printed so far. The command says at its end if that failed.
+/// Flushes printed output. Failures are reported when the command ends.
 void flush_output();
 
-/// Prints "offramp: text" on standard error, without_controls().
+/// Prints "offramp: text" on standard error, with controls escaped.
 void warn(std::string_view text);
 
-/// Escapes the characters with which a file or a name could control the terminal. Ends of lines stay.
+/// Escapes characters that could control the terminal. Line breaks are kept.
 std::string without_controls(std::string_view text);
 
-/// The family of MPI libraries that libofframp.so is for: "openmpi" or "mpich". For others there may be
-/// libofframp-FAMILY.so.
+/// The MPI family of libofframp.so: "openmpi" or "mpich". Others use libofframp-FAMILY.so.
 inline constexpr std::string_view kMpiFamily = OFFRAMP_MPI_FAMILY;
-/// The path of the library that goes in front of programs of a family: beside this program's folder, as in a
-/// build and an installation. Empty: nowhere.
+/// The path of the library to preload for a family, beside this program's folder, as in a build or an
+/// installation. Empty if it is missing.
 std::string library_path(std::string_view family = kMpiFamily);
 
-/// The path of a program that is not meant to be called by itself. Empty: nowhere.
+/// The path of a helper program that users do not call. Empty if it is missing.
 std::string helper_path(const std::string& name);
 
-/// Looks a command up as a shell does. Empty: not found. The file may turn out not to be executable.
+/// Searches a command as a shell does. Empty if it is not found. The file may not be executable.
 std::string find_program(const std::string& name);
 
-/// What offramp found here. problems: in words, each with what to do.
+/// The machine as offramp sees it. problems: sentences with advice.
 struct Machine {
   int packages = 0;
   int cores = 0;
@@ -94,14 +92,13 @@ struct Machine {
   std::vector<std::string> problems;
 };
 
-/// Cores that this process may use.
+/// The cores that this process may use.
 int core_count();
 
-/// Looks at everything. Libraries are asked in child processes: loading them changes signal handlers and
-/// more.
+/// Probes the machine. Loads libraries in child processes, because they change signal handlers and more.
 Machine look_at_machine();
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell if necessary.
 std::string shell_word(const std::string& text);
 
 }  // namespace offramp::tool
