@@ -10,7 +10,7 @@
 
 namespace offramp::tool {
 
-/// Text columns: the first to the left, the others to the right.
+/// Columns of text: the first is aligned left, the others right.
 class Columns {
  public:
   explicit Columns(std::vector<std::string> heads) { add(std::move(heads)); }

@@ -1,5 +1,4 @@
-// One line on a terminal that says how far a long command has come, and is gone at its end. Shows nothing
-// where standard error is no terminal.
+// A status line for long commands, cleared at the end. Silent if standard error is no terminal.
 #pragma once
 
 #include <fmt/format.h>
@@ -17,12 +16,12 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  /// Takes away what it said, so that something else can be printed.
+  /// Clears the line, so that other text can be printed.
   void clear() const {
     if (shown_) fmt::print(stderr, "\r\033[K");
   }
 
-  /// In place of what it said before.
+  /// Replaces the line.
   template <typename... Values>
   void show(fmt::format_string<Values...> format, Values&&... values) const {
     if (!shown_) return;

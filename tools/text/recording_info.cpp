@@ -1,7 +1,6 @@
-// One pass over every rank's events adds up what is shown and a fingerprint, of all that is the same
-// whichever hardware carried the program, so that recordings over different backends can be told to be of
-// one run's calls. Numbers of functions and lists are a recording's own: the fingerprint takes what they
-// stand for.
+// Reads all events once, for the printed sums and a fingerprint. The fingerprint is independent of the
+// backend, so it shows whether recordings over different backends contain the same calls. It hashes names of
+// functions and contents of lists, since their numbers are specific to a recording.
 #include "tools/text/recording_info.hpp"
 
 #include <fmt/format.h>
@@ -36,7 +35,7 @@ std::uint64_t hashed(const Value& value, std::uint64_t before) {
   return fnv1a_64(std::as_bytes(std::span(&value, 1)), before);
 }
 
-/// What one rank did.
+/// The contents of one rank's recording.
 struct RankContents {
   std::uint64_t events = 0;
   std::uint64_t bytes = 0;
@@ -49,7 +48,7 @@ struct RankContents {
   std::uint64_t longer_gaps = 0;
   std::set<std::uint32_t> threads;
   std::uint64_t fingerprint = fnv1a_64({});
-  std::string cut;  // why it ends before the program does; empty: it does not
+  std::string cut;  // why it is truncated; empty: it is not
   std::string error;
 };
 
@@ -57,11 +56,11 @@ struct Contents {
   std::vector<RankContents> ranks;
   std::map<std::string, std::uint64_t, std::less<>> calls;
   std::map<std::pair<std::string, std::string>, std::uint64_t> places;  // function, and place as recorded
-  std::vector<std::string> phases;  // names, in the order in which rank 0 comes to them
+  std::vector<std::string> phases;  // in the order in which rank 0 enters them
 };
 
-/// Of all that is the same whichever hardware carried the program, and whichever build of it ran. Numbers of
-/// functions and of lists are those of one recording: what they stand for counts.
+/// Updates a hash of everything that depends neither on the backend nor on the build of the program. Hashes
+/// names and lists instead of their numbers.
 std::uint64_t fingerprint(const recording::Reader& reader, const Event& event, std::uint64_t before) {
   Event own = event;
   own.call = 0;
@@ -86,7 +85,7 @@ RankContents read_rank(const trace::Program& program, int rank, Contents& all) {
   RankContents rank_contents;
   if (program.recording) rank_contents.bytes = program.recording->bytes(rank);
   const auto reader = program.read(rank);
-  std::vector<std::vector<std::uint64_t>> calls;  // by function and place
+  std::vector<std::vector<std::uint64_t>> calls;  // count by function and place
   for (Event event; reader->next(event);) {
     ++rank_contents.events;
     if (rank_contents.threads.empty() || reader->has_threads())
@@ -142,9 +141,9 @@ bool is_readable(const Contents& contents) {
                      [](const RankContents& rank) { return rank.error.empty(); });
 }
 
-constexpr std::size_t kLongestPlace = 200;  // of C++ templates
+constexpr std::size_t kLongestPlace = 200;  // for C++ templates
 
-/// All that the recording names; complains where they have no names.
+/// Looks up all places of the recording. Warns about places without names.
 Places names_of_places(const trace::Program& program, const Contents& contents) {
   Places names(objects_of(program.description));
   std::vector<std::string> sites;
@@ -178,7 +177,7 @@ void print_json(const trace::Program& program, const Contents& contents) {
   Json ranks = Json::array();
   for (const RankContents& rank : contents.ranks) {
     ranks.push_back({{"events", rank.events},
-                     {"bytes", rank.bytes},  // 0 but of recordings
+                     {"bytes", rank.bytes},  // 0 except for recordings
                      {"threads", rank.threads.size()},
                      {"requests", rank.requests},
                      {"wildcards", rank.wildcards},
@@ -201,7 +200,7 @@ void print_json(const trace::Program& program, const Contents& contents) {
                       {"calls", count}});
   Json calls = Json::object();
   for (const auto& [name, count] : contents.calls) calls[printable(name)] = count;
-  const Json all = {{"version", program.description.version},  // 0 but of recordings
+  const Json all = {{"version", program.description.version},  // 0 except for recordings
                     {"facts", facts},
                     {"complete", program.missing.empty() && is_readable(contents)},
                     {"missing", program.missing},
@@ -309,13 +308,13 @@ std::string event_text(recording::Reader& reader, const Event& event) {
   return text;
 }
 
-/// False: a rank could not be read to its end.
+/// Prints one line per event. False if a rank could not be read completely.
 bool print_events(const trace::Program& program) {
   bool readable = true;
   for (int rank = 0; rank < program.description.ranks; ++rank) {
     const auto reader = program.read(rank);
     for (Event event; reader->next(event);) {
-      // Where a rank has several threads, the number of the thread follows that of the rank.
+      // With several threads: "rank.thread".
       const std::string who =
           reader->has_threads() ? fmt::format("{}.{}", rank, reader->thread()) : fmt::format("{}", rank);
       if (reader->computed() > 0) fmt::print("{} computes {} ns\n", who, reader->computed());

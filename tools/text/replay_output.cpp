@@ -1,5 +1,5 @@
-// What replay and jobs have in common: reading the program, the interrupt, refusals, and the tables. The
-// JSON of a replay is the report's with facts of its own.
+// Shared by replay and jobs: reading the program, interruption, refusals, and tables. The JSON of a replay is
+// the report's, with further fields.
 #include "tools/text/replay_output.hpp"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ namespace offramp::tool {
 
 namespace {
 
-std::atomic<bool> interrupted = false;  // without a lock, as a handler of a signal may
+std::atomic<bool> interrupted = false;  // lock-free, as signal handlers require
 
 static_assert(std::atomic<bool>::is_always_lock_free);
 
@@ -99,7 +99,7 @@ std::string part_text(const ReplayResult& result, std::uint64_t recorded) {
 }
 
 void print_refusals(const std::vector<Refused>& refused, bool nothing_else) {
-  std::vector<std::string> texts;  // of hardware that refuses alike, one
+  std::vector<std::string> texts;  // without duplicates
   for (const Refused& one : refused) {
     std::string text = nothing_else ? one.why : fmt::format("{} is not replayed: {}", one.backend, one.why);
     if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(std::move(text));
@@ -214,7 +214,7 @@ static double percent(Time part, Time all) {
   return all > Time() ? 100 * static_cast<double>(part.count()) / static_cast<double>(all.count()) : 0;
 }
 
-/// Of each resource the one that is occupied longest.
+/// Prints the busiest resource of each name.
 void print_resources(const ReplayResult& result) {
   std::vector<const ReplayResource*> busiest;
   for (const ReplayResource& use : result.resources) {

@@ -1,4 +1,4 @@
-// offramp report: what reports say, side by side, as text or as a page.
+// offramp report: reports side by side, as text, table, or page.
 #pragma once
 
 #include <fmt/format.h>
@@ -21,65 +21,63 @@ namespace offramp::tool {
 struct ReportOptions {
   std::vector<std::string> files;
   std::string html;   // empty: text on standard output
-  std::string table;  // the same: one table as comma-separated values
+  std::string table;  // one table as comma-separated values; empty: text
 };
 int report(const ReportOptions& options);
 
-/// One lane of one of the reports, as it is shown.
+/// A lane of a report, as displayed.
 struct ShownLane {
-  std::string label;  // the backend; with what differs, or the file, where two would have the same name
+  std::string label;  // the backend, with the differing settings or the file if ambiguous
   const RunReport* run;
   const ReportLane* lane;
-  bool baseline = false;  // what the others are compared with
+  bool baseline = false;  // the others are compared with it
 };
 
-/// What does not tell two settings apart: names of files, and what only says what to write.
+/// True for settings that do not distinguish lanes: file names, and which output to write.
 bool is_cosmetic_key(const std::string& key);
 
-/// All lanes in the order of the reports, with the first lane of the host as the baseline. Of several
-/// recordings of a version, those of the first.
+/// All lanes in the order of the reports; the first lane of the host is the baseline. Of several recordings
+/// of one version, only the first counts.
 std::vector<ShownLane> shown_lanes(const std::vector<RunReport>& reports);
 const ShownLane* baseline_of(const std::vector<ShownLane>& lanes);
 
-/// Two recordings of one version.
+/// True for two recordings of the same version.
 inline bool is_same_version(const RunReport& one, const RunReport& other) {
   return !one.version_of_program.empty() && one.version_of_program == other.version_of_program;
 }
-/// What a later version of a program changes against the first one.
+/// A later version of a program compared with the first.
 struct VersionChange {
-  const RunReport* after;  // the first of that version
+  const RunReport* after;  // the first report of that version
   ReportAnswer answer;
 };
-/// Empty: the reports are of one program, or not over the same hardware.
+/// Empty if the reports are of one program, or over different hardware.
 std::vector<VersionChange> changes_of(const std::vector<RunReport>& reports);
 
-/// The calls of all functions together.
+/// The sum over all functions.
 CallCounter sum_of(const std::vector<ReportCall>& calls);
-/// part / whole; 0 of nothing.
+/// part / whole; 0 if `whole` is 0.
 inline double share(Time part, Time whole) {
   return whole > Time() ? part.seconds() / whole.seconds() : 0;
 }
-/// The lane and why it does not carry the program, which it does not.
+/// The lane, and why it does not carry the program.
 std::string why_not_carried(const ShownLane& shown);
 
-/// The first thing to know: "cclo would save 18 % of the communication time." And, where the computing is
-/// known, what that is of the run. lanes: those of the reports.
+/// The main result: "cclo would save 18 % of the communication time." Adds the effect on the run if the
+/// computing is known. lanes: of the reports.
 std::string headline(const std::vector<RunReport>& reports, const std::vector<ShownLane>& lanes);
-/// When and where a run was made, with what versions, and what was set besides the defaults; a line each.
+/// Date, place, versions, and changed settings of a run, one line each.
 std::vector<std::string> facts_of(const RunReport& report);
-/// Everything that a reader has to be warned of, also across the reports.
+/// All warnings for the reader, also about differences between the reports.
 std::vector<std::string> warnings_of(const std::vector<RunReport>& reports);
 
-/// What has one name in all lanes.
+/// Parts of the same name in all lanes.
 template <typename Part>
 struct ReportRow {
   std::string name;
-  std::vector<std::pair<const RunReport*, const Part*>>
-      cells;  // of each lane; null: it has none of this name
+  std::vector<std::pair<const RunReport*, const Part*>> cells;  // by lane; null: without such a part
 };
 
-/// The parts of all lanes by name: those that take the most time in any lane first; without `time`, in the
-/// order of the lanes.
+/// The parts of all lanes by name, the longest time in any lane first; without `time`, as in the lanes.
 template <typename Part>
 std::vector<ReportRow<Part>> rows_of(const std::vector<ShownLane>& lanes,
                                      std::vector<Part> ReportLane::*parts,
@@ -107,8 +105,7 @@ std::vector<ReportRow<Part>> rows_of(const std::vector<ShownLane>& lanes,
   return rows;
 }
 
-/// A text about a row that is the same for all lanes of a report, or where reports differ, theirs in order:
-/// "400 / 40".
+/// The text of a row if all reports have the same, otherwise each report's in order: "400 / 40".
 template <typename Part, typename Text>
 std::string of_each_report(const ReportRow<Part>& row, Text text) {
   std::vector<std::string> texts;
@@ -124,40 +121,38 @@ std::string of_each_report(const ReportRow<Part>& row, Text text) {
 
 /// "4-7"
 std::string ranks_of(const ReportJob& job);
-/// What a job is with its computing; empty: not known.
+/// A job's run including its computing. Empty if unknown.
 std::string whole_run_of(const ShownLane& shown, const ReportJob& job);
-/// What stragglers cost. The lane has some.
+/// The cost of stragglers. The lane must have some.
 std::string stragglers_of(const ReportLane& lane);
 
 /// The sizes of a class: "0 B", "4 to 7 B", "from 64 KiB".
 std::string size_class_text(std::uint64_t least, std::uint64_t most);
 
-/// Where the time of calls goes, a line for each function.
+/// How to group the time of calls; one line per group.
 enum class AccountsBy : std::uint8_t { kFunction, kSize, kPhase, kSite };
-inline constexpr std::size_t kShownSites = 12;  // of places, as text and on a page
-/// One row each, named as it is shown in the place of a function.
+inline constexpr std::size_t kShownSites = 12;  // most places shown in text and on a page
+/// The accounts of each group; the name takes the function's place.
 std::vector<ReportAccount> account_rows(const ReportAccounts& accounts, AccountsBy by);
 std::vector<std::string> account_lines(const ReportAccounts& accounts, AccountsBy by = AccountsBy::kFunction);
-/// Below the lines of functions: those of phases, where there is more than one, and of the places with the
-/// most time.
+/// Further lines: phases if there are several, and the places with the most time.
 std::vector<std::string> more_account_lines(const ReportAccounts& accounts);
-/// Of two versions of a program, what calls from each of its functions take; by function, since lines move.
-/// Empty: no place has a name.
+/// The calls from each function (lines move) in two versions of a program. Empty without place names.
 std::vector<std::string> place_change_lines(const ReportAccounts& before, const ReportAccounts& after);
-/// Who sends how much to whom: of few ranks as a matrix, of more the pairs with the most.
+/// Bytes by sender and receiver: a matrix for few ranks, otherwise the pairs with the most.
 std::vector<std::string> traffic_lines(const std::vector<ReportTraffic>& traffic, std::uint64_t ranks);
 
-/// The efficiencies of the runs, a line for each lane that has them; empty: none has.
+/// One line per lane with known efficiencies. Empty if none has.
 std::vector<std::string> efficiency_lines(const std::vector<ShownLane>& lanes);
 /// The parallel efficiency, load balance, serialisation, and transfer.
 std::array<std::string, 4> efficiency_cells(const Efficiencies& one);
 
-/// Reports side by side, as text: the answer, if there is one, and the tables.
+/// Prints the answer, if there is one, and the tables side by side.
 void print_reports(const std::vector<RunReport>& reports);
-/// The answers without the tables. False: there is none.
+/// Prints only the answers. False if there are none.
 bool print_answers(const std::vector<RunReport>& reports);
 
-/// The whole page, which needs nothing else: no network, no fonts, no scripts.
+/// A self-contained page, without network access, fonts, or scripts.
 std::string report_page(const std::vector<RunReport>& reports);
 
 }  // namespace offramp::tool

@@ -1,4 +1,4 @@
-// The sentences that text and page of reports have in common: the headline, facts, warnings.
+// Sentences for reports as text and as a page: headline, facts, warnings.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::string why_not_carried(const ShownLane& shown) {
 
 namespace {
 
-/// What other settings change: of the run where both have one, and of communication.
+/// The effect of changed settings on the run, if known for both, and on communication.
 std::string difference_in_words(const ShownLane& before, const ShownLane& after) {
   const auto part = [](Time time, Time base) {
     return base > Time() ? ratio_text(time, base) : std::string("more than 0");
@@ -44,7 +44,7 @@ std::string difference_in_words(const ShownLane& before, const ShownLane& after)
   return text + ".";
 }
 
-/// That the two sides do not stand on the same machine.
+/// A sentence if both sides run on different machines.
 std::string of_the_ground(const Deployment& hardware, const Deployment& host) {
   std::string text = other_ground_text(hardware, host);
   if (text.empty()) return text;
@@ -52,8 +52,8 @@ std::string of_the_ground(const Deployment& hardware, const Deployment& host) {
   return " " + text + ".";
 }
 
-/// What the communication over the host is of the run, what of it no hardware changes, and what the
-/// communication alone takes over other hardware. Empty: the computing is not known, or part of all times.
+/// The host communication's share of the run, the part of it that no hardware can shorten, and the
+/// communication alone over other hardware. Empty if the computing is unknown or part of all times.
 std::string of_the_run(const ShownLane& host, const ShownLane* other) {
   const std::optional<WholeRun>& run = host.lane->run;
   if (!run || !host.run->computing || run->in_calls <= Time()) return {};
@@ -71,7 +71,7 @@ bool is_better(const ShownLane& one, const ShownLane& other) {
   return one.lane->communication < other.lane->communication;
 }
 
-/// Two reports of the same recordings, or of runs of one command.
+/// True for two reports of the same recordings, or of runs of one command.
 bool is_same_program(const RunReport& one, const RunReport& other) {
   const auto alike = [](const RecordingFacts& a, const RecordingFacts& b) {
     return a.checksum.empty() ? a.file == b.file : a.checksum == b.checksum;
@@ -81,7 +81,7 @@ bool is_same_program(const RunReport& one, const RunReport& other) {
                     other.recordings.end(), alike);
 }
 
-/// Its recordings' folder, or the file.
+/// The folder of its recordings, or the file.
 const std::string& path_of_version(const RunReport& report) {
   return report.version_of_program.empty() ? report.file : report.version_of_program;
 }
@@ -102,10 +102,10 @@ std::string of_communication(const std::vector<ShownLane>& lanes, const ShownLan
     const auto fastest = std::min_element(lanes.begin() + 1, lanes.end(), is_better);
     return difference_in_words(lanes.front(), *fastest);
   }
-  std::size_t idle = 0;  // hardware that does not carry the program
+  std::size_t idle = 0;  // lanes that do not carry the program
   std::string refusal;
   for (const ShownLane& lane : lanes) {
-    if (lane.lane->backend == host->lane->backend) continue;  // a second host is no hardware to gain from
+    if (lane.lane->backend == host->lane->backend) continue;  // a second host lane offers no gain
     if (!lane.lane->time.carries_program()) {
       ++idle;
       refusal = why_not_carried(lane);
@@ -207,8 +207,7 @@ std::vector<std::string> facts_of(const RunReport& report) {
 
 namespace {
 
-/// "machine.ranks_per_node 4 instead of 1": in what the machines of two reports differ, their network
-/// included.
+/// Differences between the machines and networks of two reports: "machine.ranks_per_node 4 instead of 1".
 std::vector<std::string> machine_differences(const RunReport& report, const RunReport& first) {
   std::vector<std::string> texts;
   const auto value_of = [](const SettingInForce& setting) {
@@ -224,7 +223,7 @@ std::vector<std::string> machine_differences(const RunReport& report, const RunR
   return texts;
 }
 
-/// Where the program has computed: a replay names the machine of the recording's rank 0. Empty: not known.
+/// The machine of the recorded computing, by the recording's rank 0. Empty if unknown.
 std::string where_it_computed(const RunReport& report) {
   if (!report.recordings.empty()) return report.recordings.front().host;
   return report.hosts.empty() ? std::string() : report.hosts.front().name;

@@ -9,7 +9,7 @@
 namespace offramp::tool {
 namespace {
 
-/// Cells of a row, one after the other.
+/// Appends cells to a row.
 class Row {
  public:
   explicit Row(std::string& text) : text_(text) {}
@@ -26,9 +26,8 @@ class Row {
   std::string& text_;
 };
 
-/// heads: behind those of the report and the hardware. rows: hands each row of a lane on to a function that
-/// gives an empty one. has_details: whether the lane has what a report only has with details; null: the table
-/// needs none.
+/// heads: columns after those for the report and the hardware. rows: adds the rows of a lane; `row` begins
+/// one. has_details: true if the lane has the details that this table needs; null: none needed.
 struct CsvTable {
   std::string_view name;
   std::string heads;
@@ -41,10 +40,10 @@ bool has_accounts(const ReportLane& lane) {
   return lane.accounts.has_value();
 }
 bool has_units(const ReportLane& lane) {
-  return !lane.units.empty() || lane.accounts || lane.path;  // with details some hardware has none
+  return !lane.units.empty() || lane.accounts || lane.path;  // some hardware has no units even with details
 }
 
-/// by: the columns in front.
+/// by: the first columns.
 std::string heads_of_accounts(std::string_view by) {
   std::string heads = fmt::format("{},calls", by);
   for (const TimeKindName& kind : kTimeKinds) heads += fmt::format(",{}_ns", kind.field);
@@ -156,7 +155,7 @@ const std::vector<CsvTable>& tables() {
 }  // namespace
 
 std::string csv_cell(std::string_view text) {
-  // A spreadsheet takes a cell that begins so for a formula, and programs give their phases any name.
+  // Spreadsheets treat a cell with such a beginning as a formula, and phases may have any name.
   constexpr std::string_view kFormula = "=+-@\t\r";
   std::string cell = text.empty() || kFormula.find(text.front()) == std::string_view::npos ? "" : "'";
   cell += text;

@@ -1,4 +1,4 @@
-// Reports as text: columns on standard output.
+// Prints reports as text in columns.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::vector<ReportAccount> account_rows(const ReportAccounts& accounts, Accounts
   if (by == AccountsBy::kFunction) return accounts.functions;
   std::vector<ReportAccount> rows;
   if (by == AccountsBy::kSite) {
-    // What is called at two places of one name is told apart by its function.
+    // Prefix the function: places of the same name may call several.
     for (const ReportSiteAccount& one : accounts.sites)
       rows.push_back({fmt::format("{}, {}", one.function,
                                   one.site.empty()    ? "an unknown place"
@@ -64,7 +64,7 @@ std::vector<std::string> account_lines(const ReportAccounts& accounts, AccountsB
     table.add(std::move(cells));
   };
   TimeParts sum;
-  // Of places there are many in large programs: those with the most time, which come first.
+  // Large programs have many places; show those with the most time, which come first.
   std::size_t left = by == AccountsBy::kSite ? kShownSites : std::numeric_limits<std::size_t>::max();
   for (const ReportAccount& account : account_rows(accounts, by)) {
     sum += account.parts;
@@ -77,14 +77,13 @@ std::vector<std::string> account_lines(const ReportAccounts& accounts, AccountsB
 
 namespace {
 
-/// "exchange" of "exchange, halo.c:48": lines, and files, are other ones in another version of a program.
-/// Empty: the place has no name.
+/// "exchange" of "exchange, halo.c:48": files and lines change between versions. Empty without a name.
 std::string function_around(const ReportSiteAccount& site) {
   const std::size_t comma = site.place.rfind(", ");
   return site.place.substr(0, comma == std::string::npos ? site.place.rfind(" (") : comma);
 }
 
-/// "16 000 -> 40"; one of them where both are the same.
+/// "16 000 -> 40", or one of them if they are equal.
 std::string arrow(std::string before, std::string after) {
   return before == after ? std::move(before) : fmt::format("{} -> {}", before, after);
 }
@@ -187,7 +186,7 @@ void print_accounts(const ShownLane& shown) {
   for (const std::string& line : more_account_lines(*shown.lane->accounts)) fmt::print("{}\n", line);
 }
 
-/// The traffic over the first hardware that has it: the program sends the same over all.
+/// Prints the traffic of the first lane that has it; it is the same over all hardware.
 void print_traffic(const std::vector<ShownLane>& lanes) {
   const auto first = std::find_if(lanes.begin(), lanes.end(), [](const ShownLane& shown) {
     return shown.lane->accounts && !shown.lane->accounts->traffic.empty();
@@ -218,7 +217,7 @@ void print_changes(const ShownLane& before, const ShownLane& after) {
     fmt::print("{}\n", line);
 }
 
-/// What each report after the first changes, over the hardware that the first one has as well.
+/// Prints the changes of each report against the first, over hardware that both have.
 void print_changes(const std::vector<ShownLane>& lanes) {
   for (const ShownLane& after : lanes) {
     if (after.run == lanes.front().run) continue;

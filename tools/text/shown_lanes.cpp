@@ -1,4 +1,4 @@
-// What reports are shown as: their lanes side by side, and what each is called (traits_of(), difference()).
+// Selects the lanes of reports to display, and labels them by their differences.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,19 +20,17 @@ bool is_cosmetic_key(const std::string& key) {
 
 namespace {
 
-/// Something that may tell a lane from another one.
+/// A property that may distinguish lanes.
 struct Trait {
   std::string value;
   std::string text;  // for the label
 };
 
-/// The last part of a path.
 std::string name_of(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
-/// What was run or replayed, on how many ranks, and the settings that matter for a lane: the general ones and
-/// those of its backend.
+/// A lane's program, number of ranks, and settings: general ones and those of its backend.
 std::map<std::string, Trait> traits_of(const ShownLane& lane) {
   std::map<std::string, Trait> found;
   for (const SettingInForce& setting : lane.run->settings) {
@@ -60,8 +58,8 @@ std::map<std::string, Trait> traits_of(const ShownLane& lane) {
   return found;
 }
 
-/// "link 200 Gb/s, profile gen2": in what a lane differs from others of its backend; empty where that does
-/// not tell it apart, or takes too many words.
+/// The settings in which a lane differs from others of its backend: "link 200 Gb/s, profile gen2". Empty if
+/// that is not unique or too long.
 std::string difference(const ShownLane& lane, const std::vector<const ShownLane*>& others) {
   constexpr std::size_t kMost = 3;
   constexpr std::size_t kLongest = 60;

@@ -1,5 +1,5 @@
-// The bibliography: what the models, their parameters and their validation rest on. Texts cite an entry by
-// its key in brackets: "published [easynet]: 91 to 92 Gb/s".
+// The bibliography of the models, their parameters, and their validation. Texts cite an entry by its key in
+// brackets: "published [easynet]: 91 to 92 Gb/s".
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,7 @@
 
 namespace offramp::tool {
 
-/// Documents are what a backend's model follows; code was read; measurements are figures that others have
-/// published without a paper.
+/// Documents describe what a model follows; code was read; measurements were published without a paper.
 enum class SourceKind : std::uint8_t { kDocument, kCode, kMeasurement, kPaper, kManual };
 std::string_view to_string(SourceKind kind);
 
@@ -17,14 +16,14 @@ struct Source {
   std::string_view key;
   SourceKind kind;
   std::string_view title;
-  std::string_view authors;  // and where and when it was published
-  std::string_view where;    // DOI, address, or repository and revision; says so where that is not known
+  std::string_view authors;  // with place and year of publication
+  std::string_view where;    // DOI, address, or repository and revision; says so if unknown
 };
 
-/// Sorted by kind, then in the order of the backends.
+/// Sorted by kind, then by backend.
 std::span<const Source> bibliography();
 
-/// Whether a text cites the key.
+/// True if a text cites the key.
 bool cites(std::string_view text, std::string_view key);
 
 }  // namespace offramp::tool
