@@ -1,4 +1,4 @@
-// offramp advise: which hardware suits a program, how sure that is, and what to do.
+// offramp advise: which hardware suits a program, how certain that is, and what to do.
 
 #include "tools/commands/advise.hpp"
 
@@ -141,7 +141,7 @@ std::string reasons_text(const Advisor& advisor) {
   return text;
 }
 
-/// A bar from one ratio to the other, with the ratio 1 and the ratio now marked.
+/// A bar between two ratios, with the ratio 1 and the current ratio marked.
 std::string bar(double low, double high, double now) {
   constexpr int kWidth = 41;
   const double reach =
@@ -217,7 +217,7 @@ std::string algorithms_text(const Advisor& advisor) {
   return text;
 }
 
-/// The answer with all its details.
+/// The answer in full.
 ReportAnswer whole_answer(const Advisor& advisor, const AdviseOptions& options, const std::string& part) {
   const std::string& file = options.files.front();
   const bool is_plain = options.overrides.empty() && options.backends.empty() && options.scaled.ranks == 0;
@@ -287,11 +287,11 @@ void print_json(const Advisor& advisor, const ReportAnswer& answer, const Json& 
   fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
-/// What --tuning writes for.
+/// A kind of rules for --tuning.
 struct Tuned {
   std::string_view name;
   std::string (*rules)(const std::vector<AlgorithmChoice>& choices);
-  std::string_view nothing;  // why there may be no rules
+  std::string_view nothing;  // message if there are no rules
 };
 constexpr Tuned kTunedLibraries[] = {
     {"openmpi", tuned_rules, "Open MPI already chooses the fastest algorithms that its tuned component has"},
@@ -302,7 +302,7 @@ const Tuned* tuned_for(std::string_view name) {
                       [&](const Tuned& one) { return one.name == name; });
 }
 
-/// The files that were asked for.
+/// Writes the requested files. Returns the exit code.
 int write_files(const AdviseOptions& options, const Advisor& advisor) {
   int code = kDone;
   if (!options.routes.empty()) {
@@ -321,7 +321,7 @@ int write_files(const AdviseOptions& options, const Advisor& advisor) {
   return code;
 }
 
-/// --report and --html. The advisor has no results any more then.
+/// Writes --report and --html. Takes the results out of the advisor.
 int write_report(const AdviseOptions& options, Advisor& advisor, const ReportAnswer& answer,
                  const RunFacts& facts, const Setup& setup) {
   std::vector<Settled> all;
@@ -341,7 +341,7 @@ int write_report(const AdviseOptions& options, Advisor& advisor, const ReportAns
   return write_reports(options.report, options.html, {report});
 }
 
-/// Throws Misuse if there is no answer.
+/// Throws Misuse if there are no results.
 void check_results(const Advisor& advisor, const std::string& file, const AdviseOptions& options) {
   const std::vector<Candidate>& all = advisor.candidates();
   if (all.empty())
@@ -351,7 +351,7 @@ void check_results(const Advisor& advisor, const std::string& file, const Advise
     throw Misuse{problem_text(file, all.front().refused)};
 }
 
-/// One answer for each of several programs.
+/// Prints one answer per program.
 int answer_each(const AdviseOptions& options, const Setup& setup) {
   int code = kDone;
   for (const std::string& file : options.files) {
@@ -374,7 +374,7 @@ int answer_each(const AdviseOptions& options, const Setup& setup) {
       }
       fmt::print("{}\n", answer);
       flush_output();
-    } catch (const Misuse& misuse) {  // which does not take the other programs with it
+    } catch (const Misuse& misuse) {  // continue with the other programs
       warn(misuse.text);
       code = kUsage;
     }
@@ -383,7 +383,7 @@ int answer_each(const AdviseOptions& options, const Setup& setup) {
   return code;
 }
 
-/// Opens the program, or makes it at more ranks, which `scaling` describes then.
+/// Opens the program, or makes it at more ranks, and then sets `scaling`.
 ReplayInput played_of(const AdviseOptions& options, std::optional<scale::Scaling>& scaling) {
   const std::string& file = options.files.front();
   if (options.scaled.ranks == 0) {
@@ -425,7 +425,7 @@ int advise(const AdviseOptions& options) try {
       throw Misuse{problem};
   }
   setup.print_sources();
-  // The host is compared with in any case.
+  // The host is always replayed for comparison.
   if (const std::string problem =
           pattern_memory_problem(setup, setup.registry.baseline(), options.files.front());
       !problem.empty())
@@ -541,7 +541,7 @@ class AdviseCommand final : public Command {
   }
 
  private:
-  /// What --ranks makes of the options. Empty, or what does not go with it.
+  /// Applies --ranks. Returns an error if other options contradict it, or an empty string.
   std::string use_recorded_ranks(bool of_one) try {
     options_.rank_counts = rank_counts(ranks_);
     const bool is_curve = options_.rank_counts.size() > 1;

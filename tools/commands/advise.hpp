@@ -1,4 +1,4 @@
-// offramp advise: what is asked of it, and what its forms share.
+// offramp advise: its options, and functions that its forms share.
 #pragma once
 
 #include <string>
@@ -13,32 +13,32 @@
 namespace offramp::tool {
 
 struct AdviseOptions {
-  std::vector<std::string> files;     // whatever replay takes; of several, an answer each
-  ScaledOptions scaled;               // with ranks or rank_counts: the one program of all files
-  std::vector<int> rank_counts;       // several: the answer over them
+  std::vector<std::string> files;     // as for replay; with several, one answer each
+  ScaledOptions scaled;               // with ranks or rank_counts: one program from all files
+  std::vector<int> rank_counts;       // several: one answer over all of them
   std::vector<std::string> backends;  // empty: all
   Advisor::Clock::time_point begin = Advisor::Clock::now();
-  double seconds = 60;  // from the beginning; what is known then is printed
+  double seconds = 60;  // from the beginning; then prints the results so far
   bool partial = false;
   bool json = false;
-  std::string routes;  // paths of files to write; empty: not wanted
+  std::string routes;  // path to write; empty: not wanted
   std::string tuning;
   std::string tuning_for = "openmpi";
   std::string report;
   std::string html;
   std::string svg;
-  bool quick = false;    // no searches
-  bool details = false;  // printed, too
+  bool quick = false;    // skip the searches
+  bool details = false;  // print the details, too
   std::vector<Override> overrides;
 };
 
-/// How an advisor is to go about it.
+/// The options of an advisor.
 Advisor::Options options_for(const AdviseOptions& options, const Setup& setup, const ProgressLine& progress);
 
-/// A program as it is named in an answer.
+/// The name of a program in an answer.
 std::string name_of_program(const std::string& file);
 
-/// The answer over several numbers of ranks. Returns the exit code; throws Misuse.
+/// Answers for several numbers of ranks. Returns the exit code; throws Misuse.
 int advise_over_ranks(const AdviseOptions& options, const Setup& setup);
 
 }  // namespace offramp::tool

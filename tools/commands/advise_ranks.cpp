@@ -1,4 +1,4 @@
-// offramp advise --ranks with several numbers: from how many ranks on which hardware pays.
+// offramp advise --ranks with several numbers: from how many ranks which hardware pays.
 
 #include <fmt/format.h>
 
@@ -30,7 +30,7 @@ std::vector<std::string_view> hardware_of(const RankCurve& curve) {
   return names;
 }
 
-/// As files are named together: what differs is the number of ranks.
+/// A common name of files that differ in the number of ranks.
 std::string program_of(const AdviseOptions& options) {
   std::string name = name_of_program(options.scaled.files.front());
   if (options.scaled.files.size() > 1)
@@ -86,7 +86,7 @@ Plot plot_of(const RankCurve& curve, const std::string& program) {
   return plot;
 }
 
-/// At which numbers of ranks there is no such program, and why: each reason once.
+/// Numbers of ranks at which the program does not exist, by reason.
 std::vector<std::string> refusals_of(const RankCurve& curve) {
   std::vector<std::string> texts;
   for (const CurvePoint& point : curve.points()) {
@@ -96,7 +96,7 @@ std::vector<std::string> refusals_of(const RankCurve& curve) {
   return texts;
 }
 
-/// Below the table: when which hardware pays, and what it lacks.
+/// Lines below the table: from when each hardware pays, and where it has no result.
 std::vector<std::string> remarks_on(const RankCurve& curve) {
   std::vector<std::string> texts;
   for (const std::string_view name : hardware_of(curve)) {
@@ -107,7 +107,6 @@ std::vector<std::string> remarks_on(const RankCurve& curve) {
   return texts;
 }
 
-/// The answer as a page for a browser.
 std::string page_of(const RankCurve& curve, const ReportAnswer& answer, const std::string& program) {
   Plot plot = plot_of(curve, program);
   std::string lines;
@@ -191,7 +190,7 @@ void print_json(const RankCurve& curve, const ReportAnswer& answer, const scale:
   fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
-/// Throws Misuse where there is nothing to answer with.
+/// Throws Misuse if no point has a result.
 void check_points(const RankCurve& curve, const AdviseOptions& options) {
   std::set<std::string> reasons;
   for (const CurvePoint& point : curve.points()) {

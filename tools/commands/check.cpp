@@ -1,6 +1,5 @@
-// The verdict on each MPI function that a program imports, from its ELF files alone: the program, and the
-// libraries that it needs, but for the MPI library. What is loaded by dlopen() is not seen. Traces and
-// recordings are rehearsed instead (check_program.cpp).
+// A verdict on each MPI function that a program imports, by the ELF files of the program and its libraries,
+// except libraries loaded by dlopen(). Traces and recordings are rehearsed instead (check_program.cpp).
 #include "tools/launch/check.hpp"
 
 #include <fmt/format.h>
@@ -50,8 +49,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-/// "mpi_send" for MPI_Send, PMPI_Send, mpi_send_, mpi_send_f08_, and "mpix_bcast_init" likewise; nothing for
-/// other symbols.
+/// "mpi_send" for MPI_Send, PMPI_Send, mpi_send_, and mpi_send_f08_. `nullopt` for other symbols.
 std::optional<std::string> mpi_name(const std::string& symbol, bool& fortran) {
   std::string name = lower(symbol.substr(0, symbol.find('@')));
   if (name.starts_with('p')) name.erase(0, 1);
@@ -69,7 +67,7 @@ bool is_extension(std::string_view name) {
   return name.starts_with("mpix_");
 }
 
-/// All forms ask for the operation of the blocking one.
+/// All variants of a function map to the blocking operation.
 std::optional<OperationKind> operation_of(std::string_view name) {
   std::string_view plain = name.substr(name.find('_') + 1);
   for (const std::string_view form : {"_c", "_init"}) {
@@ -88,8 +86,8 @@ const ListedFunction* listed(const std::string& name) {
 }
 
 struct Verdicts {
-  bool all = true;                                       // of all backends
-  std::map<OperationKind, std::vector<std::string>> by;  // backends beside the host that carry an operation
+  bool all = true;                                       // every backend, not only one
+  std::map<OperationKind, std::vector<std::string>> by;  // backends besides the host, by operation
 
   Verdicts(const Registry& registry, const Configuration& configuration, const std::string& only)
       : all(only.empty()) {
@@ -118,7 +116,7 @@ struct Row {
   std::string detail;
 };
 
-/// As MPI spells it.
+/// A function's name in MPI's spelling.
 std::string spelled(const std::string& name) {
   if (const ListedFunction* function = listed(name)) return std::string(function->name);
   std::string text = name;
@@ -131,8 +129,7 @@ std::string spelled(const std::string& name) {
 
 Row row_for(const std::string& name, const Verdicts& verdicts) {
   const ListedFunction* known = listed(name);
-  // An extension may send messages on communicators whose messages Offramp carries. Those of Open MPI 4.1
-  // that Offramp does not list only ask questions.
+  // An extension may send on communicators that Offramp carries. Open MPI 4.1's unlisted ones only query.
   if (known == nullptr && is_extension(name) && !name.starts_with("mpix_query_"))
     return {name, CallTreatment::kRisk, "an unknown extension: its messages may interfere with Offramp's"};
   if (known == nullptr || !known->own) return {name, CallTreatment::kNative, {}};
@@ -145,16 +142,16 @@ Row row_for(const std::string& name, const Verdicts& verdicts) {
   return {name, CallTreatment::kOffloaded, fmt::format("{}", fmt::join(backends->second, ", "))};
 }
 
-/// The program and, through what it needs, its libraries; not the MPI library itself.
+/// The program and its libraries, recursively, except the MPI library.
 struct Survey {
   std::set<std::string> functions;
   std::vector<std::string> images;
   std::vector<std::string> missing;
-  std::string mpi;        // the library's name
-  std::string sanitizer;  // the path of AddressSanitizer's library, if it is a shared one
+  std::string mpi;        // name of the MPI library
+  std::string sanitizer;  // path of a shared AddressSanitizer library
   bool fortran = false;
   bool c = false;
-  bool own_mpi = false;  // defines MPI functions itself
+  bool own_mpi = false;  // it defines MPI functions itself
   bool loads = false;    // it or a library calls dlopen
 
   std::string walk(const std::string& path, bool program) {
@@ -191,7 +188,7 @@ struct Survey {
     return name.starts_with("libmpi") || name.starts_with("libopen-") || name.starts_with("libmpich") ||
            name.starts_with("libmca_");
   }
-  /// Why Offramp cannot be put in front of it; empty: it can.
+  /// Why Offramp cannot intercept the program. Empty if it can.
   [[nodiscard]] std::string obstacle() const {
     if (mpi.empty() && own_mpi)
       return "it contains its own MPI library, so Offramp cannot intercept its calls";
@@ -249,7 +246,7 @@ void print_text(const CheckOptions& options, const Survey& survey, const std::ve
 
 MpiUse survey_of(const std::string& path) {
   Survey survey;
-  const bool readable = survey.walk(path, true).empty();  // what is no ELF file may still start one
+  const bool readable = survey.walk(path, true).empty();  // a script may still start an ELF program
   return {std::string(family_of_mpi_library(survey.mpi)), survey.other_mpi(), survey.sanitizer,
           readable && survey.missing.empty() && survey.mpi.empty() && survey.functions.empty() &&
               !survey.own_mpi && !survey.loads};

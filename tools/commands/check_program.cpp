@@ -1,4 +1,4 @@
-// offramp check of a recording, trace or pattern: whether its calls fit together, before any replay.
+// offramp check for recordings, traces, and patterns: checks that the calls fit together.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -37,7 +37,7 @@ void print_text(const CheckOptions& options, const trace::Program& program, cons
     fmt::print("no problems found: its calls are consistent\n");
 }
 
-/// What is not there may be the name of a command.
+/// A missing file may be the name of a command.
 bool may_be_compiled(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) return false;

@@ -1,4 +1,4 @@
-// offramp convert: a program that replay takes, in the format of another tool.
+// offramp convert: writes a program in another tool's format.
 
 #include <fmt/format.h>
 
@@ -21,22 +21,22 @@ namespace offramp::tool {
 namespace {
 
 struct ConvertOptions {
-  std::string file;  // whatever replay takes
+  std::string file;  // as for replay
   std::string output;
-  std::string format;  // the name of one
+  std::string format;  // name of a format
 };
 
 struct Format {
   std::string_view name;
   Result<void> (*write)(const trace::Program&, const std::string& path,
                         std::vector<std::string>& unsupported);
-  /// Why it cannot be written there. Null if it is a file.
+  /// Why the format cannot be written to the path. Null if it is a file.
   std::string (*problem)(const std::string& path) = nullptr;
-  /// Other files lie beside it.
+  /// It writes further files beside that one.
   bool has_several_files = false;
 };
 
-/// One file, whatever the program was in.
+/// Writes a single file from any format.
 Result<void> write_recording(const trace::Program& program, const std::string& path,
                              std::vector<std::string>& /*unsaid*/) {
   return program.recording != nullptr ? program.recording->write(path)
@@ -61,7 +61,7 @@ constexpr auto kNames = [] {
   return names;
 }();
 
-/// Names on standard error what the format cannot say, each kind once.
+/// Warns on standard error about features that the format cannot express, once per kind.
 int convert(const ConvertOptions& options) try {
   const auto* const format = std::find_if(kFormats.begin(), kFormats.end(),
                                           [&](const Format& one) { return one.name == options.format; });

@@ -33,7 +33,7 @@ std::vector<std::string_view> topics_of(const BackendDescription& backend) {
   return names;
 }
 
-/// What to ask for instead of a topic that the backend does not have.
+/// An error for a topic that the backend lacks, with a suggestion.
 std::string without_topic(const Registry& registry, const BackendDescription& backend,
                           const std::string& topic) {
   if (access(topic.c_str(), F_OK) == 0 || topic.ends_with(".json"))
@@ -53,7 +53,7 @@ std::string without_topic(const Registry& registry, const BackendDescription& ba
   return fmt::format("the backend {} has no topic {}{}", backend.name, in_quotes(topic), instead);
 }
 
-/// The arguments of `config`, with what hwloc finds in place of "machine" and "topology=FILE". Throws Misuse.
+/// Replaces "machine" and "topology=FILE" in the arguments of `config` by what hwloc finds. Throws Misuse.
 std::vector<std::string> with_hosts(const std::vector<std::string>& arguments) {
   constexpr std::string_view kTopology = "topology=";
   std::vector<std::string> words;
@@ -153,7 +153,7 @@ class ExplainCommand final : public Command {
         problem = fmt::format("unexpected argument {}", in_quotes(options_.arguments.front()));
       if (problem.empty()) return receipt(receipt_);
     }
-    // Topics take their questions as words; these two may come as options as well.
+    // Topics accept questions as words, and these two also as options.
     if (is_set("--ranks")) options_.arguments.push_back(fmt::format("ranks={}", options_.asked.ranks));
     if (is_set("--bytes")) options_.arguments.push_back("bytes=" + options_.asked.bytes);
     return problem.empty() ? explain(options_) : refuse(problem);

@@ -1,4 +1,4 @@
-// offramp explain: parts of the modelled hardware, as its backends draw and list them.
+// offramp explain: drawings and tables of modelled hardware, by topic of its backend.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 namespace offramp::tool {
 
 struct ExplainOptions {
-  std::string topic;  // empty: list
+  std::string topic;  // empty: list the topics
   Asked asked;
   std::vector<std::string> arguments;
-  std::string svg;  // of the topic validation: a plot into this file
+  std::string svg;  // for the topic validation: file for a plot
 };
 int explain(const ExplainOptions& options);
 

@@ -1,5 +1,4 @@
-// offramp info: what is here, what can be set, and a configuration to start from. Everything comes from the
-// tables.
+// offramp info: the machine, the settings, and a sample configuration, all from tables.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +34,7 @@ Json default_value(const Parameter& p) {
   return p.default_number;
 }
 
-/// The texts of plugins need not be UTF-8, which JSON has to be.
+/// Makes a text, which may come from a plugin, valid UTF-8 for JSON.
 std::string clean(std::string_view text) {
   return printable(text, 1000);
 }
@@ -98,7 +97,7 @@ void print_json(const InfoOptions& options, const Registry& registry, const Conf
   fmt::print("{}\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
-/// configuration: null where it is wrong; then the defaults are shown.
+/// configuration: null if it is invalid; prints the defaults then.
 void print_backend(const BackendDescription& backend, const Configuration* configuration) {
   fmt::print("{}: {}\n", backend.name, clean(backend.description));
   const Settings defaults = Settings::defaults(backend.parameters);
@@ -115,7 +114,7 @@ void print_backend(const BackendDescription& backend, const Configuration* confi
   }
 }
 
-/// What is wrong comes first: the rest is of no use before it is right.
+/// Prints problems first, since they affect everything else.
 void print_overview(const Machine& machine, const Registry& registry, const Configuration* configuration,
                     const std::vector<std::string>& problems) {
   if (problems.empty()) fmt::print("no problems found\n");
@@ -162,7 +161,7 @@ void print_text(const InfoOptions& options, const Registry& registry, const Conf
     print_backend(*backend, configuration);
 }
 
-/// A line of the sample. The comment says all that the table does.
+/// Prints a line of the sample with the comment of the table.
 void print_setting(std::string_view name, std::string_view value, std::string_view comment,
                    std::string_view prefix) {
   fmt::print("# {}\n{}{} = {}\n", comment, prefix, name, value);
@@ -208,7 +207,7 @@ void print_sample(const InfoOptions& options, const Registry& registry) {
   for (const BackendDescription* backend : chosen(registry, options.backend)) print_section(*backend);
 }
 
-/// What a backend's parameters cite, or everything.
+/// The sources that the parameters of a backend cite, or all sources.
 std::vector<Source> chosen_sources(const InfoOptions& options, const Registry& registry) {
   std::vector<Source> found;
   const auto backends = chosen(registry, options.backend);
@@ -223,7 +222,7 @@ std::vector<Source> chosen_sources(const InfoOptions& options, const Registry& r
   return found;
 }
 
-/// In Markdown.
+/// Prints Markdown.
 void print_sources(const std::vector<Source>& sources) {
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const Source& source = sources[i];

@@ -1,4 +1,4 @@
-// Several programs at the same time on one network, each against being alone on the same nodes.
+// Runs several programs at once on one network, and compares each with running alone on the same nodes.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -23,11 +23,11 @@ struct Job {
   std::string name;
   ReplayInput input;
   JobNodes wanted;
-  ReplayJob ranks;         // of the world
+  ReplayJob ranks;         // world ranks
   std::vector<int> nodes;  // of the machine
 };
 
-/// NAME[:NODES]; what can be a whole name is one.
+/// Splits NAME[:NODES]. A text that is a program's name as a whole is not split.
 std::pair<std::string, std::optional<std::vector<int>>> name_and_nodes(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos || access(text.c_str(), F_OK) == 0 || trace::open_program(text))
@@ -37,7 +37,7 @@ std::pair<std::string, std::optional<std::vector<int>>> name_and_nodes(const std
   return {text.substr(0, colon), std::move(nodes)};
 }
 
-/// All jobs, placed; and the world that they are in.
+/// All jobs with their nodes, and their world.
 class Jobs {
  public:
   Jobs(const ReplayToolOptions& options, const Configuration& configuration)
@@ -65,7 +65,7 @@ class Jobs {
   [[nodiscard]] int ranks() const { return ranks_; }
   [[nodiscard]] std::size_t background_nodes() const { return background_.ranks.size(); }
 
-  /// All of them, for the report: their ranks, without those of the background.
+  /// Describes all jobs for the report: their ranks, without the background.
   [[nodiscard]] recording::Description description() const {
     recording::Description all;
     const ReplayJob& last = jobs_.back().ranks;
@@ -83,7 +83,7 @@ class Jobs {
     }
     return all;
   }
-  /// As in Played, of all; 0: a pattern's are not counted.
+  /// The sum of ReplayInput::recorded_events. 0 if any is unknown, as for patterns.
   [[nodiscard]] std::uint64_t recorded_events() const {
     std::uint64_t events = 0;
     for (const Job& job : jobs_) {
@@ -93,7 +93,7 @@ class Jobs {
     return events;
   }
 
-  /// Of one job alone, or of all with what is in the background.
+  /// One job alone, or all jobs with the background traffic.
   [[nodiscard]] ReplaySource source(const Job* alone) const {
     ReplaySource source;
     source.ranks = ranks_;
@@ -142,20 +142,20 @@ class Jobs {
     ranks_ = static_cast<int>(ranks);
   }
 
-  MachineLayout machine_;  // a job shares no node with another one
-  int nodes_;              // 0: as many as the jobs take
+  MachineLayout machine_;  // jobs do not share nodes
+  int nodes_;              // 0: as many as the jobs need
   NetworkOptions network_;
-  std::deque<Job> jobs_;  // they stay where they are: their sources refer to them
+  std::deque<Job> jobs_;  // a deque: sources refer to its elements
   BackgroundTraffic background_;
   int ranks_ = 0;
 };
 
-/// Adds what the jobs are with their computing, if it was recorded and the result has none of it.
+/// Adds the jobs' runs with computing, if it was recorded and the result leaves it out.
 void add_whole_runs(Settled& replayed, const WorldSetting& setting, const Jobs& jobs,
                     const ReplayOptions& how) {
   if (how.compute.kind != Compute::Mode::kNone || !computing_of(*replayed.result).any()) return;
   ReplaySource alone = jobs.source(nullptr);
-  alone.background = {};  // it is communication
+  alone.background = {};  // background traffic is communication
   const auto run = replay_with_computing(setting, jobs.source(nullptr), how);
   const auto free = replay_with_computing(free_communication(setting), alone, how);
   for (SettledJob& job : replayed.jobs) {
@@ -166,7 +166,7 @@ void add_whole_runs(Settled& replayed, const WorldSetting& setting, const Jobs& 
   }
 }
 
-/// Nothing: interrupted, or refused, and then that is added.
+/// `nullopt` if interrupted, or if refused; a refusal is added to `refused`.
 std::optional<Settled> replay_over(const BackendDescription& backend, const ReplayToolOptions& options,
                                    const Setup& setup, const Jobs& jobs, std::vector<Refused>& refused,
                                    RecordFiles& files) {

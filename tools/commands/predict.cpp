@@ -1,4 +1,4 @@
-// offramp predict: what an operation takes on hardware that is not here.
+// offramp predict: the time of an operation on modelled hardware.
 
 #include <fmt/format.h>
 
@@ -34,11 +34,11 @@ using Json = nlohmann::ordered_json;
 
 struct PredictOptions {
   Asked asked;
-  int repeat = 1;        // operations, one after the other
-  std::string sweep;     // see sweep_axis(): of bytes or ranks
+  int repeat = 1;        // consecutive operations
+  std::string sweep;     // of bytes or ranks, see sweep_axis()
   Sharing sharing;       // of a sweep
   std::string svg;       // plot into this file
-  bool what_if = false;  // make a memory larger for which the hardware would decline
+  bool what_if = false;  // enlarge a memory instead of declining
   bool details = false;  // print the table below the answer
   bool check = false;    // verify the invariants of the simulation
   bool json = false;
@@ -56,11 +56,11 @@ struct Answer {
   Forecast forecast;
   std::optional<std::int64_t> cycles;
   Deployment deployment = {};
-  /// With the least and the most of what the host takes from its class of machines. `nullopt`: nothing.
+  /// The times at the ends of the host's bands, see at_end_of_band(). `nullopt`: it has none.
   std::optional<std::pair<Time, Time>> band = {};
 };
 
-/// The points of a sweep, in order; one point without.
+/// The points of a sweep in order; without a sweep, one point.
 std::vector<Operation> points_of(const PredictOptions& options) {
   const Operation base = operation_of(options.asked);
   std::vector<Operation> points;
@@ -78,7 +78,7 @@ std::vector<Operation> points_of(const PredictOptions& options) {
   if (!bytes && axis.key != "ranks")
     throw Misuse{fmt::format("--sweep {}: only bytes and ranks can be swept", in_quotes(options.sweep))};
   for (const std::string& text : axis.values) {
-    // Between whole numbers of elements or ranks there is nothing; the ends have to be some.
+    // Bytes are rounded down to whole elements, ranks to whole numbers.
     const double value = parse_quantity(text, bytes ? "B" : "").value_or(-1);
     Operation point = base;
     if (bytes) {
@@ -93,7 +93,7 @@ std::vector<Operation> points_of(const PredictOptions& options) {
   return points;
 }
 
-/// As Answer::band.
+/// See Answer::band.
 std::optional<std::pair<Time, Time>> band_of(const ForecastSetting& setting, const Setup& setup,
                                              const Operation& point, const PredictOptions& options) {
   std::vector<Time> ends;
@@ -107,8 +107,7 @@ std::optional<std::pair<Time, Time>> band_of(const ForecastSetting& setting, con
   return std::pair(ends[0], ends[1]);
 }
 
-/// One point over one hardware. problem: why it is no question there. recorded: the operation is to be
-/// recorded, or null.
+/// One point over one backend. problem: set if the question is invalid. recorded: may be null.
 Answer answer_to(const Setup& setup, const Operation& point, const BackendDescription& backend,
                  const PredictOptions& options, std::string& problem, ReplayRecords* recorded) {
   Answer answer{{point, &backend}, {}, {}};
@@ -165,7 +164,7 @@ Answer answer_of(const Json& record, const Question& question, std::string& prob
   return answer;
 }
 
-/// What the points are shared out by: each over each hardware. The plan refers to all of these.
+/// The points for SharedPoints: each operation over each backend. The plan refers to all arguments.
 SharedPoints::Plan plan_of(const Setup& setup, const std::vector<Operation>& points,
                            const PredictOptions& options) {
   const std::size_t width = setup.backends.size();
@@ -181,7 +180,7 @@ SharedPoints::Plan plan_of(const Setup& setup, const std::vector<Operation>& poi
     static_cast<void>(answer_of(record, {points.front(), setup.backends.front()}, problem));
   };
   plan.worker = [&, width] {
-    auto own = std::make_shared<Setup>(options.asked.overrides, options.asked.backends);  // of one thread
+    auto own = std::make_shared<Setup>(options.asked.overrides, options.asked.backends);  // one per thread
     return [&, own, width](std::size_t at, const std::atomic<bool>&) {
       std::string problem;
       const Answer answer =
@@ -192,7 +191,7 @@ SharedPoints::Plan plan_of(const Setup& setup, const std::vector<Operation>& poi
   return plan;
 }
 
-/// code: kNotWritten where a file could not be.
+/// code: set to kNotWritten if a file could not be written.
 std::vector<Answer> answers_of(const Setup& setup, const std::vector<Operation>& points,
                                const PredictOptions& options, SharedPoints* shared, int& code) {
   std::vector<Answer> answers;
@@ -254,7 +253,7 @@ Json json_of_answer(const Answer& answer, int repeat) {
   return json;
 }
 
-/// The first entry has the answer, if there is one.
+/// The answer, if there is one, is in the first entry.
 void print_json(const std::vector<Answer>& answers, int repeat, const std::optional<ReportAnswer>& answer) {
   if (answers.size() == 1) {
     fmt::print("{}\n", json_of_answer(answers.front(), repeat).dump(2));
@@ -310,7 +309,7 @@ void print_table(const std::vector<Answer>& answers, int repeat) {
   }
 }
 
-/// The answer of one operation over several backends.
+/// Compares one operation over several backends.
 ReportAnswer answer_of(const Setup& setup, const std::vector<Answer>& answers,
                        const PredictOptions& options) {
   const Operation& operation = answers.front().question.operation;
@@ -343,7 +342,7 @@ ReportAnswer answer_of(const Setup& setup, const std::vector<Answer>& answers,
   return answer;
 }
 
-/// Where along the sweep each backend becomes faster than the first one, or slower.
+/// Prints where along the sweep each backend becomes faster or slower than the first.
 void print_crossovers(const Setup& setup, const std::vector<Answer>& answers, bool over_ranks) {
   const std::size_t width = setup.backends.size();
   const auto time_of = [](const Answer& answer) {
@@ -362,7 +361,7 @@ void print_crossovers(const Setup& setup, const std::vector<Answer>& answers, bo
   }
 }
 
-/// Before anything is computed for it.
+/// Called before any computation.
 void refuse_other_pictures(const std::string& file) {
   for (const std::string_view ending : {".png", ".jpg", ".jpeg", ".gif", ".pdf", ".eps", ".webp"}) {
     if (file.ends_with(ending))
@@ -395,7 +394,7 @@ int write_plot(const PredictOptions& options, const Setup& setup, const std::vec
   return write_file(options.svg, svg(plot));
 }
 
-/// Refuses what this machine has not enough memory for, by the point of most ranks.
+/// Throws Misuse if the point with the most ranks needs more memory than this machine has.
 void refuse_too_large(const Setup& setup, const std::vector<Operation>& points,
                       const PredictOptions& options) {
   const auto most = std::max_element(
@@ -413,7 +412,7 @@ void refuse_too_large(const Setup& setup, const std::vector<Operation>& points,
   }
 }
 
-/// Prints one row per backend and point. Returns kDone, kUsage, or kDeclined when no row has a time.
+/// Prints one row per backend and point. Returns kDone or kUsage, or kDeclined if no row has a time.
 int predict(const PredictOptions& options) try {
   refuse_other_pictures(options.svg);
   const Setup setup(options.asked.overrides, options.asked.backends);

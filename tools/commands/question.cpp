@@ -20,7 +20,7 @@ T parse_name(const std::string& word, std::string_view what, int count, Parse pa
   throw Misuse{fmt::format("unknown {} {}{}", what, in_quotes(word), suggestion(word, names))};
 }
 
-/// MPI_Iallreduce is an allreduce that does not block: its operation is the same.
+/// MPI_Iallreduce is the nonblocking form of the same operation.
 OperationKind parse_kind(const std::string& word) {
   const std::size_t letter = word.starts_with("MPI_") ? 4 : 0;
   if (!parse_operation(word) && letter < word.size() && (word[letter] == 'I' || word[letter] == 'i')) {
@@ -110,7 +110,7 @@ ForecastSetting setting_of(const Setup& setup, const BackendDescription& backend
   setting.check = check;
   Result<Settings> host = setup.configuration->settings_for(setup.registry.baseline());
   if (!host) throw Misuse{host.error()};
-  setting.host_settings = std::move(*host);  // what it declines has no other carrier all the same
+  setting.host_settings = std::move(*host);  // for bands only: setting.host stays null
   setting.network = setup.configuration->network;
   setting.network.least_nodes = std::max(setting.network.least_nodes, machine.nodes);
   setting.stragglers = setup.configuration->stragglers;

@@ -1,4 +1,4 @@
-// One operation on some hardware, as the command line asks for it: what predict and explain have in common.
+// A question about one operation, as predict and explain accept it on the command line.
 #pragma once
 
 #include <string>
@@ -12,20 +12,20 @@ namespace offramp::tool {
 
 struct Asked {
   std::string operation;
-  std::vector<std::string> backends;  // compared side by side; empty: the configured one
+  std::vector<std::string> backends;  // compared side by side; empty: the configured backend
   int ranks = 2;
   std::string bytes = "8";  // with or without a unit
   int root = 0;
-  std::string type;      // empty: int32 where something is reduced, byte elsewhere
+  std::string type;      // empty: int32 for reductions, otherwise byte
   std::string function;  // empty: sum
   std::vector<Override> overrides;
 };
 
 class QuestionOptions {
  public:
-  /// Fills what was asked, which must outlive this.
+  /// Fills `asked`, which must outlive this object.
   QuestionOptions(CLI::App& app, Asked& asked);
-  /// The first --set that is none, or nothing.
+  /// Returns the first invalid --set, or an empty string.
   std::string collect();
 
  private:
@@ -33,10 +33,10 @@ class QuestionOptions {
   KeyOptions keys_;
 };
 
-// What is wrong is thrown as Misuse.
+// These functions throw Misuse.
 std::size_t parse_bytes(const std::string& text);
 int parse_ranks(const std::string& text);
-/// Without elements: a sweep sets other sizes first.
+/// Without elements, since a sweep changes the size first.
 Operation operation_of(const Asked& asked);
 void set_elements(Operation& operation);
 ForecastSetting setting_of(const Setup& setup, const BackendDescription& backend, int ranks,

@@ -22,7 +22,7 @@ using ReceiptCall = Receipts::Call;
 
 constexpr std::size_t kListed = 20;
 
-/// A stage with all the time that it has of the call.
+/// The total time of a stage in the call.
 struct Sum {
   ReceiptLine line;
   Time time;
@@ -52,7 +52,7 @@ void print(const ReceiptCall& call, const ReceiptOptions& options, const std::ve
   fmt::print("call {} of rank {}: {}, {} ps, from {} ps\n", call.number, options.rank,
              printable(call.function), total.count(), call.begin.count());
   if (lines.empty()) return;
-  const auto share = [total](Time t) {  // the column's head has the sign
+  const auto share = [total](Time t) {  // the column's head has the % sign
     const std::string text =
         percent_text(static_cast<double>(t.count()), static_cast<double>(total.count()), 2);
     return text.substr(0, text.find(' '));
@@ -90,7 +90,7 @@ void print_json(const ReceiptCall& call, const ReceiptOptions& options,
   fmt::print("{}\n", json.dump(2));
 }
 
-/// The calls that took longest.
+/// Lists the longest calls.
 void list(const Receipts::Rank& rank, const ReceiptOptions& options) {
   std::vector<const ReceiptCall*> calls;
   for (const ReceiptCall& call : rank.calls) calls.push_back(&call);

@@ -1,4 +1,4 @@
-// offramp explain --call: where the modelled time of one call went.
+// offramp explain --call: the parts of one call's modelled time.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace offramp::tool {
 struct ReceiptOptions {
   std::string report;  // a path
   int rank = 0;
-  std::uint64_t call = 0;  // 0: list the calls instead
-  bool timeline = false;   // every piece in the order of time, not the sums of the stages
+  std::uint64_t call = 0;  // 0: list the calls
+  bool timeline = false;   // all pieces by time instead of sums by stage
   bool json = false;
 };
 int receipt(const ReceiptOptions& options);

@@ -1,4 +1,4 @@
-// offramp record: runs a program natively, and writes its MPI calls down.
+// offramp record: runs a program natively, and records its MPI calls.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -41,7 +41,7 @@ class RecordCommand final : public Command {
     return code;
   }
 
-  /// Stops at the first run that fails.
+  /// Stops at the first failing run.
   int record_into_folder() {
     std::error_code error;
     if (std::filesystem::exists(output_, error) && !std::filesystem::is_empty(output_, error))

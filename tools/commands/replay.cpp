@@ -1,6 +1,6 @@
-// The subcommand and the replays that it takes: over each backend, over the host with the fastest
-// algorithms, and undisturbed where there are stragglers. An interrupt stops the replay that runs, and what
-// is there is told. Printing is in replay_output.cpp, jobs are in jobs.cpp.
+// The subcommand, and its replays: over each backend, over the host with the fastest algorithms, and with
+// stragglers, undisturbed. An interrupt stops the current replay, and the results so far are printed.
+// Printing is in replay_output.cpp, jobs are in jobs.cpp.
 #include "lib/answers/replay/replay.hpp"
 
 #include <fmt/format.h>
@@ -38,16 +38,15 @@ namespace {
 
 struct Results {
   std::vector<Settled> all;
-  std::vector<std::optional<Time>> over_star;  // of each of them, with a network that has shared links
-  std::optional<ProgramTimes> program;         // where the recording has computing and the results do not
+  std::vector<std::optional<Time>> over_star;  // by result, for networks with shared links
+  std::optional<ProgramTimes> program;         // if computing was recorded and the results leave it out
   std::vector<Refused> refused;
-  std::optional<Time>
-      host_at_its_best;  // beside hardware, where the host's algorithms are a library's choice
-  int code = kDone;      // kNotWritten: a file could not be
+  std::optional<Time> host_at_its_best;  // only beside hardware, if a library selects the algorithms
+  int code = kDone;                      // kNotWritten: a file could not be written
 };
 
-/// How long it takes over the host with the fastest algorithm of each collective: what hardware gains beyond
-/// that is not due to a library's choice.
+/// The communication over the host with the fastest algorithm of each collective. A further gain of hardware
+/// is not due to a library's selection.
 std::optional<Time> host_at_its_best(const Setup& setup, const ReplayInput& input, ReplayOptions how) {
   const BackendDescription& host = setup.registry.baseline();
   Result<WorldSetting> setting =
@@ -60,7 +59,7 @@ std::optional<Time> host_at_its_best(const Setup& setup, const ReplayInput& inpu
   return result && !result->stopped ? std::optional(result->modelled_time) : std::nullopt;
 }
 
-/// How long it would take over one switch, where no links are shared.
+/// The communication over a single switch, where links are not shared.
 std::optional<Time> over_star(const WorldSetting& setting, const ReplayInput& input, ReplayOptions how) {
   if (setting.network.is_star()) return {};
   WorldSetting star = setting;
@@ -71,7 +70,7 @@ std::optional<Time> over_star(const WorldSetting& setting, const ReplayInput& in
   return result && !result->stopped ? std::optional(result->modelled_time) : std::nullopt;
 }
 
-/// Until Ctrl-C. name: of what is played.
+/// Replays over all backends, or until Ctrl-C. name: of the program.
 Results replay_all(const ReplayToolOptions& options, const Setup& setup, const ReplayInput& input,
                    const std::string& name) {
   Results results;
@@ -178,7 +177,7 @@ void print_comparison(const Results& results) {
   fmt::print("{}", notes);
 }
 
-/// What sharing the links of the network costs.
+/// Prints the cost of sharing the network's links.
 void print_against_star(const Results& results, const NetworkOptions& network) {
   for (std::size_t i = 0; i < results.all.size(); ++i) {
     const auto& star = results.over_star[i];
@@ -189,7 +188,7 @@ void print_against_star(const Results& results, const NetworkOptions& network) {
   }
 }
 
-/// The runs of which the times above are the communication.
+/// Prints the runs with computing, in addition to the times of communication.
 void print_whole_runs(const std::vector<Settled>& all, const ProgramTimes& program, Polling polling) {
   fmt::print("{:<10} {:>18} {:>8} {:>9}\n", "# whole run", "modelled (us)", "ratio", "in MPI");
   const auto line = [&](std::string_view name, const WholeRun& run, bool has_ratio) {
@@ -221,7 +220,7 @@ void print_whole_runs(const std::vector<Settled>& all, const ProgramTimes& progr
                gaps_text(program.computing.brief_gaps, program.computing.longer_gaps, to_string(polling)));
 }
 
-/// Opens what is replayed, or makes it at more ranks, which `scaling` describes then.
+/// Opens the program, or makes it at more ranks, and then sets `scaling`.
 ReplayInput opened(const ReplayToolOptions& options, const std::string& name,
                    std::optional<scale::Scaling>& scaling) {
   if (options.scaled.ranks == 0) {
@@ -233,7 +232,7 @@ ReplayInput opened(const ReplayToolOptions& options, const std::string& name,
   return {std::move(scaling->program), name};
 }
 
-/// What shared links of the network cost, in a clause. Empty: it has none, or they cost nothing.
+/// The cost of shared links as a clause. Empty if there is none.
 std::string shared_links_text(const Results& results) {
   std::vector<std::string> costs;
   for (std::size_t i = 0; i < results.all.size(); ++i) {
@@ -247,7 +246,7 @@ std::string shared_links_text(const Results& results) {
   return fmt::format("shared links add {}", fmt::join(costs, ", "));
 }
 
-/// What is wrong with a replay, in a clause. Empty: nothing.
+/// The deficiency of a replay as a clause. Empty if there is none.
 std::string shortcoming_text(const Settled& replayed, std::uint64_t recorded) {
   if (const std::string part = part_text(*replayed.result, recorded); !part.empty()) return part;
   const std::uint64_t given_up = replayed.result->total().given_up;
@@ -255,7 +254,7 @@ std::string shortcoming_text(const Settled& replayed, std::uint64_t recorded) {
   return fmt::format("{} failed over {}", counted(given_up, "operation"), replayed.backend);
 }
 
-/// The baseline is the first backend that was replayed. recorded: as in part_text().
+/// The first replayed backend is the baseline. recorded: as in part_text().
 ReportAnswer answer_of(const Results& results, const Setup& setup, const ReplayToolOptions& options,
                        const std::string& name, std::uint64_t recorded) {
   std::vector<ReplayedSide> sides;
@@ -280,9 +279,9 @@ ReportAnswer answer_of(const Results& results, const Setup& setup, const ReplayT
   return answer;
 }
 
-/// One of the programs that are replayed, with all that is told of it.
+/// A replayed program with all its results.
 struct Replayed {
-  std::optional<scale::Scaling> scaling;  // of a program at more ranks; its program is in `input`
+  std::optional<scale::Scaling> scaling;  // set for a program at more ranks, which is in `input`
   ReplayInput input;
   Results results;
   RunFacts facts;
@@ -308,7 +307,7 @@ struct Replayed {
   }
 
   [[nodiscard]] Json json() const { return json_of_all(results, input.program.description, report, facts); }
-  /// The answer, if there is one; the tables with --details, or if there is none.
+  /// Prints the answer if there is one, and the tables with --details or without an answer.
   void print(const Setup& setup, const ScaledOptions& scaled) const {
     const std::vector<Settled>& all = results.all;
     if (report.answer) {
@@ -329,7 +328,7 @@ struct Replayed {
   }
 };
 
-/// Names may be of any bytes.
+/// Replaces invalid UTF-8, since names may have any bytes.
 void print_json(const Json& json) {
   fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
@@ -372,7 +371,7 @@ int replay(const ReplayToolOptions& options) try {
     try {
       replayed.emplace_back(options, setup, options.files[i],
                             options.versions.empty() ? std::string() : options.versions[i]);
-    } catch (const Misuse& misuse) {  // which does not take the others with it
+    } catch (const Misuse& misuse) {  // continue with the other programs
       if (options.files.size() == 1) throw;
       warn(misuse.text);
       code = kUsage;
@@ -400,7 +399,7 @@ int replay(const ReplayToolOptions& options) try {
 
 namespace {
 
-/// The kinds of patterns are listed between what a replay is and where its settings come from.
+/// The kinds of patterns are listed before the source of settings.
 std::string about_replay() {
   std::string text =
       "Simulates all ranks, their devices, and the network in one process, in order of modelled time and "
@@ -422,7 +421,7 @@ Ctrl-C ends the replay that runs and prints those that are done.
 Hardware that cannot carry the program is left out, with the reason.)";
 }
 
-/// The recordings in a folder, in the order of their names; empty: it is no folder, or one of another kind.
+/// The recordings in a folder, sorted by name. Empty if it is not a folder of recordings.
 std::vector<std::string> recordings_in(const std::string& folder) {
   std::vector<std::string> files;
   std::error_code error;
@@ -508,7 +507,7 @@ class ReplayCommand final : public Command {
         ->type_name("all|CALLS")
         ->check(is_calls, "");
   }
-  /// later: the recordings of a second version of the program, behind --.
+  /// later: the recordings of a second version of the program, after --.
   int execute(std::vector<std::string> later) override {
     options_.backends = together(std::move(options_.backends), compared_);
     std::string problem = keys_.collect(options_.backends, options_.overrides);
@@ -567,7 +566,7 @@ class ReplayCommand final : public Command {
   }
 
  private:
-  /// The recordings in folders take the places of these. Each folder, and each side of --, is a version.
+  /// Replaces folders by their recordings. Each folder, and each side of --, is a version.
   void add_versions(const std::vector<std::string>& later) {
     ReplayToolOptions all;
     const auto add = [&](const std::vector<std::string>& names, bool is_version) {

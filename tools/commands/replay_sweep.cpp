@@ -1,7 +1,6 @@
-// `offramp replay --sweep`. Everything that can be refused is refused before the first replay. Threads share
-// out the points (SharedPoints); each has a program and a configuration of its own. Rows are printed in the
-// order of the points, as soon as all before them are there, so that the output does not depend on how they
-// were shared out.
+// `offramp replay --sweep`. Validates all points before the first replay. Threads share the points
+// (SharedPoints); each has its own program and configuration. Rows are printed in order, as soon as all
+// earlier ones are complete, so the output does not depend on the distribution.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,14 +24,14 @@
 namespace offramp::tool {
 namespace {
 
-/// Fields of pattern:NAME:RANKS:BYTES, which a sweep may change like keys.
+/// Fields of pattern:NAME:RANKS:BYTES that a sweep may change, like keys.
 constexpr std::pair<std::string_view, std::size_t> kOfPatterns[] = {{"ranks", 2}, {"bytes", 3}};
 
 bool is_pattern(const std::string& file) {
   return file.starts_with(kPatternPrefix);
 }
 
-/// The field of a pattern that is swept; nothing: it is a key.
+/// The swept field of a pattern. `nullopt`: `key` is a configuration key.
 std::optional<std::size_t> pattern_field(const std::string& file, const std::string& key) {
   if (!is_pattern(file)) return std::nullopt;
   for (const auto& [name, field] : kOfPatterns) {
@@ -41,7 +40,7 @@ std::optional<std::size_t> pattern_field(const std::string& file, const std::str
   return std::nullopt;
 }
 
-/// pattern:shift:1:16:64KiB has a parameter of its own behind the name.
+/// Replaces a field of a pattern, whose own parameter precedes them: pattern:shift:1:16:64KiB.
 std::string with_field(const std::string& file, std::size_t field, const std::string& value) {
   std::vector<std::string> parts;
   for (std::size_t at = 0; at <= file.size();) {
@@ -59,7 +58,7 @@ std::string with_field(const std::string& file, std::size_t field, const std::st
   return fmt::format("{}", fmt::join(parts, ":"));
 }
 
-/// One combination of values, and the program with it.
+/// A combination of values, and its program.
 struct Point {
   std::vector<std::string> values;  // of the axes
   std::string file;
@@ -101,7 +100,7 @@ std::vector<std::string> names_of(const Setup& setup) {
   return names;
 }
 
-/// The whole keys that an axis changes, or the field of a pattern.
+/// The full keys that an axis changes, or the field of a pattern.
 std::set<std::string> keys_of(const SweepAxis& axis, const ReplayToolOptions& options, const Setup& setup) {
   if (pattern_field(options.files.front(), axis.key)) return {"pattern:" + axis.key};
   const auto keys =
@@ -109,7 +108,7 @@ std::set<std::string> keys_of(const SweepAxis& axis, const ReplayToolOptions& op
   return {keys.begin(), keys.end()};
 }
 
-/// A key may be swept once, and is not set beside that.
+/// Throws Misuse if a key is swept twice, or both swept and set.
 void refuse_repeated_keys(const ReplayToolOptions& options, const std::vector<SweepAxis>& axes,
                           const Setup& setup) {
   std::set<std::string> swept;
@@ -129,7 +128,7 @@ void refuse_repeated_keys(const ReplayToolOptions& options, const std::vector<Sw
   }
 }
 
-/// What is refused at any point is refused before the first replay. Returns what has no effect, each once.
+/// Throws Misuse if any point is invalid. Returns warnings about settings without effect, without duplicates.
 std::set<std::string> checked_notes(const std::vector<Point>& points, const ReplayToolOptions& options,
                                     const std::vector<SweepAxis>& axes) {
   std::set<std::string> notes;
@@ -147,20 +146,20 @@ struct SweepRow {
   std::string backend;
   std::optional<Time> modelled;
   std::optional<Time> run;  // with the program's computing
-  std::string why;          // there is no time
+  std::string why;          // why no time exists
   CarriedTime carried = {};
-  std::string not_carried = {};  // why it does not carry the program; empty: it does
+  std::string not_carried = {};  // why the hardware does not carry the program; empty: it does
   Deployment deployment = {};
-  std::string part = {};  // how much of the program there is, if not all
+  std::string part = {};  // the extent of an incomplete program
 };
 
-/// What there is at one point, over each hardware.
+/// The results at one point over all backends.
 struct PointRows {
   std::vector<SweepRow> rows;
-  bool with_computing = false;  // in the modelled times
+  bool with_computing = false;  // the modelled times include computing
 };
 
-/// events: those that are replayed are added. ended: the replay that runs ends, too.
+/// events: adds the replayed events. ended: set to end the current replay.
 PointRows rows_at(const Point& point, const ReplayToolOptions& options, const ReplayInput& input,
                   std::atomic<std::uint64_t>& events, const std::atomic<bool>& ended) {
   const Setup setup = point.setup(options);
@@ -240,7 +239,7 @@ PointRows rows_of(const Json& record) {
   return point;
 }
 
-/// events: as in rows_at(), of all threads. The plan refers to all of these.
+/// events: total of all threads, see rows_at(). The plan refers to all arguments.
 SharedPoints::Plan plan_of(const ReplayToolOptions& options, const std::vector<Point>& points,
                            std::atomic<std::uint64_t>& events) {
   SharedPoints::Plan plan{.points = points.size(), .what = "replay", .worker = {}, .check = {}};
@@ -255,7 +254,7 @@ SharedPoints::Plan plan_of(const ReplayToolOptions& options, const std::vector<P
       throw Misuse{"--merge: a point has different backends"};
   };
   plan.worker = [&] {
-    auto input = std::make_shared<std::optional<ReplayInput>>();  // readers of one program are of one thread
+    auto input = std::make_shared<std::optional<ReplayInput>>();  // a program's readers belong to one thread
     auto name = std::make_shared<std::string>();
     return [&, input, name](std::size_t at, const std::atomic<bool>& ended) {
       const Point& point = points[at];
@@ -323,7 +322,7 @@ class SweepPrinter {
     if (const auto ratio = ratio_in(row, row.run, first.run)) one["run_ratio"] = *ratio;
     if (!row.why.empty()) one["refused"] = row.why;
   }
-  /// Times in nanoseconds and ratios in full. A cell is empty if there is no value.
+  /// Times in nanoseconds, and ratios, at full precision. Cells without a value are empty.
   static void print_csv(const Point& point, const SweepRow& row, const SweepRow& first) {
     const auto time = [](std::optional<Time> one) {
       return one ? fmt::format("{:.3f}", in_nanoseconds(*one)) : std::string();
@@ -359,7 +358,7 @@ class SweepPrinter {
   Json json_ = Json::array();
 };
 
-/// What is said once the rows are there.
+/// The summary after the rows.
 class Sentences {
  public:
   Sentences(const std::vector<Point>& points, const std::vector<SweepAxis>& axes,
@@ -391,8 +390,8 @@ class Sentences {
     return fmt::format("{}", fmt::join(texts, ", "));
   }
 
-  /// Along the first axis, for one value of the second one: by the run where it is known at all points, since
-  /// that is what counts. Hardware that does not carry the program at a point has no time there.
+  /// Compares along the first axis for one value of the second: by runs if they are known at all points,
+  /// otherwise by communication. Hardware has no time where it does not carry the program.
   void print_crossover(std::size_t backend, std::size_t second, std::size_t inner) const {
     std::vector<SweepPoint> runs;
     std::vector<SweepPoint> communication;
@@ -417,7 +416,7 @@ class Sentences {
                inner > 1 ? fmt::format(", {} = {}", axes_[1].key, axes_[1].values[second]) : "", text);
   }
 
-  /// Where the hardware does not carry the program, and why at the first of these points.
+  /// Prints where the hardware does not carry the program, and the reason at the first such point.
   void print_not_carried(std::size_t backend) const {
     std::size_t count = 0;
     std::size_t first = 0;
@@ -433,7 +432,7 @@ class Sentences {
                all_[first].rows[backend].not_carried);
   }
 
-  /// What the hardware stands on; where that changes along the sweep, at the first point and at the last.
+  /// Prints the hardware's deployment; if it changes along the sweep, at the first and the last point.
   void print_deployment(std::size_t backend) const {
     std::vector<std::size_t> known;
     for (std::size_t i = 0; i < all_.size(); ++i) {
@@ -456,10 +455,10 @@ class Sentences {
 
   const std::vector<Point>& points_;
   const std::vector<SweepAxis>& axes_;
-  const std::vector<PointRows>& all_;  // of the first points
+  const std::vector<PointRows>& all_;  // of the completed points
 };
 
-/// Why nothing could be replayed anywhere, each reason once; empty: something was.
+/// Reasons of refusals without duplicates, if no point has a result; otherwise empty.
 std::set<std::string> refusals_of(const std::vector<PointRows>& all) {
   std::set<std::string> reasons;
   for (const PointRows& point : all) {
@@ -484,9 +483,9 @@ int replay_sweep(const ReplayToolOptions& options) {
   SharedPoints replays(plan_of(options, points, events), options.sharing);
   if (replays.is_shard()) return replays.print_lines();
   points.front().setup(options).print_sources();
-  const ReplayInput first(points.front().file, options.partial);  // prints what there is to say about it
+  const ReplayInput first(points.front().file, options.partial);  // prints the notes on the program
   std::vector<PointRows> all;
-  std::optional<SweepPrinter> printer;  // nothing is printed of what is refused
+  std::optional<SweepPrinter> printer;  // created with the first result
   {
     const ProgressLine progress;
     for (std::size_t i = 0; i < points.size(); ++i) {

@@ -1,4 +1,4 @@
-// The subcommand: reads reports, and shows them as text, as a table or as a page.
+// The subcommand: reads reports and shows them as text, table, or page.
 #include "tools/text/report.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ int report(const ReportOptions& options) {
     warn(problem);
     return kUsage;
   }
-  // What cannot be read is named, and does not take the others with it.
+  // Reports that cannot be read are named, and the others are shown.
   std::vector<RunReport> reports;
   int code = kDone;
   for (const std::string& file : options.files) {

@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kLogGopsim = "loggopsim";
 
-/// Behind the colon. Nothing: it is another name.
+/// The part after the colon. `nullopt` for another name.
 std::optional<std::string_view> values_in(std::string_view text) {
   if (!text.starts_with(kLogGopsim)) return std::nullopt;
   text.remove_prefix(kLogGopsim.size());
@@ -40,7 +40,7 @@ Json json_of(const std::string& file, const trace::LogGopsTimes& times,
           {"left", times.left}};
 }
 
-/// All ranks, as far as they have room; then the last one alone, as there.
+/// Prints all ranks if they are few, otherwise the last one, as LogGOPSim does.
 void print_times(const trace::LogGopsTimes& times) {
   constexpr std::size_t kMostShown = 16;
   if (times.ends.size() <= kMostShown) {

@@ -1,4 +1,4 @@
-// offramp replay --rules: schedules by the rules of another simulator, in place of a backend's.
+// offramp replay --rules: replays schedules by another simulator's rules.
 #pragma once
 
 #include <string>
@@ -7,11 +7,10 @@
 
 namespace offramp::tool {
 
-/// Empty, or why the text names no rules: "loggopsim", or with values "loggopsim:o=1500,L=2500".
+/// Why the text names no rules: "loggopsim", or with values "loggopsim:o=1500,L=2500". Empty if it does.
 std::string is_rules(const std::string& text);
 
-/// Prints when each rank of each of the files ends. Returns kDone, or kUsage where a program cannot go by the
-/// rules or does not come to its end.
+/// Prints the end of each rank per file. Returns kDone, or kUsage if a program does not fit or complete.
 int replay_by_rules(const ReplayToolOptions& options);
 
 }  // namespace offramp::tool

@@ -1,5 +1,5 @@
-// offramp run: checks the configuration once, then becomes mpirun, or what else starts the ranks, with
-// everything set. Where files are to be written it stays, and says what became of them.
+// offramp run: validates the configuration once, then becomes the launcher (mpirun or another) with all
+// variables set. If files will be written, it stays and reports on them.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
@@ -62,7 +62,7 @@ std::string shell_line(const LaunchedCommand& plan) {
   return line;
 }
 
-/// The variables that make every rank read what was checked here.
+/// Variables that make every rank read the configuration that was validated here.
 std::map<std::string, std::string> exported(const ConfigSources& config_sources,
                                             const Configuration& configuration, const Registry& registry) {
   std::map<std::string, std::string> variables = config_sources.environment;
@@ -81,14 +81,14 @@ std::map<std::string, std::string> exported(const ConfigSources& config_sources,
   variables.erase("OFFRAMP_OPTIONS");
   if (!options.empty()) variables["OFFRAMP_OPTIONS"] = fmt::format("{}", fmt::join(options, ","));
   variables.erase("OFFRAMP_CONFIG");
-  // By name, because the ranks may be started in another folder.
+  // An absolute path, because ranks may start in another folder.
   if (!configuration.file.empty())
     variables["OFFRAMP_CONFIG"] = std::filesystem::absolute(configuration.file).string();
   return variables;
 }
 
-/// Tools given with --preload come first, so that their wrappers see the program's calls and hand them on to
-/// offramp. What LD_PRELOAD holds already stays behind.
+/// Tools of --preload come first, so that their wrappers see the program's calls and pass them on to offramp.
+/// The current LD_PRELOAD comes last.
 std::string preload_list(const RunOptions& options, const std::string& library) {
   std::string list;
   for (const std::string& tool : options.preload) list += tool + ":";
@@ -97,7 +97,7 @@ std::string preload_list(const RunOptions& options, const std::string& library) 
   return existing == nullptr || *existing == '\0' ? list : list + ":" + existing;
 }
 
-/// For calls that LD_PRELOAD does not reach (lib/run/audit). Empty: it is not installed.
+/// For calls that LD_PRELOAD does not reach (lib/run/audit). Empty if it is not installed.
 std::string audit_list(const std::string& library) {
   const std::filesystem::path audit =
       std::filesystem::path(library).parent_path() / "offramp/offramp-audit.so";
@@ -128,7 +128,7 @@ LaunchedCommand make_plan(const RunOptions& options, const Launcher& launcher, c
   Variables variables = {{"LD_PRELOAD", preload_list(options, library)}};
   if (const std::string audit = audit_list(library); !audit.empty())
     variables.emplace_back("LD_AUDIT", audit);
-  // UCX patches memory functions and takes over signals as soon as it is loaded; offramp needs neither.
+  // UCX patches memory functions and installs signal handlers when loaded; offramp needs neither.
   if (std::getenv("UCX_MEM_EVENTS") == nullptr) variables.emplace_back("UCX_MEM_EVENTS", "n");
   if (std::getenv("UCX_ERROR_SIGNALS") == nullptr) variables.emplace_back("UCX_ERROR_SIGNALS", "");
   variables.insert(variables.end(), configured.begin(), configured.end());
@@ -153,13 +153,12 @@ int replace_process(const LaunchedCommand& plan) {
 
 volatile pid_t supervised = 0;
 
-/// The terminal's signals reach the child by themselves.
+/// Forwards signals from processes. The terminal's signals reach the child directly.
 void hand_on(int signal, siginfo_t* info, void*) {
   if (info->si_code <= 0 && supervised > 0) kill(supervised, signal);
 }
 
-/// Standard output, and standard input unless it is a file, which the second run reads from its beginning
-/// again, lead nowhere.
+/// Redirects standard output to /dev/null, and input unless it is a file, which the second run rereads.
 void hide_output() {
   const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
   if (nowhere < 0) return;
@@ -168,7 +167,7 @@ void hide_output() {
   if (fstat(STDIN_FILENO, &input) != 0 || !S_ISREG(input.st_mode)) dup2(nowhere, STDIN_FILENO);
 }
 
-/// As replace_process(), but comes back with the exit code when the program has ended.
+/// Like replace_process(), but returns the exit code when the program has ended.
 int supervise(const LaunchedCommand& plan, bool hidden = false) {
   const pid_t child = fork();
   if (child < 0) {
@@ -195,8 +194,7 @@ int supervise(const LaunchedCommand& plan, bool hidden = false) {
   return 128 + WTERMSIG(status);
 }
 
-/// The file of times for clock = settled, if the user has named none: in a folder of its own, which goes with
-/// it.
+/// A temporary file of times for clock = settled if the user has named none; the destructor removes it.
 class TimesFile {
  public:
   TimesFile() {
@@ -209,15 +207,14 @@ class TimesFile {
   }
   TimesFile(const TimesFile&) = delete;
   TimesFile& operator=(const TimesFile&) = delete;
-  /// Empty: the folder could not be made.
+  /// Empty if the folder could not be created.
   [[nodiscard]] std::string path() const { return folder_.empty() ? "" : folder_ + "/times"; }
 
  private:
   std::string folder_;
 };
 
-/// The first of two runs with clock = settled writes nothing but the file of times, and what it prints is not
-/// shown: the second one says it all.
+/// The first run of clock = settled writes only the file of times, and its output is hidden.
 std::map<std::string, std::string> for_first_run(std::map<std::string, std::string> variables) {
   for (const char* output : {"OFFRAMP_REPORT", "OFFRAMP_RECORD", "OFFRAMP_TRACE", "OFFRAMP_CAPTURE",
                              "OFFRAMP_FAULTS_RECORD", "OFFRAMP_COMPARE"})
@@ -228,7 +225,7 @@ std::map<std::string, std::string> for_first_run(std::map<std::string, std::stri
   return variables;
 }
 
-/// A file that the run is to write, as it was before.
+/// A file that the run will write, with its previous state.
 struct Expected {
   const char* what;
   std::string path;
@@ -237,7 +234,7 @@ struct Expected {
   Expected(const char* what_, const std::string& path_) : what(what_), path(path_) {
     if (stat(path.c_str(), &before) != 0) before = {};
   }
-  /// Files are written aside and renamed.
+  /// True if the file was replaced: files are written aside and renamed.
   [[nodiscard]] bool is_written() const {
     struct stat now {};
     return stat(path.c_str(), &now) == 0 &&
@@ -246,7 +243,7 @@ struct Expected {
   }
 };
 
-/// Those that rank 0 writes in the end, where they can be seen from here.
+/// The files that rank 0 will write, if they are visible from here.
 std::vector<Expected> expected_files(const Configuration& configuration, const RunOptions& options,
                                      const Launcher& launcher) {
   std::vector<Expected> files;
@@ -273,7 +270,7 @@ void report_recording(const std::string& path) {
                    printable(path), bytes_text(static_cast<double>(bytes))));
 }
 
-/// After a program that did not come to its end: its ranks have left the parts of its recording.
+/// After a failed program: points to the partial recordings of its ranks.
 void report_parts(const std::vector<Expected>& files, const std::string& path) {
   const auto recording =
       std::find_if(files.begin(), files.end(), [&](const Expected& file) { return file.path == path; });
@@ -286,7 +283,7 @@ void report_parts(const std::vector<Expected>& files, const std::string& path) {
       shell_word(path)));
 }
 
-/// After a program that ended well.
+/// After a successful program: checks its files. Returns the exit code.
 int look_for(const std::vector<Expected>& files, const Configuration& configuration) {
   int code = kDone;
   for (const Expected& file : files) {
@@ -301,7 +298,7 @@ int look_for(const std::vector<Expected>& files, const Configuration& configurat
   return code;
 }
 
-/// use: what the program's file tells, where it can be started.
+/// use: set if the program can be started.
 int check_command(const std::string& name, MpiUse& use) {
   const std::string path = find_program(name);
   if (path.empty()) {
@@ -322,7 +319,7 @@ int check_command(const std::string& name, MpiUse& use) {
   return kDone;
 }
 
-/// All programs of the command have to be there, and use the MPI library of the first.
+/// Checks that all programs of the command exist, and use the MPI library of the first.
 int check_commands(const std::vector<std::string>& command, MpiUse& use) {
   if (const int problem = check_command(command.front(), use); problem != kDone) return problem;
   for (const FurtherProgram& program : further_programs(command)) {
@@ -364,10 +361,10 @@ int run(const RunOptions& given) {
     warn(configuration.error());
     return kUsage;
   }
-  if (options.dry_run) {  // else rank 0 says it
+  if (options.dry_run) {  // otherwise rank 0 prints them
     for (const std::string& note : configuration->notes) warn(note);
   }
-  // Ranks on other hosts may have folders of their own; theirs are looked at by MPI_Init.
+  // Ranks on other hosts may have other folders, which MPI_Init checks.
   if (const std::string problem =
           hosts_are_named(options.mpirun_arguments) ? "" : problem_of_outputs(*configuration, 0);
       !problem.empty()) {
@@ -429,7 +426,7 @@ class RunCommand final : public Command {
               {KeyGroup::kSettings, KeyGroup::kNetwork, KeyGroup::kMachine, KeyGroup::kStragglers,
                KeyGroup::kComputing, KeyGroup::kDetails, KeyGroup::kRun},
               Paths::kAbsolute) {
-    // As texts: the ranks read the keys backend and compare, and say what is wrong with them.
+    // Texts: the ranks read and validate the keys backend and compare.
     app.add_option("--backend", backend_, description_of("backend"))->type_name("BACKEND");
     app.add_option("--compare", compared_, description_of("compare"))->type_name("BACKEND,...");
   }

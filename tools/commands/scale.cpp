@@ -1,4 +1,4 @@
-// offramp scale: a program at more ranks than were run, from recordings at fewer.
+// offramp scale: a program at more ranks than were recorded, from recordings at fewer.
 
 #include <fmt/format.h>
 
@@ -15,11 +15,11 @@ namespace {
 struct ScaleOptions {
   ScaledOptions scaled;
   std::string output;
-  std::string against;  // a recording at as many ranks
+  std::string against;  // a recording with the same number of ranks
   bool json = false;
 };
 
-/// Call by call with a program that was run at as many ranks.
+/// Compares each call with a recording at the same number of ranks.
 scale::Comparison comparison_with(const scale::Scaling& scaling, const ScaleOptions& options) {
   ReplayInput real(options.against, false);
   real.use_phase(options.against, options.scaled.phase);
@@ -49,7 +49,7 @@ Json json_of(const scale::Comparison& comparison) {
   return json;
 }
 
-/// What is made, and how it compares with --against, if that is given.
+/// The comparison with --against, if given, and the answer.
 struct Made {
   std::optional<scale::Comparison> comparison;
   ReportAnswer answer;

@@ -34,7 +34,7 @@ std::string compute_text(const ScaledOptions& options, std::int64_t largest) {
   return fmt::format("CPU times: as recorded at {} ranks; --compute-scaling changes this", largest);
 }
 
-/// What the order of arrival decided, in words; empty: nothing.
+/// The effects of arrival order, in words. Empty if there are none.
 std::string arrival_text(const scale::Scaling& scaling) {
   std::vector<std::string> parts;
   if (scaling.wildcards > 0) parts.push_back(counted(scaling.wildcards, "receive") + " from any source");
@@ -44,7 +44,7 @@ std::string arrival_text(const scale::Scaling& scaling) {
   return fmt::format("left to the replay, because they depend on arrival order: {}", fmt::join(parts, ", "));
 }
 
-/// How many ranks have which role: "8 x 4 ranks: 4 corner, 16 edge, 12 interior".
+/// The number of ranks by role: "8 x 4 ranks: 4 corner, 16 edge, 12 interior".
 std::string roles_text(const scale::Model& model, int ranks) {
   std::map<std::string, int> roles;
   const auto sides = model.layout.sides(ranks);
@@ -58,7 +58,7 @@ std::string roles_text(const scale::Model& model, int ranks) {
       fmt::join(words, ", "));
 }
 
-/// Empty: nothing grows beyond what was recorded.
+/// Values that grow beyond what was recorded. Empty if there are none.
 std::string growth_text(const scale::Scaling& scaling) {
   constexpr std::size_t kMost = 3;
   const std::vector<std::string>& all = scaling.growing;

@@ -1,4 +1,4 @@
-// A program at more ranks than were run, for the subcommands that take one.
+// Programs at more ranks than were recorded, for several subcommands.
 #pragma once
 
 #include <string>
@@ -24,23 +24,22 @@ class ComputeScalingOption {
 /// --phase
 void add_phase(CLI::App& app, std::string& phase);
 
-/// Opens the files and learns from them. Throws Misuse with all that does not fit.
+/// Opens the files and learns from them. Throws Misuse with all contradictions.
 scale::LearnedProgram learned_program(const ScaledOptions& options);
-/// The same at options.ranks, with what is to be said of it on standard error.
+/// Learns and scales to options.ranks. Prints notes on standard error. Throws Misuse.
 scale::Scaling scaled_program(const ScaledOptions& options);
-/// What is to be said of it on standard error.
+/// Prints notes on standard error.
 void print_program_notes(const scale::Scaling& scaling);
 
-/// How the program was made, and how far that is confirmed. output: the recording that is written; may be
-/// empty.
+/// How the program was made, and how well that is confirmed. output: path to write, or empty.
 ReportAnswer answer_of(const scale::Scaling& scaling, const ScaledOptions& options,
                        const std::string& output);
-/// What was learned, from what, and how much of the largest recording the others foretell. Without
-/// options.ranks: for any number of them.
+/// Prints what was learned from which files, and how much of the largest recording the others predict.
+/// Without options.ranks: for any number of ranks.
 void print_scaling(const scale::Scaling& scaling, const ScaledOptions& options);
-/// "held out 100.0 % of 792 calls"
+/// "held out 100.0 % of 792 calls": how well the largest recording was predicted.
 std::string held_out_text(const scale::Scaling& scaling);
-/// By function and role. what: "exact"
+/// Prints the shares of calls by function and role.
 void print_shares(const scale::Comparison& comparison);
 
 }  // namespace offramp::tool

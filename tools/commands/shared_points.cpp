@@ -1,5 +1,5 @@
-// A line has all that is needed to know which point of which sweep it is, so that lines of several processes
-// may be mixed in one file, and one that was cut is merely a point that is still to be simulated.
+// Each line identifies its point and its sweep. So lines of several processes may be mixed in one file, and
+// the point of a truncated line is simulated again.
 #include "tools/commands/shared_points.hpp"
 
 #include <fmt/format.h>
@@ -27,10 +27,10 @@
 namespace offramp::tool {
 namespace {
 
-constexpr std::chrono::milliseconds kPause(200);  // between two looks at whether the user has interrupted
+constexpr std::chrono::milliseconds kPause(200);  // between checks for an interrupt
 constexpr std::size_t kLargestFile = std::size_t{1} << 28;
 
-/// The same for all processes that may merge their records.
+/// A name that all processes agree on if their records can be merged.
 std::string sweep_name(const std::string& what) {
   std::string text = fmt::format("{}\n{}\n", OFFRAMP_VERSION, what);
   std::set<std::string> settings;
@@ -81,7 +81,7 @@ SharedPoints::~SharedPoints() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-/// Before the threads.
+/// Called before the threads start.
 void SharedPoints::read(const std::string& file) {
   const FileText read = read_file(file, true, kLargestFile);
   if (!read.problem.empty()) throw Misuse{fmt::format("--merge {}: {}", in_quotes(file), read.problem)};
@@ -161,7 +161,7 @@ int SharedPoints::print_lines() {
     if (!record) return kInterrupted;
     const Record line = {{"sweep", name_}, {"point", point}, {"record", *record}};
     fmt::print("{}\n", line.dump(-1, ' ', false, Record::error_handler_t::replace));
-    flush_output();  // whole lines, as others may write into the same pipe
+    flush_output();  // whole lines, since other processes may write to the same pipe
   }
   return kDone;
 }

@@ -1,7 +1,6 @@
-// The points of a sweep, shared out over threads and, with --shard, over processes that need not know of each
-// other. Each point's result is a record. A shard prints the records of its points, a line each; the command
-// without --shard reads such lines (--merge), simulates the points that are missing, and prints what one
-// process alone would print.
+// Distributes the points of a sweep over threads and, with --shard, over independent processes. Each point's
+// result is a record. A shard prints the records of its points, one per line. The command without --shard
+// reads such lines (--merge), simulates the missing points, and prints the output of a single process.
 #pragma once
 
 #include <atomic>
@@ -23,31 +22,30 @@ namespace offramp::tool {
 class SharedPoints {
  public:
   using Record = nlohmann::ordered_json;
-  /// Simulates one point. Throws what is wrong. ended: the result is no longer wanted.
+  /// Simulates one point, and throws on errors. ended: the result is no longer wanted.
   using Worker = std::function<Record(std::size_t point, const std::atomic<bool>& ended)>;
 
   struct Plan {
     std::size_t points = 0;
-    std::string what;                // what the records depend on, as text
-    std::function<Worker()> worker;  // makes that of one thread
-    /// Looks at a record of a file. Throws Misuse, or what nlohmann::json throws, if it is not one of this
-    /// sweep.
+    std::string what;                // everything that the records depend on, as text
+    std::function<Worker()> worker;  // makes the worker of one thread
+    /// Throws Misuse or an exception of nlohmann::json if a record from a file is not from this sweep.
     std::function<void(const Record&)> check;
   };
 
-  /// Reads files and starts threads. Throws Misuse.
+  /// Reads the files and starts the threads. Throws Misuse.
   SharedPoints(Plan plan, const Sharing& sharing);
   ~SharedPoints();
   SharedPoints(const SharedPoints&) = delete;
   SharedPoints& operator=(const SharedPoints&) = delete;
 
-  /// Whether this process does part of the points: it prints lines, and nothing else.
+  /// True if this process simulates part of the points, and prints only records.
   [[nodiscard]] bool is_shard() const { return shards_ > 1; }
-  /// Returns the exit code. Throws what the worker has thrown.
+  /// Prints the records of a shard. Returns the exit code. Rethrows exceptions of the worker.
   int print_lines();
 
-  /// Waits for a point. Nothing: the user has interrupted. Throws what the worker has thrown.
-  /// waiting: is called now and then with the number of points that are done.
+  /// Waits for a point. `nullopt` if the user interrupts. Rethrows exceptions of the worker. waiting: called
+  /// every 200 ms with the number of completed points.
   std::optional<Record> wait_for(std::size_t point, const std::function<void(std::size_t done)>& waiting);
 
  private:
@@ -55,16 +53,16 @@ class SharedPoints {
   void work();
 
   Plan plan_;
-  std::string name_;  // of this sweep
+  std::string name_;  // name of the sweep
   std::size_t shard_ = 0;
   std::size_t shards_ = 1;
   std::atomic<bool> ended_ = false;
 
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::vector<std::optional<Record>> done_;
   std::size_t finished_ = 0;
-  std::size_t next_ = 0;  // not begun
+  std::size_t next_ = 0;  // the next point to begin
   std::exception_ptr failure_;
   std::vector<std::thread> threads_;
 };

@@ -15,7 +15,7 @@
 namespace offramp::tool {
 namespace {
 
-/// "x0.5us": a mark in front, a number, and what stands behind it.
+/// "x0.5us": a prefix, a number, and a unit.
 struct Figure {
   std::string before;
   double number = 0;
@@ -35,7 +35,7 @@ std::optional<Figure> figure_of(const std::string& text) {
   return figure;
 }
 
-/// Two ends of a range; nothing: one is no figure, or they have no unit in common. usual: the unit of an end
+/// The ends of a range. `nullopt` if one is invalid, or if their units differ. usual: the unit of an end
 /// without one; empty: that of the other end.
 std::pair<std::optional<Figure>, std::optional<Figure>> in_one_unit(const std::string& from,
                                                                     const std::string& to,
@@ -82,7 +82,7 @@ SweepAxis sweep_axis(const std::string& text, double behind_zero) {
   if (first->number > last->number)
     throw Misuse{fmt::format("--sweep {} begins above its end", in_quotes(text))};
   const std::string& unit = first->unit.empty() ? last->unit : first->unit;
-  // From 0 on nothing is multiplied: what is comes behind it.
+  // Zero cannot be multiplied, so behind_zero follows it.
   const bool from_zero = step == 0 && first->number == 0;
   const double begin = from_zero ? behind_zero : first->number;
   constexpr double kRounding = 1 + 1e-9;

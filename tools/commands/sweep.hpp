@@ -1,5 +1,4 @@
-// Sweeps: a key of the configuration, or what is asked for, from one value to another, and where along it one
-// kind of hardware becomes faster than another.
+// Sweeps of a key or another value, and the points at which one backend becomes faster than another.
 #pragma once
 
 #include <cstddef>
@@ -13,33 +12,33 @@
 
 namespace offramp::tool {
 
-/// Of all axes together.
+/// The most points of all axes together.
 inline constexpr std::size_t kMostSweepPoints = 4096;
 
-/// KEY=FROM:TO, with :xFACTOR if not doubled, or :+STEP.
+/// KEY=FROM:TO, with :xFACTOR (default 2) or :+STEP.
 struct SweepAxis {
   std::string key;
-  std::vector<std::string> values;  // in the unit of FROM; x0.5 each where FROM is x0.5
+  std::vector<std::string> values;  // in the unit of FROM; each with x if FROM is a factor such as x0.5
 };
-/// behind_zero: the value that follows a FROM of 0 where values are multiplied; 0: such a sweep is none.
-/// Throws Misuse, also of more than kMostSweepPoints values.
+/// behind_zero: the second value if FROM is 0 and values are multiplied; 0: such a sweep is invalid. Throws
+/// Misuse, also for more than kMostSweepPoints values.
 SweepAxis sweep_axis(const std::string& text, double behind_zero = 0);
 
-/// Numbers of ranks in a text: N, or FROM:TO with :xFACTOR if not doubled or :+STEP, several with commas
-/// between them. In order, each once. Throws Misuse.
+/// Parses numbers of ranks: N, or FROM:TO with :xFACTOR (default 2) or :+STEP, separated by commas. Sorted,
+/// without duplicates. Throws Misuse.
 std::vector<int> rank_counts(const std::string& text);
 
-/// What two kinds of hardware take at one point of a sweep. Nothing: it has no time there.
+/// The times of two backends at one point of a sweep. `nullopt`: no time.
 struct SweepPoint {
   std::string text;  // "64 ranks"
   std::optional<Time> base;
   std::optional<Time> other;
 };
-/// "dpu against host: not faster at first, faster from 64 ranks on". Empty: there is no such point.
+/// "dpu against host: not faster at first, faster from 64 ranks on". Empty if no point has both times.
 std::string crossover_text(std::string_view other, std::string_view base,
                            const std::vector<SweepPoint>& points);
 
-/// `offramp replay --sweep`: every combination of the axes' values, a row for each hardware.
+/// `offramp replay --sweep`: all combinations of the axes' values, with a row per backend.
 int replay_sweep(const ReplayToolOptions& options);
 
 }  // namespace offramp::tool

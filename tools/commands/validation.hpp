@@ -1,4 +1,4 @@
-// offramp explain validation: published figures beside the model's, as a table of the documents or as a plot.
+// offramp explain validation: published figures and the model's, as a table or a plot.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace offramp::tool {
 
-/// In Markdown.
+/// A table in Markdown.
 std::string validation_table(const ValidationRows& rows);
 
-/// How far to trust each of these: what their validation says, in a line of a table each.
+/// A table of how far to trust each backend, by its validation.
 std::string trust_table(const std::vector<const BackendDescription*>& backends);
 
-/// The model's figures over the published ones, as SVG; rows that are no figures are left out.
+/// The model's figures over the published ones, as SVG. Rows without figures are omitted.
 std::string validation_plot(const ValidationRows& rows, std::string_view backend);
 
 }  // namespace offramp::tool
