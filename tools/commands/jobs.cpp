@@ -222,13 +222,13 @@ void print_table(const Settled& replayed, const Jobs& jobs) {
              jobs.background_nodes() > 0
                  ? fmt::format(", traffic between {} other nodes", jobs.background_nodes())
                  : std::string());
-  fmt::print("  {:>3} {:<28} {:>6} {:<14} {:>16} {:>16} {:>9}\n", "job", "program", "ranks", "nodes",
+  fmt::print("  {:>3} {:<20} {:>5} {:<10} {:>13} {:>13} {:>8}\n", "job", "program", "ranks", "nodes",
              "modelled (us)", "alone (us)", "slowdown");
   for (std::size_t i = 0; i < replayed.jobs.size(); ++i) {
     const SettledJob& job = replayed.jobs[i];
-    fmt::print("  {:>3} {:<28} {:>6} {:<14} {:>16.3f} {:>16.3f} {:>9.3f}\n", i + 1, printable(job.program),
-               job.ranks.ranks, text_of_nodes(job.nodes), microseconds(together.end(job.ranks)),
-               microseconds(job.alone), job.slowdown(together));
+    fmt::print("  {:>3} {:<20} {:>5} {:<10} {:>13.3f} {:>13.3f} {:>8.3f}\n", i + 1,
+               cut_text(printable(job.program), 20), job.ranks.ranks, cut_text(text_of_nodes(job.nodes), 10),
+               microseconds(together.end(job.ranks)), microseconds(job.alone), job.slowdown(together));
   }
   for (std::size_t i = 0; i < replayed.jobs.size(); ++i) {
     const SettledJob& job = replayed.jobs[i];

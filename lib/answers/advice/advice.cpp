@@ -5,7 +5,8 @@
 // - Carried: the share of the hardware is measured in the baseline's time of the operations that it would
 //   carry. So slow hardware does not seem to carry more than fast hardware.
 // - Certainty: communication over one side takes longer than modelled, and over the other side less. The
-//   factor of each is the error that 90 % of its measured operations do not exceed. A replay whose
+//   factor of each is the error that 90 % of its measured operations do not exceed. What the hardware
+//   declines has the baseline's error on both sides. A replay whose
 //   communication takes s times as long has its computing divided by s, and its times multiplied by s.
 // - Influences: replays with one parameter at half and at twice its value. Candidates are parameters whose
 //   value no document states (assumed, inferred, fitted), and those that every side has in some form.
@@ -52,6 +53,12 @@ constexpr std::size_t kMostTraffic = 4096;  // kinds, sizes, and communicators t
 constexpr std::size_t kMostForecasts = 64;  // the host's most frequent collectives
 constexpr int kLargestForecast = 1024;      // ranks
 constexpr std::size_t kInfluences = 5;
+
+/// The part of the communication that the selected hardware carries; 1 without any.
+double own_share(const OperationTimes& times) {
+  const Time all = times.carried + times.routed + times.declined;
+  return all > Time() ? ratio_of(times.carried, all) : 1;
+}
 
 /// True for parameters that every side of a comparison has in some form.
 bool is_shared(std::string_view parameter) {
@@ -385,7 +392,7 @@ void Advisor::weigh() {
     find_range(sides.is_by_thread() ? *threaded : *tuned, baseline_);
   } else if (all.hardware != nullptr) {
     if (const Result<WorldSetting> setting = setting_of(*all.hardware->backend))
-      find_range(*setting, *all.hardware->backend);
+      find_range(*setting, *all.hardware->backend, own_share(all.hardware->result.total().times));
   }
 }
 
@@ -409,8 +416,9 @@ void Advisor::find_memory_range(const WorldSetting& side) {
                                               : weighing_.memory->low > 1 - kWorthwhile);
 }
 
-/// Sets Weighing::range from the errors of both models. model: the side's.
-void Advisor::find_range(const WorldSetting& side, const BackendDescription& model) {
+/// Sets Weighing::range from the errors of both models. share: the part of the side's communication that its
+/// own model carries. The baseline's model carries the rest, so there both sides have the same error.
+void Advisor::find_range(const WorldSetting& side, const BackendDescription& model, double share) {
   const OperationErrors of_side = operation_errors(model);
   const OperationErrors of_base = operation_errors(baseline_);
   const Result<WorldSetting> base = setting_of(baseline_);
@@ -420,7 +428,7 @@ void Advisor::find_range(const WorldSetting& side, const BackendDescription& mod
   std::vector<double> ratios;
   for (const double sign : {-1.0, 1.0}) {
     if (!may_go_on("the models' errors")) return;
-    const auto end = end_of(side, 1 + sign * error);
+    const auto end = end_of(side, share * (1 + sign * error) + (1 - share) * (1 - sign * base_error));
     const auto against = end_of(*base, 1 - sign * base_error);
     if (!end || !against) return;
     ratios.push_back(ratio_of(*end, *against));

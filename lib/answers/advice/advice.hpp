@@ -250,7 +250,7 @@ class Advisor {
   /// The baseline with one choice changed. `nullopt` if it has no such value, or uses it already.
   [[nodiscard]] std::optional<WorldSetting> baseline_with(std::string_view choice, const char* value) const;
   void find_memory_range(const WorldSetting& side);
-  void find_range(const WorldSetting& side, const BackendDescription& model);
+  void find_range(const WorldSetting& side, const BackendDescription& model, double share = 1);
   std::optional<double> ratio_with(const WorldSetting& best, const WorldSetting& host,
                                    const Parameter& parameter, bool of_host, double value);
   void read_traffic();
