@@ -55,7 +55,7 @@ class ZrlmpiBackend final : public Backend {
       {{"send machine", Scope::kRank, Occupation::kBySender},
        {"receive machine", Scope::kRank, Occupation::kByReceiver}}};
 
-  /// A call's times, relative to its beginning.
+  /// A call's times, relative to its beginning; drawn in messages.cpp.
   struct Relative {
     Time request;
     Time granted;
@@ -68,8 +68,8 @@ class ZrlmpiBackend final : public Backend {
   };
   /// One end's view of a call that begins at time 0.
   struct View {
-    std::uint64_t kind = 0;
-    Time late;
+    std::uint64_t kind = 0;  // see kind_of()
+    Time late;               // of the receiver's role after the beginning
     End end = End::kBoth;
     friend bool operator==(const View&, const View&) = default;
   };
@@ -85,7 +85,7 @@ class ZrlmpiBackend final : public Backend {
     std::uint32_t number = 0;
     std::uint64_t kind = 0;
     Time begin;
-    Time ready;
+    Time ready;  // the receiver's role has called
     friend bool operator==(const Case&, const Case&) = default;
   };
   struct CaseHash {
@@ -102,7 +102,7 @@ class ZrlmpiBackend final : public Backend {
     void record(const Span& span) override { spans.push_back(span); }
   };
 
-  /// Empty if there is none.
+  /// The reason to decline the operation. Empty if it is carried.
   [[nodiscard]] std::string_view objection_to(const Operation& operation) const;
 
   /// The longest message of the algorithm: a replicator moves its group's blocks at once.
@@ -122,6 +122,7 @@ class ZrlmpiBackend final : public Backend {
 
   [[nodiscard]] ExchangeRequest request_for(const Transfer& transfer) const;
 
+  /// Simulates a call of both engines.
   Relative run(const ExchangeRequest& request);
 
   /// A call with a ready receiver. Without faults it is equal for all messages of a size at any time, so the
@@ -160,8 +161,8 @@ class ZrlmpiBackend final : public Backend {
   /// Simulates the network again at its modelled time, to record spans and packets of this rank's end.
   void observe(const Transfer& transfer, Time begin, Time ready, End end);
 
-  Relative made_;
-  Relative late_;
+  Relative made_;  // result of relative()
+  Relative late_;  // result of granted_call()
   MpeSpec spec_;
   ExchangeRunner runner_;
   Time header_time_;  // to read or to assemble a header

@@ -60,7 +60,7 @@ void ZrlmpiBackend::grant(const Transfer& transfer, Passage& passage) {
 
 void ZrlmpiBackend::transmit(const Transfer& transfer, Passage& passage, const Resources&) {
   const Relative& call = granted_call(transfer, passage);
-  // Delayed by what the engine has sent since it yielded to other calls.
+  // The engine may have sent other messages since its request, which delays the data.
   const Time begin = passage.begin + later(passage.answered - passage.begin - call.data, {});
   passage.leaves = begin + call.data;
   passage.latency = call.first - call.data;

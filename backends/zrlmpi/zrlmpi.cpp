@@ -1,3 +1,4 @@
+// Verdicts, the choice of the collective, and the description of the backend.
 #include "backends/zrlmpi/zrlmpi.hpp"
 
 #include <fmt/core.h>

@@ -3,10 +3,11 @@
 // world_meeting.cpp. world_rank.cpp implements the calls of programs, and world_team.cpp the view of a
 // collective's algorithm.
 //
-// Everything happens in run(): it takes an event from the queue, sets now_ to its time, and passes it to
-// handle(), whose stages push further events at now_ or later. Simultaneous events are ordered by rank and
-// order_of(), never by when they were pushed. Programs may therefore be resumed in any order without changing
-// a time; shuffling the pushed events tests this.
+// The event loop is run(): it takes an event from the queue, sets now_ to its time, and passes it to
+// handle(), whose stages push further events at now_ or later. It ends when the queue is empty: all programs
+// have ended, or none can continue. Simultaneous events are ordered by rank and order_of(), never by when
+// they were pushed. Programs may therefore be resumed in any order without changing a time; shuffling the
+// pushed events (shuffle_seed) tests this.
 #include "simulators/world/world_core.hpp"
 
 #include <fmt/core.h>
@@ -172,6 +173,8 @@ Resources Core::Devices::resources(int world_rank) {
   return core_.view(core_.device(core_.rank(world_rank), backend_), core_.members_[backend_]);
 }
 
+/// Simultaneous steps follow all departures (the highest bit of the source field), and are ordered by
+/// backend, then by the order of scheduling.
 void Core::Devices::schedule(Time at, Work& work, std::uint32_t number) {
   constexpr unsigned kBackendShift = kKindShift - 8;
   const std::uint64_t order = static_cast<std::uint64_t>(EventKind::kDepart) << kKindShift |
@@ -269,6 +272,9 @@ void Core::wake(Thread& thread, Time at) {
        order_of(EventKind::kWake, static_cast<int>(thread.number()), number), number);
 }
 
+/// kRequested comes twice for a request that had to wait for the receiver's processor. A kWake with number 0
+/// begins a program; one with a number up to wakes_passed was requested before the thread last continued, and
+/// is obsolete.
 void Core::handle(const Event& event) {
   const auto message = [&event]() -> Message& { return *static_cast<Message*>(event.object); };
   switch (event.kind) {

@@ -466,8 +466,8 @@ class Core final : private NetworkWorld {
   std::vector<std::unique_ptr<Device[]>> further_devices_;  // by rank; null: unused
   // Continuation of Flow::issued for further backends. Key of a collective's messages: ~destination.
   std::map<std::tuple<int, int, std::uint8_t>, std::uint32_t> further_numbers_;
-  std::uint8_t primary_ = 0;
-  std::uint8_t last_ = 0;
+  std::uint8_t primary_ = 0;  // index of the chosen backend
+  std::uint8_t last_ = 0;     // index of the last member; 0: a single backend, whose declines end the run
   std::uint32_t numbers_apart_ = kInline;  // factor that separates the numbers of different backends
   std::vector<RouteRule> rules_;
   bool has_host_;  // as the first member
@@ -480,7 +480,7 @@ class Core final : private NetworkWorld {
   std::unique_ptr<Audit> audit_;
   std::mt19937_64 shuffle_;
   EventQueue<Event> queue_;
-  std::vector<EventQueue<Event>::Entry> staged_;
+  std::vector<EventQueue<Event>::Entry> staged_;  // pushed by the current event; only with a shuffle_seed
   Time now_;
   std::uint64_t contexts_ = 0;  // so far; each uses two numbers, and the world has 0 and 1
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::vector<Meeting*>> meetings_;

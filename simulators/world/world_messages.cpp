@@ -1,4 +1,18 @@
 // The path of a message through a world: its stages as events, the holds it owns, and its matching.
+//
+//   issue()      the program sends; pushes kDepart.
+//   depart()     the sender's device begins, once the message owns the sender's hold. Without a request the
+//                data leaves: transmit(). With one, pushes kRequested at the receiver.
+//   requested()  matches the envelope. kGranted: the device answers at once. kRendezvous: it answers when the
+//                receive is posted; until then park() releases the sender's hold.
+//   grant()      the receiver's device answers, once the message owns the receiver's hold; pushes kAnswered.
+//   answered()   the sender's device sends the data: transmit().
+//   arrived()    the network reports the times of the first and the last byte; pushes kArrive.
+//   arrive()     the data is stored. Data without a request is matched now: envelope(), deliver(), attach().
+//   done()       completes the send or the receive, and resumes the coroutine that waits for it.
+//
+// Passage::again is negative when a stage is called for the first time. A stage that sets it is repeated then
+// (waits()).
 #include <fmt/core.h>
 
 #include <cassert>

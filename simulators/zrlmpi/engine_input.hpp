@@ -7,8 +7,8 @@
 // between into the cache.
 //
 // The cache of [zrlmpi-src] has one slot per rank, because a rank has one call at a time. Here a rank may
-// have several open calls, so any slot can contain a header of any rank. If all are in use, it stays in the
-// FIFO.
+// have several open calls, so any slot can contain a header of any rank. If all slots are in use, a header
+// stays in the FIFO.
 #pragma once
 
 #include <algorithm>

@@ -192,7 +192,8 @@ class Sender final : public Side {
         self.span(to_string(state), begin);
         co_return Wait::kHere;
       }
-      // The ACK cannot overtake its causes. Only a repeated CLEAR_TO_SEND can be late; it is dropped.
+      // An ACK comes after the packets that it answers. Any other packet is a late repetition of
+      // CLEAR_TO_SEND, and is dropped.
       if (h.type() == PacketType::kAck) cache_.put(h);
     }
   }
