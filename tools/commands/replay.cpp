@@ -71,6 +71,13 @@ std::optional<Time> over_star(const WorldSetting& setting, const Played& played,
   return result && !result->stopped ? std::optional(result->modelled_time) : std::nullopt;
 }
 
+/// Whether the last result is the first one or faster than all but it: a page draws its timeline.
+bool is_base_or_fastest(const std::vector<Settled>& all) {
+  const auto end = [](const Settled& one) { return one.run ? one.run->end : one.result->modelled_time; };
+  return all.size() == 1 || std::all_of(all.begin() + 1, all.end() - 1,
+                                        [&](const Settled& other) { return end(all.back()) <= end(other); });
+}
+
 /// Until Ctrl-C. name: of what is played.
 Results replay_all(const ReplayToolOptions& options, const Setup& setup, const Played& played,
                    const std::string& name) {
@@ -118,7 +125,8 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
     replayed.run = whole_runs.of(*setting, played.source(), how, *replayed.result);
     results.program = whole_runs.program();
     results.over_star.push_back(over_star(*setting, played, how));
-    if (how.details) replayed.accounts = accounts_of(*setting, played.source(), how, *replayed.result);
+    if (how.details || (!options.html.empty() && is_base_or_fastest(results.all)))
+      replayed.accounts = accounts_of(*setting, played.source(), how, *replayed.result);
     if (replayed.accounts) name_places(*replayed.accounts, places);
     if (records != nullptr) files.write(backend->name, *records);
     if (options.records.receipts.any()) results.all.back().receipts = records->receipts_json();

@@ -27,6 +27,7 @@ struct ReportAnswer {
   std::string next;
   std::vector<ReportAnswerBar> bars;  // the fastest first; of a change before and after
   std::vector<std::string> details;   // texts of several lines
+  std::string routes;                 // the best mix as lines of offramp.toml; empty: none
   // The same for programs that read it.
   std::string kind;       // "hardware", "algorithm", "link", "baseline", "nothing", "unknown"; of a change
                           // "change", "none"

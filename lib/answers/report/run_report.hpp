@@ -159,6 +159,22 @@ inline constexpr std::size_t kMostAccountedFunctions = 1024;
 inline constexpr std::size_t kMostAccountedSites = 4096;
 inline constexpr std::size_t kMostAccountedPairs = 1 << 16;
 
+/// What the ranks do over time, as slices that a page draws: report_timeline.hpp makes it.
+struct ReportTimeline {
+  Time end;                       // of the rank that ends last
+  std::uint64_t drawn_ranks = 0;  // from rank 0 on
+  std::uint64_t slices = 0;       // of these ranks
+  std::uint64_t drawn = 0;        // after short slices were joined with their neighbours
+  Time shortest;                  // the limit below which slices were joined; 0: none were
+  bool is_whole = true;           // false: there was no memory for the last calls
+  std::vector<std::string> functions;
+  /// A text for each rank that is drawn: its slices one after the other from time 0 on, with blanks between
+  /// them. A slice is the digit of its TimeKind (7: computing), its length in ns, and then, behind commas,
+  /// the index of its function, its bytes, and the number of slices that it stands for. Lengths, bytes, and
+  /// numbers have the base 36. What is 0 or 1, and the function of computing, is left out.
+  std::vector<std::string> ranks;
+};
+
 /// Where the time in MPI calls goes: accounts.hpp.
 struct ReportAccounts {
   bool with_computing = false;           // of the run, or else of its communication alone
@@ -170,6 +186,8 @@ struct ReportAccounts {
   std::vector<ReportWait> waits;           // the longest first
   std::vector<ReportTraffic> traffic;      // the most bytes first
   Time not_accounted;                      // in calls, for want of memory
+  std::optional<ReportTimeline> timeline;  // of the baseline and of the fastest other lane; absent in older
+                                           // reports
 };
 
 /// The run over one backend.
