@@ -18,6 +18,23 @@ Time end_of(const ReportLane& lane) {
   return lane.run ? lane.run->end : lane.modelled_time;
 }
 
+/// The longest time that a bar shows in full: other bars are cut, so that differences near the fastest stay
+/// visible.
+Time longest_bar(const std::vector<Time>& times) {
+  constexpr double kMostOfFastest = 3;  // as on the terminal
+  Time fastest;
+  Time longest;
+  for (const Time time : times) {
+    if (time > Time() && (fastest <= Time() || time < fastest)) fastest = time;
+  }
+  for (const Time time : times) {
+    if (time.seconds() <= kMostOfFastest * fastest.seconds()) longest = later(longest, time);
+  }
+  return longest;
+}
+
+constexpr const char* kCutNote = "<p class=\"about\">Bars that fade at their end are cut.</p>\n";
+
 bool has_run(const ShownLane& shown) {
   return shown.lane->run && shown.run->computing;
 }
@@ -152,18 +169,21 @@ void ReportPage::lane_bars(std::vector<std::size_t> lanes,
   std::stable_sort(lanes.begin(), lanes.end(), [&](std::size_t a, std::size_t b) {
     return time(*lanes_[a].lane) < time(*lanes_[b].lane);
   });
-  const Time longest = lanes.empty() ? Time() : time(*lanes_[lanes.back()].lane);
+  std::vector<Time> times;
+  for (const std::size_t i : lanes) times.push_back(time(*lanes_[i].lane));
+  const Time longest = longest_bar(times);
   add("<div class=\"bars\">\n");
   for (const std::size_t i : lanes) {
     const Time own = time(*lanes_[i].lane);
     const Time base = baseline_ != nullptr ? time(*baseline_->lane) : Time();
     const bool compared = &lanes_[i] != baseline_ && base > Time() && lanes_[i].lane->time.carries_program();
-    add("<span class=\"name\">{}</span><span class=\"track\">{}</span><span class=\"value\">{}</span>"
+    add("<span class=\"name\">{}</span><span class=\"track{}\">{}</span><span class=\"value\">{}</span>"
         "<span class=\"note{}\">{}</span>\n",
-        label(i), bar({{share(own, longest), colour(i)}}, lanes_[i].label), time_text(own),
-        compared && share(own, base) < 0.9995 ? " good" : "", compared ? ratio_text(own, base) : "");
+        label(i), own > longest ? " cut" : "", bar({{share(own, longest), colour(i)}}, lanes_[i].label),
+        time_text(own), compared && share(own, base) < 0.9995 ? " good" : "",
+        compared ? ratio_text(own, base) : "");
   }
-  add("</div>\n");
+  add("</div>\n{}", !times.empty() && times.back() > longest ? kCutNote : "");
 }
 
 void ReportPage::answer(const ReportAnswer& answer) {
@@ -174,21 +194,23 @@ void ReportPage::answer(const ReportAnswer& answer) {
   }
   if (!answer.next.empty()) add("<dt>next</dt><dd><code>{}</code></dd>\n", escaped(answer.next));
   add("</dl>\n<div class=\"bars\">\n");
-  Time longest;
-  for (const ReportAnswerBar& one : answer.bars) longest = later(longest, one.end);
+  std::vector<Time> ends;
+  for (const ReportAnswerBar& one : answer.bars) ends.push_back(one.end);
+  const Time longest = longest_bar(ends);
   for (const ReportAnswerBar& one : answer.bars) {
     const bool known = one.end > Time();
     const auto lane = std::find_if(lanes_.begin(), lanes_.end(),
                                    [&](const ShownLane& shown) { return shown.lane->backend == one.name; });
     const std::string fill =
         lane == lanes_.end() ? "var(--muted)" : colour(static_cast<std::size_t>(lane - lanes_.begin()));
-    add("<span class=\"name\">{}</span><span class=\"track\">{}</span><span class=\"value\">{}</span>"
+    add("<span class=\"name\">{}</span><span class=\"track{}\">{}</span><span class=\"value\">{}</span>"
         "<span class=\"note\">{}{}{}</span>\n",
-        escaped(one.name), bar({{share(one.end, longest), fill}}, one.name), known ? time_text(one.end) : "",
-        known ? ratio_text(one.end, answer.baseline) : "", known && !one.note.empty() ? ", " : "",
-        escaped(one.note));
+        escaped(one.name), one.end > longest ? " cut" : "", bar({{share(one.end, longest), fill}}, one.name),
+        known ? time_text(one.end) : "", known ? ratio_text(one.end, answer.baseline) : "",
+        known && !one.note.empty() ? ", " : "", escaped(one.note));
   }
-  add("</div>\n");
+  add("</div>\n{}",
+      std::any_of(ends.begin(), ends.end(), [&](Time end) { return end > longest; }) ? kCutNote : "");
   if (!answer.routes.empty())
     add("<details><summary>the best mix of hardware, as offramp.toml</summary>\n<button class=\"copy\" "
         "type=\"button\" hidden>copy</button><pre class=\"advice\">{}</pre></details>\n",

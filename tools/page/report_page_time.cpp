@@ -70,7 +70,7 @@ void ReportPage::timeline_of(const RunReport& run) {
       notes.push_back(
           fmt::format("{}: ranks {} to {} are not drawn.", shown.label, timeline.drawn_ranks, run.ranks - 1));
   }
-  add("<figcaption class=\"about\">");
+  add("<figcaption>");
   for (const std::string& note : notes) add("{} ", escaped(note));
   add("<code>offramp replay --trace FILE</code> writes every span for "
       "ui.perfetto.dev.</figcaption></figure>\n");

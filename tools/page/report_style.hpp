@@ -29,7 +29,8 @@ main { max-width: 1080px; margin: 0 auto; padding: 32px 24px 64px; }
 h2 { font-size: 18px; margin: 44px 0 4px; }
 h3 { font-size: 14px; margin: 0 0 8px; }
 h4 { font-size: 13.5px; margin: 14px 0 0; }
-p.about { color: var(--muted); margin: 0 0 14px; max-width: 75ch; }
+p.about, figcaption { color: var(--muted); margin: 0 0 14px; max-width: 75ch; }
+figcaption { font-size: 13.5px; }
 .runs { margin: 0; padding: 0; list-style: none; color: var(--muted); font-size: 13.5px; }
 code { font: 12.5px/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere; }
 .runs code { color: var(--fg); }
@@ -40,14 +41,16 @@ code { font: 12.5px/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace
   var(--warn-line); border-radius: 4px; }
 .warnings ul { margin: 0; padding-left: 18px; }
 .warnings li + li { margin-top: 4px; }
-.bars { display: grid; grid-template-columns: max-content 1fr max-content max-content; gap: 7px 14px;
+.bars { display: grid; grid-template-columns: max-content 1fr max-content fit-content(40%); gap: 7px 14px;
   align-items: center; margin: 18px 0; font-variant-numeric: tabular-nums; }
 .bars > * { min-width: 0; }
 .bars .name { font-weight: 600; overflow-wrap: anywhere; }
-.bars .value, .bars .note { text-align: right; white-space: nowrap; }
+.bars .value, .bars .note { text-align: right; }
+.bars .value { white-space: nowrap; }
 .bars .note { color: var(--muted); }
 .bars .good { color: var(--good); font-weight: 600; }
 .bars svg { display: block; width: 100%; height: 18px; }
+.bars .cut { mask-image: linear-gradient(to left, transparent, #000 60px); }
 .bars.small { margin: 0; gap: 4px 10px; font-size: 13px; grid-template-columns: minmax(0, max-content) 1fr
   max-content; }
 .bars.small .name { font-weight: 400; }
@@ -96,7 +99,7 @@ footer { margin-top: 48px; padding-top: 14px; border-top: 1px solid var(--line);
 @media (max-width: 640px) {
   main { padding: 20px 14px 40px; }
   .headline { font-size: 22px; }
-  .bars:not(.small) { grid-template-columns: 1fr max-content max-content; gap: 2px 10px; }
+  .bars:not(.small) { grid-template-columns: 1fr max-content fit-content(45%); gap: 2px 10px; }
   .bars:not(.small) .track { grid-column: 1 / -1; grid-row: auto; order: 0; margin-bottom: 8px; }
   .bars:not(.small) { grid-auto-flow: row dense; }
 }
