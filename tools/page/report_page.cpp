@@ -170,6 +170,7 @@ void ReportPage::lane_bars(std::vector<std::size_t> lanes,
     return time(*lanes_[a].lane) < time(*lanes_[b].lane);
   });
   std::vector<Time> times;
+  times.reserve(lanes.size());
   for (const std::size_t i : lanes) times.push_back(time(*lanes_[i].lane));
   const Time longest = longest_bar(times);
   add("<div class=\"bars\">\n");
@@ -195,6 +196,7 @@ void ReportPage::answer(const ReportAnswer& answer) {
   if (!answer.next.empty()) add("<dt>next</dt><dd><code>{}</code></dd>\n", escaped(answer.next));
   add("</dl>\n<div class=\"bars\">\n");
   std::vector<Time> ends;
+  ends.reserve(answer.bars.size());
   for (const ReportAnswerBar& one : answer.bars) ends.push_back(one.end);
   const Time longest = longest_bar(ends);
   for (const ReportAnswerBar& one : answer.bars) {

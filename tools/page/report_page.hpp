@@ -87,7 +87,7 @@ class ReportPage {
     add("</tr>\n");
   }
 
-  // What is told first.
+  // The beginning of the page.
   void begin();
   void answer(const ReportAnswer& answer);
   void facts();
@@ -122,7 +122,7 @@ class ReportPage {
   void jobs();
   void stragglers();
   void links();
-  // What is told last.
+  // The end of the page.
   void places();
   void certificates();
   void settings();

@@ -208,7 +208,7 @@ for (const button of document.querySelectorAll('button.copy')) {
 }
 })();
 )js";
-/// Of the script between its tags, as a source in the policy.
+/// The hash of the script between its tags, as a source in the policy.
 inline constexpr const char* kReportScriptHash = "sha256-m9cu1vs83bdmAiYsgK3p0XCv9AZhNAzVCN6zqWYnGpc=";
 
 }  // namespace offramp::tool

@@ -40,7 +40,7 @@ class TimelineBuilder {
     std::size_t kind = 0;      // of TimeKind; kComputing
     std::size_t function = 0;  // an index into the timeline's functions
     std::uint64_t bytes = 0;
-    std::uint64_t joined = 1;  // slices that it stands for
+    std::uint64_t joined = 1;  // slices that it joins
   };
   static constexpr std::size_t kComputing = TimeParts::kKinds;
 

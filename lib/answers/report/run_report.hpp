@@ -170,7 +170,7 @@ struct ReportTimeline {
   std::vector<std::string> functions;
   /// A text for each rank that is drawn: its slices one after the other from time 0 on, with blanks between
   /// them. A slice is the digit of its TimeKind (7: computing), its length in ns, and then, behind commas,
-  /// the index of its function, its bytes, and the number of slices that it stands for. Lengths, bytes, and
+  /// the index of its function, its bytes, and the number of slices that it joins. Lengths, bytes, and
   /// numbers have the base 36. What is 0 or 1, and the function of computing, is left out.
   std::vector<std::string> ranks;
 };
