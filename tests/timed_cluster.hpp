@@ -1,4 +1,4 @@
-// Programs whose times matter, written as for a Cluster and run in a world: buffers give sizes only.
+// Programs for tests of times, written as for a Cluster and run in a world: buffers only give sizes.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace offramp {
 
-/// What a program sees of its rank: see ClusterRank.
+/// A program's interface to its rank: see ClusterRank.
 class TimedRank {
  public:
   explicit TimedRank(RankHandle& handle) : handle_(handle) {}

@@ -1,4 +1,4 @@
-// The driver: messages against the network itself, declines with their reasons, and what is explained.
+// The driver: messages against the network itself, the reasons of declines, and the explanations of times.
 #include <gtest/gtest.h>
 
 #include <ctime>
@@ -36,7 +36,7 @@ TEST(AieMessages, TakeTheTimeOfTheNetworkWheneverTheyAreSent) {
   for (const int peer : {1, 2, 9, 39}) {
     for (const std::size_t bytes : {0U, 8U, 5000U, 65536U, 8U}) {
       for (const Time issued : {Time(), Time::us(77)}) {
-        Driver driver;  // no other message is on its links
+        Driver driver;  // The links carry no other message.
         const Message expected = driver.network.simulate(0, peer, bytes);
         ManyUnits sender;
         ManyUnits receiver;
@@ -179,7 +179,7 @@ TEST(AieBackend, NamesOfTwoLimitsTheOneThatIsHit) {
     return std::string(aie_backend().create({0, ranks, small, {}, nullptr})->supports(send).reason);
   };
   EXPECT_EQ(reason(20), "");
-  EXPECT_EQ(reason(21), "21 ranks, and the array has 20 tiles");  // 65 could be told apart
+  EXPECT_EQ(reason(21), "21 ranks, and the array has 20 tiles");  // the identifiers would allow 65 messages
 }
 
 TEST(AieExplain, DrawsAPlacementAndSaysWhatDoesNotFit) {

@@ -1,4 +1,4 @@
-// Closed forms against networks in which every word, and every packet, is handled by itself; faults.
+// Closed forms against networks that handle every word and every packet individually; faults.
 #include "simulators/cclo/network.hpp"
 
 #include <gtest/gtest.h>
@@ -118,7 +118,7 @@ TEST(CcloTransmitter, ListsThePacketsOfTheClosedFormWithTheTimesOfSinglePackets)
   }
 }
 
-/// Puts a message together again from the packets that a tap makes of it.
+/// Reassembles a message from the packets into which a tap cuts it.
 struct Collector : PacketSink {
   std::vector<std::byte> stream;
   std::vector<Packet> packets;

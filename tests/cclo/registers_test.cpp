@@ -213,7 +213,7 @@ TEST(CcloDriver, EvictsWhatWasUsedLongestAgo) {
   EXPECT_EQ(a.address, 0xa44U + 4 * 102);
   EXPECT_EQ(a.cost, Time::ns(100) * 152);
   EXPECT_EQ(driver.place(20, 0, 0).cost, Time());
-  const Driver::Placed b = driver.place(40, 2, 0);  // 202: the one of 30 has to go
+  const Driver::Placed b = driver.place(40, 2, 0);  // 202: the one of 30 is removed
   EXPECT_EQ(b.address, a.address);
   EXPECT_EQ(driver.place(20, 0, 0).cost, Time());
   EXPECT_GT(driver.place(30, 1, 0).cost, Time());

@@ -1,4 +1,4 @@
-// Cards that their drivers have set up, on one network: calls go through the register blocks.
+// Cards that their drivers have set up, on one network; calls go through the register blocks.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,10 +14,10 @@
 
 namespace offramp::cclo {
 
-/// arithmetic_configs() by their place.
+/// Positions in arithmetic_configs().
 enum class Config : std::uint8_t { kHalf, kFloatHalf, kFloat, kDouble, kInt32, kInt64 };
 
-/// A call before it is made.
+/// A call that has not been made yet.
 struct CallArguments {
   Scenario scenario = Scenario::kNop;
   std::uint64_t count = 0;  // bytes; elements in the second generation
@@ -87,7 +87,7 @@ class Rig {
   std::size_t start_from_kernel(int rank, const CallArguments& call, Time at = {}) {
     return engine(rank).call_from_kernel(words(rank, call), at);
   }
-  /// Runs to the end; what the host reads in RETVAL.
+  /// Runs to the end and returns RETVAL as the host reads it.
   std::uint32_t finish(int rank) {
     waits = machine_.run();
     return return_value(rank);
@@ -121,7 +121,7 @@ class Rig {
     return values;
   }
 
-  std::string waits;  // what Machine::run() returned last
+  std::string waits;  // the last return value of Machine::run()
 
  private:
   struct Card {
@@ -134,7 +134,7 @@ class Rig {
   Machine machine_;
 };
 
-/// Gives numbers from a list, and keeps what it gets.
+/// Returns numbers from a list, and records what it receives.
 class TestKernel final : public Kernel {
  public:
   Buffer supplies;

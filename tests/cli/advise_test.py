@@ -1,4 +1,4 @@
-"""offramp advise: what it says, and that its files do what they say. Needs OFFRAMP_BUILD, as cli_test.py does."""
+"""offramp advise: its texts, and the effect of the files that it writes. Needs OFFRAMP_BUILD, as cli_test.py does."""
 
 import html
 import json
@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
   return MPI_Finalize();
 }
 """
-# Prints the sizes of broadcasts in which the others wait for the last rank, which comes late.
+# Prints the sizes of broadcasts in which the other ranks wait for the last rank, which comes late.
 LATE = """
 #include <mpi.h>
 #include <stdio.h>
@@ -113,7 +113,7 @@ class Advise(CliTest):
 
     @unittest.skipUnless(shutil.which("mpicc.openmpi") and shutil.which("mpirun.openmpi"), "Open MPI is not installed")
     def test_writes_rules_that_the_library_follows(self):
-        """Open MPI counts the messages of its broadcasts: with the rules the root sends to all, without them it does not."""
+        """Open MPI counts the messages of its broadcasts: only with the rules does the root send to all."""
         algorithms = self.advice(HPCC, "--backend", "host", "--tuning", "rules.conf")["algorithms"]
         self.assertIn(("bcast", 4, 8, "basic_linear"),
                       [(one["collective"], one["ranks"], one["bytes"], one["algorithm"]) for one in algorithms])
@@ -139,7 +139,7 @@ class Advise(CliTest):
     @pytest.mark.thorough
     @unittest.skipUnless(shutil.which("mpicc.mpich") and shutil.which("mpirun.mpich"), "MPICH is not installed")
     def test_writes_a_tree_that_mpich_follows(self):
-        """Whoever broadcasts along a ring waits for the last rank, which comes late; along a tree nobody does."""
+        """A broadcast along a ring waits for the last rank, which comes late; a broadcast along a tree does not."""
         algorithms = self.advice(HALO, *SLOW_CHOICE, "--tuning", "tree.json", "--tuning-for", "mpich")["algorithms"]
         self.assertIn(("allreduce", 16, 8, "recursive_doubling"),
                       [(one["collective"], one["ranks"], one["bytes"], one["algorithm"]) for one in algorithms])
@@ -164,7 +164,7 @@ class Advise(CliTest):
 
         self.assertEqual(sizes_that_wait("tree.json"), [])
         self.assertEqual(sizes_that_wait("ring.json"), [8, 64, 512])
-        self.assertEqual(sizes_that_wait("broken.json", 1), "")  # that it is read at all
+        self.assertEqual(sizes_that_wait("broken.json", 1), "")  # proves that the file is read
 
     def test_tuning_for_needs_a_file(self):
         self.assertIn("--tuning-for needs --tuning", self.refused("advise", str(HALO), "--tuning-for", "mpich"))
@@ -196,7 +196,7 @@ class Advise(CliTest):
         self.assertIn("not tried (time)", [bar.get("note") for bar in answer["bars"]])
 
     def test_over_several_numbers_of_ranks_says_from_which_on_hardware_pays(self):
-        """The times are those of replays at each number, and sentences, table and plot say the same of them."""
+        """The times are those of replays at each number, and sentences, table and plot agree."""
         files = [str(SCALED / f"halo-{ranks}.rec") for ranks in (2, 4, 8, 9, 12, 16, 18)]
         words = ("advise", *files, "--ranks", "64,128", "--backend", "aie")
         curve = json.loads(self.offramp(*words, "--json").stdout)

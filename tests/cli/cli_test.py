@@ -26,7 +26,7 @@ LIBRARY = BUILD / "lib" / "libofframp.so"
 
 
 def clean_environment(**variables):
-    """Without any OFFRAMP_ variable but those given."""
+    """The environment with no OFFRAMP_ variables but the given ones."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("OFFRAMP_", "LD_PRELOAD", "UCX_"))}
     return {**environment, **variables}
 
@@ -44,7 +44,7 @@ class CliTest(unittest.TestCase):
         return done
 
     def refused(self, *arguments, code=2, **variables):
-        """The one line that says why."""
+        """The one line that explains the failure."""
         done = self.offramp(*arguments, code=code, **variables)
         self.assertEqual(done.stdout, "")
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
@@ -350,12 +350,12 @@ class Predict(CliTest):
         question = ("allreduce", "--backend", "cclo", "--bytes", "1K", "--sweep", "ranks=50:200:x2")
         rows = self.predict(*question, "--csv").splitlines()
         self.assertIn("--what-if", rows[-1])
-        self.assertEqual(rows[-1].split(",")[4], "")  # no time
+        self.assertEqual(rows[-1].split(",")[4], "")  # takes no time
         made = "with an exchange memory of 16384 bytes"
         rows = self.predict(*question, "--what-if", "--csv", "--svg", "a.svg").splitlines()
         self.assertTrue(rows[0].endswith(",declined,note"), rows[0])
         self.assertIn(made, rows[-1])
-        self.assertTrue(rows[1].endswith(",,"), rows[1])  # 50 ranks need no larger one
+        self.assertTrue(rows[1].endswith(",,"), rows[1])  # 50 ranks are no reason for a larger one
         picture = (self.folder / "a.svg").read_text()
         self.assertIn("stroke-dasharray", picture)
         self.assertIn("what if", picture)
@@ -526,7 +526,7 @@ class Replay(CliTest):
         for reduced in about["MPI_Allreduce"]:
             self.assertEqual(set(reduced), {"operation", "collective", "bytes", "communicator"})
             self.assertEqual((reduced["collective"], reduced["bytes"] > 0), ("allreduce", True))
-        # What the hardware does for a message says the same of it as the call that sent it.
+        # The receipt of a message agrees with the call that sent it.
         sent = {args["operation"]: args for args in about["MPI_Isend"]}
         done = [event["args"] for event in slices if event["name"] == "data" and event["args"]["operation"] in sent]
         self.assertTrue(done)
@@ -536,7 +536,7 @@ class Replay(CliTest):
     def test_says_where_the_time_goes_by_size_and_by_phase(self):
         self.recording(4, 3)
         text = self.offramp("replay", "r", "--backend", "host", "--details", "--report", "r.json").stdout
-        self.assertNotIn("phase  calls", text)  # there is one alone
+        self.assertNotIn("phase  calls", text)  # an operation of a single rank
         rows = self.offramp("report", "r.json", "--table", "accounts_by_phase").stdout.splitlines()
         self.assertTrue(rows[0].startswith("report,backend,phase,level,calls,transfer_ns,"))
         self.assertEqual([row.split(",")[2] for row in rows[1:]], ["solve"])
@@ -548,7 +548,7 @@ class Replay(CliTest):
             self.assertAlmostEqual(sums["phases"][key], value, delta=0.01)
 
     def test_traces_are_small(self):
-        """A program of 12 800 calls over each of two backends: what a slice says stays, and costs few bytes."""
+        """A program of 12 800 calls over each of two backends: a slice keeps its contents and takes few bytes."""
         program = pathlib.Path(__file__).resolve().parents[2] / "examples/programs/halo-16.rec"
         self.offramp("replay", str(program), "--compare", "host,cclo", "--trace", "small.json.gz")
         with gzip.open(self.folder / "small.json.gz", "rt") as file:
@@ -563,7 +563,7 @@ class Replay(CliTest):
 
     def test_prints_a_table_of_functions(self):
         self.recording(4, 3)
-        lines = self.offramp("replay", "r", "--backend", "host,cclo").stdout.splitlines()
+        lines = self.offramp("replay", "r", "--backend", "host,cclo", "--details").stdout.splitlines()
         self.assertTrue(any(line.split()[:2] == ["MPI_Allreduce", "12"] for line in lines))
         comparison = next(i for i, line in enumerate(lines) if line.startswith("# backend"))
         self.assertEqual([line.split()[0] for line in lines[comparison + 1:comparison + 3]], ["host", "cclo"])
@@ -645,7 +645,7 @@ class Check(CliTest):
 
     def test_looks_into_libraries(self):
         _, functions = self.functions(BUILD / "tests/programs/fftw")
-        self.assertIn("MPI_Alltoall", functions)  # called by libfftw3_mpi only
+        self.assertIn("MPI_Alltoall", functions)  # called only by libfftw3_mpi
 
     @unittest.skipUnless((BUILD / "lib/libofframp-mpich.so").exists(), "nothing was built for MPICH")
     def test_accepts_programs_of_every_library_that_it_was_built_for(self):
@@ -680,7 +680,7 @@ class ServiceConfig(CliTest):
         settings = ("--set", "ranks_per_node=4", "--set", "service_processes=1")
         text = self.offramp(*self.CONFIG, f"topology={topology}", *settings).stdout
         self.assertIn("\nhosta,hosta-bf0:10.0.0.1:7100:9100,hosta-bf1:10.0.0.2:7100:9100\n", text)
-        # Ranks take the first socket's four cores; every other one has the second socket's card.
+        # The ranks use the first socket's four cores; every other one uses the card of the second socket.
         self.assertIn("# hosta: local rank 0 (NUMA node 0): hosta-bf0 (NUMA node 0), local id 0\n", text)
         self.assertIn("# hosta: local rank 1 (NUMA node 0): hosta-bf1 (NUMA node 1), local id 0, far "
                       "(distance 21 instead of 10)\n", text)
@@ -728,18 +728,18 @@ class Calibrate(CliTest):
         self.assertIn("Nothing was measured between nodes", text)
         self.assertRegex(text, r"\nmemory_latency = [\d.]+  # ns; fitted to messages of 8 B: [+-]0.\d %\n")
         self.assertRegex(text, r"\n# message +a node +4096 ")
-        # The section is a configuration of the same hardware, and other sections can stand beside it.
+        # The section configures the same hardware, also with other sections beside it.
         words = ("predict", "send", "--backend", "host", "--bytes", "8", "--json")
         node = {"OFFRAMP_MACHINE_RANKS_PER_NODE": "2"}
         again = json.loads(self.offramp(*words, "--config", "fitted.toml", **node).stdout)
         self.assertAlmostEqual(again["time_ns"], smallest["modelled_ns"], places=2)
         self.assertNotEqual(again["time_ns"], json.loads(self.offramp(*words, **node).stdout)["time_ns"])
-        # Between nodes it changes nothing.
+        # It changes nothing between nodes.
         self.assertEqual(json.loads(self.offramp(*words, "--config", "fitted.toml").stdout)["time_ns"],
                          json.loads(self.offramp(*words).stdout)["time_ns"])
 
     def cluster(self, placed, places):
-        """An mpirun whose measuring program runs on a made-up cluster: latency (s) and bytes per second of each place."""
+        """An mpirun whose benchmark runs on an invented cluster: latency (s) and bytes per second of each place."""
         lines = [f"placed {placed}", "measured rank copy 67108864 0.01", "measured rank combine 67108864 0.005"]
         for place, (latency, rate) in places.items():
             eager = 12224 if place == "network" else 4194304
@@ -766,14 +766,14 @@ class Calibrate(CliTest):
         self.assertEqual(found["notes"][1], "Not determined by these figures, and left as they are: pcie, process_bandwidth, "
                                             "inline_limit, single_copy, cache_bandwidth, memory_detour.")
         self.assertAlmostEqual(found["host"]["bandwidth"], 80 * 4178 / 4096, delta=4)
-        # An eager message within a node is copied by both processors, one behind the other.
+        # Both processors copy an eager message within a node, one after the other.
         self.assertAlmostEqual(found["host"]["copy_bandwidth"], 80, delta=6)
         self.assertGreater(found["host"]["latency"], 10 * found["host"]["memory_latency"])
         self.assertAlmostEqual(found["host"]["memory_bandwidth"], 214.7, delta=0.1)
         for row in found["comparisons"]:
             if row["fitted"] and row["bytes"] == 8:
                 self.assertLess(abs(row["error"]), 0.01)
-        # The collective is that of 8 ranks on two nodes.
+        # The collective is one of 8 ranks on two nodes.
         bcast = next(row for row in found["comparisons"] if row["operation"] == "bcast")
         self.offramp("calibrate", "-n", "8", "--mpirun", mpirun, "-o", "fitted.toml")
         words = ("predict", "bcast", "--backend", "host", "--ranks", "8", "--bytes", "1024", "--json")
@@ -795,11 +795,11 @@ class Calibrate(CliTest):
         self.assertIn("cannot write", self.refused("calibrate", "-o", "none/fitted.toml"))
         self.assertIn("did not come to its end", self.offramp("calibrate", "--mpirun", "false", code=1).stderr)
 
-    # What `predict` says of a host with this link, overhead and latency is measured; then these are found again.
+    # Measures what `predict` says of a host with this link, overhead and latency; the fit then finds these values again.
     MACHINE = {"latency": 700, "overhead": 150, "bandwidth": 50, "eager_limit": 4096, "copy_bandwidth": 60}
 
     def made_up(self, **others):
-        """By benchmark: (bytes, what it prints) of the host itself with these values."""
+        """By benchmark: its output (bytes and value) for the host itself with these values."""
         values = {"fetch": 550, "inline_limit": 128, "pcie": 208} | self.MACHINE | others
         known = [word for key, value in values.items() for word in ("--set", f"{key}={value}")]
         sizes = [1 << shift for shift in range(3, 23)]
@@ -830,7 +830,7 @@ class Calibrate(CliTest):
         self.assertLess(max(abs(row["error"]) for row in found["comparisons"]), 0.03)
         self.assertTrue({"memory_latency", "memory_bandwidth", "gap", "combine_bandwidth"} < set(found["undetermined"]))
         self.assertFalse(set(found["undetermined"]) & set(found["host"]))
-        # A table says the same, whatever its collectives say: those are compared, and nothing is fitted to them.
+        # A table gives the same fit with any collectives: they are compared, and nothing is fitted to them.
         rows = [f"{name},2,1,{size},{value:.4f}" for name, pairs in measured.items() for size, value in pairs]
         for time in (10, 1000):
             (self.folder / "table.csv").write_text("\n".join(["# of nowhere", self.COLUMNS, *rows, f"osu_allreduce,2,4,8,{time}"]))
@@ -872,7 +872,7 @@ class Calibrate(CliTest):
         rate = next(row for row in several["comparisons"] if row["operation"] == "rate")
         self.assertEqual((rate["pairs"], rate["bytes"]), (8, 4194304))
         self.assertLess(abs(rate["error"]), 0.08)  # the last messages of each process
-        # Pairs that move as much as one tell of no limit.
+        # Pairs that all move the same amount reveal no limit.
         self.assertNotIn("process_bandwidth", self.of_table(*pair, "osu_mbw_mr,2,8,4194304,12010")["host"])
 
     def test_finds_the_eager_limit_between_few_sizes(self):
@@ -934,7 +934,7 @@ class Explain(CliTest):
 
 
 class SharedOptions(CliTest):
-    """The same option says the same to every subcommand that has it."""
+    """An option has the same meaning in every subcommand that has it."""
 
     def test_reach_the_settings(self):
         for option, value, key in (("--nodes", "3", "machine.nodes"), ("--ranks-per-node", "4", "machine.ranks_per_node"),
@@ -973,7 +973,7 @@ class SharedOptions(CliTest):
 
 
 class Programs(CliTest):
-    """Every subcommand opens what can be replayed by its content, not by its name."""
+    """Every subcommand recognises replayable files by content, not by name."""
 
     def test_that_are_none(self):
         (self.folder / "script").write_text("#!/bin/sh\n")

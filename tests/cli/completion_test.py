@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What bash offers behind the words of a command line, asked of bash itself. OFFRAMP_BUILD names the build folder."""
+"""Bash's completions for `offramp`, queried from bash itself. OFFRAMP_BUILD names the build folder."""
 
 import json
 import os
@@ -17,7 +17,7 @@ WITH_COMMAND = {**ENVIRONMENT, "TERM": "dumb", "PATH": f"{OFFRAMP.parent}:{os.en
 
 
 class Terminal:
-    """A shell that somebody types into."""
+    """An interactive shell."""
 
     def __init__(self, test, *command):
         if why_not():
@@ -34,7 +34,7 @@ class Terminal:
         os.write(self.end, text.encode())
 
     def wait(self, done, seconds=30):
-        """Until done() is true; whatever the shell prints is read meanwhile, and kept in `seen`."""
+        """Waits until done() is true; reads the shell's output meanwhile into `seen`."""
         deadline = time.monotonic() + seconds
         while not done() and time.monotonic() < deadline:
             if select.select([self.end], [], [], 0.02)[0]:
@@ -54,7 +54,7 @@ class Bash(FolderTest):
         self.scratch.mkdir()
 
     def complete(self, *words):
-        """What the function offers for the last word; words are cut at "=" as bash cuts them."""
+        """The completions of the last word; words are cut at "=" as bash cuts them."""
         test = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _offramp; printf "%s\\n" "${COMPREPLY[@]}"'
         cut = [part for word in words[:-1] for part in re.split("(=)", word)]
         cut += [part for part in re.split("(=)", words[-1]) if part] or [""]

@@ -1,4 +1,5 @@
-"""What hardware carries in time, and what communication is of the whole run. Needs OFFRAMP_BUILD, as cli_test.py does."""
+"""Comparisons of hardware: the share of the time that each carries, the share of communication in the whole run, and sweeps. Needs
+OFFRAMP_BUILD, as cli_test.py does."""
 
 import csv
 import json
@@ -25,9 +26,17 @@ class Fair(CliTest):
         return json.loads(self.offramp("replay", str(what), "--compare", backends, "--json", *more).stdout)
 
     def text(self, what, backends, *more):
-        """The comparison at the end."""
-        text = self.offramp("replay", str(what), "--compare", backends, *more).stdout
+        """The comparison at the end of the output."""
+        text = self.offramp("replay", str(what), "--compare", backends, "--details", *more).stdout
         return text[text.index("# backend"):]
+
+    def lines(self, *words, code=0):
+        """The lines of an answer: at most twelve of eighty columns, with at most twelve words in the first."""
+        lines = self.offramp(*words, code=code).stdout.splitlines()
+        self.assertLessEqual(len(lines), 12)
+        self.assertLessEqual(max(map(len, lines)), 80)
+        self.assertLessEqual(len(lines[0].split()), 12)
+        return lines
 
     def headline(self, what, backends, *more):
         self.offramp("replay", str(what), "--compare", backends, "--report", "r.json", "--html", "r.html", *more)
@@ -36,18 +45,63 @@ class Fair(CliTest):
 
 
 class Answers(Fair):
+    def test_of_one_operation_have_the_same_shape(self):
+        for words, backends, kind, why in ((("allreduce", "--bytes", "1MiB", "-n", "64"), "host,dpu", "baseline", "rounds: one element takes "),
+                                           (("allreduce", "--bytes", "4", "-n", "16"), "host,cclo", "baseline", "rounds; bandwidth plays no part"),
+                                           (("send", "--bytes", "64MiB"), "host,dpu", "hardware", "bandwidth: the other bytes take "),
+                                           (("barrier", "-n", "16"), "host,dpu,sharp", "hardware", "rounds; bandwidth plays no part")):
+            command = ("predict", *words, "--compare", backends)
+            lines = self.lines(*command)
+            entries = json.loads(self.offramp(*command, "--json").stdout)
+            answer = entries[0]["answer"]
+            self.assertEqual((lines[0], answer["kind"]), (answer["answer"], kind), words)
+            self.assertIn(why, answer["why"])
+            self.assertRegex(answer["sure"], "^(the answer holds|open): ")
+            times = {entry["backend"]: entry.get("time_ns") for entry in entries}
+            self.assertEqual(answer["time_ns"], times[answer["candidate"]])
+            self.assertEqual(answer["time_ns"] < times["host"], kind == "hardware")
+            least = 0.99 * times["host"]
+            self.assertEqual(answer["holds"], answer["latest_ns"] < least if kind == "hardware" else answer["earliest_ns"] > least)
+        self.assertIn("\n# backend ", self.offramp(*command, "--details").stdout)
+        self.assertIn("  cclo  declined: ", self.offramp("predict", "barrier", "--compare", "host,cclo").stdout)
+
+    def test_of_more_ranks_have_the_same_shape(self):
+        data = pathlib.Path(__file__).resolve().parents[1] / "data/scale"
+        fft = [str(data / f"hpcc_fft-{ranks}.rec") for ranks in (2, 4, 8, 16)]
+        words = ("scale", *fft, "--phase", "fft", "--ranks", "32")
+        lines = self.lines(*words)
+        self.assertEqual(lines[0], "32 ranks, made from 4 recordings of 2 to 16")
+        self.assertIn("sure  the smaller recordings predict 100.0 % of the 176 calls on 16 ranks", lines)
+        answer = json.loads(self.offramp(*words, "--json").stdout)["answer"]
+        self.assertEqual((answer["kind"], answer["holds"]), ("scaled", True))
+        against = self.lines(*words, "--against", str(data / "hpcc_fft-32.rec"))
+        self.assertTrue(any(line.startswith("sure  100.0 % of the 352 calls of ") for line in against), against)
+        self.assertIn("\n# compared with ", self.offramp(*words, "--against", str(data / "hpcc_fft-32.rec"), "--verbose").stdout)
+        replayed = self.lines("replay", *fft, "--phase", "fft", "--ranks", "32", "--compare", "host,dpu")
+        self.assertIn("sure  held out 100.0 % of 176 calls; errors are weighed by advise alone", replayed)
+
+    def test_that_a_program_cannot_be_scaled_are_three_lines(self):
+        data = pathlib.Path(__file__).resolve().parents[1] / "data/scale"
+        words = ("scale", *(str(data / f"master_worker-{ranks}.rec") for ranks in (2, 4, 8, 16)), "--ranks", "64")
+        lines = self.offramp(*words, code=2).stderr.splitlines()
+        self.assertEqual([line[:6] for line in lines], ["offram", "why   ", "next  "])
+        more = int(lines[1].split(", and ")[-1].split()[0])
+        every = self.offramp(*words, "--verbose", code=2).stderr.splitlines()
+        self.assertEqual(len(every), 3 + more)
+        self.assertTrue(lines[1].startswith(every[1]))
+
     def test_of_several_backends_come_first_in_twelve_lines(self):
         words = ("replay", str(PROGRAMS / "data_parallel-4.rec"), "--compare", "host,zrlmpi,dpu")
-        lines = self.offramp(*words).stdout.split("\n\n")[0].splitlines()
-        self.assertLessEqual(len(lines), 12)
-        self.assertLessEqual(max(map(len, lines)), 80)
-        self.assertLessEqual(len(lines[0].split()), 12)
+        lines = self.lines(*words)
+        details = self.offramp(*words, "--details").stdout
+        self.assertEqual(details.split("\n\n")[0].splitlines(), lines)
+        self.assertIn("\n# whole run ", details)
         answer = json.loads(self.offramp(*words, "--json").stdout)["answer"]
         self.assertEqual(lines[0], answer["answer"])
         self.assertEqual((answer["kind"], answer["candidate"]), ("hardware", "dpu"))
         self.assertRegex(answer["why"], r"^\d+ % of communication is hidden, over host ")
         self.assertEqual([line.split()[0] for line in lines if line.startswith("  ")], [bar["name"] for bar in answer["bars"]])
-        self.assertFalse(answer["holds"])  # errors are weighed by advise alone
+        self.assertFalse(answer["holds"])  # only advise weighs errors
 
     def test_of_one_backend_are_none(self):
         self.assertNotIn("answer", json.loads(self.offramp("replay", str(PROGRAMS / "halo-4.rec"), "--json").stdout))
@@ -59,7 +113,7 @@ class Carried(Fair):
         self.assertEqual((host["declined_ns"], dpu["declined_ns"]), (0, 0))
         self.assertGreater(zrlmpi["declined_ns"], 20 * zrlmpi["carried_ns"])
         self.assertEqual([r["carries_program"] for r in (host, zrlmpi, dpu)], [True, False, True])
-        for result in (host, zrlmpi, dpu):  # of what calls take, all but their bookkeeping
+        for result in (host, zrlmpi, dpu):  # all but the bookkeeping of the calls
             calls = sum(call["modelled_ns"] for call in result["calls"].values())
             self.assertAlmostEqual(result["carried_ns"] + result["declined_ns"], calls, delta=0.01 * calls)
 
@@ -131,7 +185,7 @@ class WholeRun(Fair):
 
 
 class LiveRun(Fair):
-    """A run answers as a replay of its recording does."""
+    """A run gives the same answer as a replay of its recording."""
 
     def run_program(self, *options):
         words = ("run", "-n", "2", "--backend", "cclo", "--compare", "host,zrlmpi", "--record", "a.rec", "--report", "r.json", *options, "--",
@@ -170,7 +224,7 @@ class Jobs(Fair):
         job, other = json.loads(self.offramp(*words, "--json").stdout)["results"][0]["jobs"]
         self.assertNotIn("whole_run", other)
         alone = self.replay(recording, "host", "--network", "star")
-        # They share nothing but a switch without a limit of its own.
+        # They share only a switch without a limit of its own.
         self.assertEqual(job["whole_run"]["modelled_time_ps"], alone["results"][0]["whole_run"]["modelled_time_ps"])
         self.assertEqual(job["computing"]["free_run"]["in_calls_ns"], alone["computing"]["free_run"]["in_calls_ns"])
         text = self.offramp(*words, "--html", "r.html").stdout
@@ -191,7 +245,7 @@ class OneMachine(Fair):
             self.assertIn(f"2 nodes of 16 ranks, each with 1 {card} of ", ground["text"])
             seconds = found[name]["modelled_time_ps"] / 1e12
             self.assertGreaterEqual(seconds, 16 * 2**20 * 8 / ground["node_bits_per_second"], name)
-        # Alone on its node, a rank has the link to itself.
+        # A rank alone on its node has the link to itself.
         alone = self.by_backend(self.SHIFT, "host,dpu,cclo")
         for name, result in alone.items():
             self.assertLess(4 * result["modelled_time_ps"], found[name]["modelled_time_ps"], name)
@@ -216,7 +270,7 @@ class OneMachine(Fair):
             self.assertLess(two[name]["modelled_time_ps"], 0.75 * one[name]["modelled_time_ps"], name)
 
     def test_is_within_the_bound_of_its_links(self):
-        """All with all: what leaves a node has to pass its links."""
+        """All to all: all traffic that leaves a node passes its links."""
         ranks, block = 64, 65536
         for per_node in (1, 4, 16):
             out = per_node * (ranks - per_node) * block * 8
@@ -399,11 +453,8 @@ class Changes(Fair):
             self.assertRegex(text, rf"(?m)^{name}-4\.rec: communication .* (?:shorter|longer|times as long) \([\d.]+ instead of [\d.]+ [mu]s\)$")
 
     def answer(self, *files, code=0):
-        """That of the JSON, after the text was checked: twelve lines of eighty columns, and twelve words in the first."""
-        lines = self.offramp("replay", *files, code=code).stdout.splitlines()
-        self.assertLessEqual(len(lines), 12)
-        self.assertLessEqual(max(map(len, lines)), 80)
-        self.assertLessEqual(len(lines[0].split()), 12)
+        """The answer in the JSON; also checks the text: at most twelve lines of eighty columns, and twelve words in the first."""
+        lines = self.lines("replay", *files, code=code)
         answer, = (one["answer"] for one in json.loads(self.offramp("replay", "--json", *files, code=code).stdout) if "answer" in one)
         self.assertEqual(lines[0], answer["answer"])
         return answer
@@ -459,7 +510,7 @@ class BadFiles(Fair):
 
 
 class SharedSweep(CliTest):
-    """Parts of a sweep by several processes; merged, they print what one alone does."""
+    """Several processes compute parts of a sweep; merged, they print the output of a single process."""
     QUICK = (("replay", str(PROGRAMS / "halo-4.rec"), "--compare", "host,aie,dpu", "--sweep", "latency=x0.5:x4", "--sweep", "ranks_per_node=1:4"),
              ("replay", str(PROGRAMS / "halo-4.rec"), "--compare", "host,aie", "--sweep", "latency=x0.5:x4", "--json"),
              ("replay", "pattern:ring:8:4KiB", "--backend", "host,aie", "--network", "fat-tree:4,4", "--sweep", "bytes=1KiB:4KiB"),

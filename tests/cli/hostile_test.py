@@ -1,5 +1,5 @@
-"""What comes from others, and machines that are short of something: files that crash libraries or claim too much, folders of other
-users, full disks, limits of memory and of file sizes. Needs OFFRAMP_BUILD, as cli_test.py does."""
+"""Hostile input and scarce resources: files that crash libraries or claim too much, folders of other users, full disks, limits of memory
+and of file sizes. Needs OFFRAMP_BUILD, as cli_test.py does."""
 
 import os
 import pathlib
@@ -23,7 +23,7 @@ def otf2_is_there():
 
 class HostileTest(CliTest):
     def tried(self, *arguments, seconds=60, limits=None, stdout=subprocess.PIPE):
-        """Runs the command with limits of its own. Fails if it takes longer than so many seconds."""
+        """Runs the command under limits. Fails if it takes longer than the given seconds."""
         def set_limits():
             for which, value in (limits or {}).items():
                 resource.setrlimit(which, (value, value))
@@ -118,7 +118,7 @@ class Files(HostileTest):
 
 
 class Folder(HostileTest):
-    """An offramp.toml that lies in the current folder."""
+    """An offramp.toml in the current folder."""
 
     def test_loads_no_code(self):
         plugins = self.folder / "plugins"
@@ -140,7 +140,7 @@ class Folder(HostileTest):
 
 
 class Devices(CliTest):
-    """Names that are no regular files."""
+    """Names of files that are not regular."""
 
     def test_a_recording_is_not_made_of_a_device(self):
         for words in (("record", "-o", "/dev/null"), ("run", "--record", "/dev/null")):

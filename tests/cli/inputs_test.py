@@ -1,4 +1,4 @@
-"""Inputs that are not what a command wants, and outputs of other tools as they come. Needs OFFRAMP_BUILD, as cli_test.py does."""
+"""Inputs that a command cannot use, and unmodified outputs of other tools. Needs OFFRAMP_BUILD, as cli_test.py does."""
 
 import json
 import pathlib
@@ -12,7 +12,7 @@ RING = "pattern:ring:2:8:1"
 
 
 class Benchmarks(CliTest):
-    """What calibrate --from reads."""
+    """The input of calibrate --from."""
 
     SIZES = [1 << shift for shift in range(3, 21)]
 
@@ -187,7 +187,7 @@ class WrongInputs(CliTest):
 
 
 class Programs(CliTest):
-    """What is said of a program and of the libraries beside it before it runs."""
+    """The check of a program and the libraries beside it before it runs."""
 
     def compiled(self, name, *options, text="int main(void) { return 0; }\n"):
         (self.folder / f"{name}.c").write_text(text)

@@ -87,9 +87,11 @@ class PlatformFiles(CliTest):
   <trace id="t" periodicity="2.0">
     0.0 1.0
   </trace>
+
   <zone id="z" routing="Full">
     <host id="a" speed="1Gf"/> <host id="b" speed="1Gf"/>
     <link id="l" bandwidth="1MBps" latency="1ms" bandwidth_file="half.txt"/>
+
     <route src="a" dst="b"><link_ctn id="l"/></route>
   </zone>
   <trace_connect kind="SPEED" trace="t" element="a"/>
@@ -104,7 +106,7 @@ class PlatformFiles(CliTest):
             self.assertIn("network.topology: p.xml:5: <trace>, bandwidth_file, <trace_connect>: not read: links and hosts do not change with time",
                           done.stderr + done.stdout)
         (self.folder / "p.xml").write_text(self.LINES.replace("bandwidth_file", "bandwith_file"))
-        self.assertIn("p.xml:10: <link> has no attribute bandwith_file",
+        self.assertIn("p.xml:11: <link> has no attribute bandwith_file",
                       self.refused("replay", "pattern:ring:2:8:1", "--network", "p.xml"))
 
 

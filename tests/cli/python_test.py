@@ -1,5 +1,4 @@
-"""The Python module, and the notebook of the examples: what they say is what the command says. Needs OFFRAMP_BUILD, as cli_test.py
-does."""
+"""The Python module, and the notebook of the examples: their results are the command's. Needs OFFRAMP_BUILD, as cli_test.py does."""
 
 import contextlib
 import io
@@ -23,7 +22,7 @@ NOTEBOOK = ROOT / "examples/notebook/answers.ipynb"
 class Rows(CliTest):
     def setUp(self):
         super().setUp()
-        os.environ.pop("OFFRAMP_BUILD", None)  # is no variable of the command's
+        os.environ.pop("OFFRAMP_BUILD", None)  # is no variable of the command
         offramp.PROGRAM = str(OFFRAMP)
 
     def test_of_a_report_are_those_of_its_file(self):
@@ -145,7 +144,7 @@ class Rows(CliTest):
         self.assertTrue(any(event["kind"] == "computes" and event["time_ns"] > 0 for event in events))
 
     def test_of_events_have_those_of_threads(self):
-        """As the command prints a recording whose ranks have several threads; a line that is not known is an error."""
+        """Prints what the command prints for a recording of ranks with several threads; an unknown line is an error."""
         lines = ["0.0 computes 120 ns", "0.1 MPI_Isend send byte comm 0 peer 1 tag 3 bytes 8 extra 0 continues",
                  "0.1 asks 4 times in vain", "1 spends 10 ns between questions, and 2000 ns where it takes longer", "1 is cut off"]
 

@@ -1,4 +1,5 @@
-"""Traces of other tools on the command line: replayed, checked, converted, and read by the tools themselves; programs that are scaled. Needs OFFRAMP_BUILD, as cli_test.py does."""
+"""Traces of other tools on the command line: replayed, checked, converted, and read by the tools themselves; programs that are scaled.
+Needs OFFRAMP_BUILD, as cli_test.py does."""
 
 import json
 import pathlib
@@ -92,7 +93,7 @@ class Traces(CliTest):
         self.assertEqual(len(json.loads((self.folder / "fft.json").read_text())), 7)
         self.assertEqual(done.stderr, "")
         self.assertIn("its calls fit together", self.offramp("check", "fft.11.et").stdout)
-        # A program of fewer ranks would have some of these for its own.
+        # A program of fewer ranks would own some of these.
         done = self.offramp("convert", "pattern:ring:4:8", "-o", "fft", "--to", "chakra", code=74)
         self.assertIn("fft.4.et is there, and would count as rank 4 of this program", done.stderr)
 
@@ -121,7 +122,7 @@ class InOtf2Print(CliTest):
             self.skipTest("OTF2's library is not in this build")
 
     def printed(self, folder, *options):
-        """What otf2-print says of an archive, in lines; it complains of nothing."""
+        """The output of otf2-print for an archive, in lines; it must complain about nothing."""
         done = subprocess.run(["otf2-print", *options, folder + "/traces.otf2"], cwd=self.folder, capture_output=True, text=True, timeout=180, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout.splitlines()
@@ -144,7 +145,7 @@ class InOtf2Print(CliTest):
             events = [line for line in lines if len(line) > 2 and line[1].isdigit() and line[2].isdigit()]
             entered = [line for line in events if line[0] in ("ENTER", "LEAVE")]
             self.assertEqual(len(entered) % 2, 0)
-            for rank in range(4):  # each call is left before the next is entered; around them is the program
+            for rank in range(4):  # each call is left before the next is entered, all within the program
                 own = [line for line in entered if line[1] == str(rank)]
                 self.assertEqual([line[0] for line in own[1:-1]], ["ENTER", "LEAVE"] * (len(own) // 2 - 1))
             self.assertEqual(max(int(line[2]) for line in events), round(result["communication_ns"] * 1000), result["backend"])
@@ -155,7 +156,7 @@ class InOtf2Print(CliTest):
 @unittest.skipUnless(shutil.which("smpirun"), "SimGrid is not installed")
 class InSimGrid(CliTest):
     def replayed(self, program, ranks):
-        """Simulated seconds."""
+        """Simulated time in seconds."""
         self.offramp("convert", program, "-o", "trace", "--to", "smpi")
         (self.folder / "star.xml").write_text(STAR)
         (self.folder / "hosts").write_text("".join(f"n{i}\n" for i in range(16)))
@@ -218,7 +219,8 @@ class Scaling(CliTest):
     def test_what_nothing_confirms_ends_with_a_failure(self):
         files = [str(DATA.parent / f"scale/stencil_3d-{ranks}.rec") for ranks in (2, 4, 8, 9, 12, 16, 18)]
         done = self.offramp("scale", *files, "--ranks", "32", "-o", "32.rec", code=4)
-        self.assertIn("the smaller recordings foretell none: nothing confirms the result", done.stdout)
+        self.assertRegex(done.stdout, r"^32 ranks, made from 7 recordings of 2 to 18; nothing confirms it\n")
+        self.assertIn("\nsure  the smaller recordings predict none of the ", done.stdout)
         self.assertIn("offramp: the smaller recordings foretell none of the ", done.stderr)
         self.assertGreater(self.modelled("32.rec"), 0)
         told = self.offramp("replay", *files, "--ranks", "32", "--backend", "host", "--json", code=4)

@@ -1,4 +1,4 @@
-// Advice about programs: what it says is what replays say.
+// Advice about programs agrees with replays.
 #include "lib/answers/advice/advice.hpp"
 
 #include <gmock/gmock.h>
@@ -149,7 +149,7 @@ TEST_F(Advised, EndsWhenTimeIsUp) {
 }
 
 TEST_F(Advised, TriesTheCheapestFirstAndNamesWhatWasNotTried) {
-  // The first turn of each backend but the host ends at once, and there is time for three more.
+  // The first turn of each backend but the host ends at once, which leaves time for three more.
   int turns = 0;
   std::vector<std::string> tried;
   options_.progress = [&](const std::string& what) {
@@ -175,7 +175,7 @@ class AdvisedHalo : public Advised {
   AdvisedHalo() : Advised(64) {}
 };
 
-/// Without switches that reduce: they are the best without any mix.
+/// Without switches that reduce, which would be best without any mix.
 TEST_F(AdvisedHalo, AMixIsWhatAReplayWithItsRoutesTakes) {
   std::erase_if(options_.backends, [](const BackendDescription* one) { return one->name == "sharp"; });
   Advisor advisor(configuration_, registry_, source_, options_);
@@ -201,8 +201,8 @@ AlgorithmChoice choice_of(OperationKind kind, int ranks, std::size_t bytes, cons
   return choice;
 }
 
-/// The algorithm that a selection tree of MPICH leads to, as MPICH walks it: the first question that holds,
-/// and no way back. Empty: none, with which MPICH ends the program.
+/// The algorithm that a selection tree of MPICH leads to. Walks it as MPICH does: down the first branch that
+/// applies, without backtracking. Empty if there is none, in which case MPICH ends the program.
 std::string mpich_choice(const nlohmann::ordered_json& node, const std::map<std::string, std::string>& facts,
                          const std::map<std::string, std::uint64_t>& numbers) {
   for (const auto& [question, next] : node.items()) {
@@ -233,8 +233,8 @@ TEST(MpichRules, HoldForTheirSizesAndLeaveTheRestAsItIs) {
       choice_of(OperationKind::kBcast, 4, 8, "scatter_allgather_ring"),
       choice_of(OperationKind::kBcast, 4, 1024, "scatter_allgather_ring"),
       choice_of(OperationKind::kBcast, 12, 1 << 20, "binomial"),
-      choice_of(OperationKind::kBcast, 16, 4096, "pipeline"),                // which MPICH does not have
-      choice_of(OperationKind::kAllgather, 12, 1000, "recursive_doubling"),  // which is of powers of two
+      choice_of(OperationKind::kBcast, 16, 4096, "pipeline"),                // which MPICH lacks
+      choice_of(OperationKind::kAllgather, 12, 1000, "recursive_doubling"),  // for powers of two only
       choice_of(OperationKind::kAllgather, 8, 1000, "ring"),
       choice_of(OperationKind::kAllreduce, 4, 4, "rabenseifner")};
   const std::string text = mpich_rules(choices);
@@ -362,7 +362,7 @@ TEST(OperationErrors, AreThoseOfTheValidation) {
   }
 }
 
-/// A sum of one number over all ranks, a few times.
+/// A sum of one number over all ranks, several times.
 std::vector<test::Tape> sums(int ranks, std::uint64_t computing) {
   Operation sum;
   sum.kind = OperationKind::kAllreduce;
@@ -471,7 +471,7 @@ TEST_F(ACurve, ThatIsCutShortKeepsWhatIsKnown) {
   const std::vector<test::Tape> few = sums(2, 0);
   const std::vector<test::Tape> more = sums(16, 0);
   EXPECT_TRUE(found.add(test::source_of(few)));
-  EXPECT_FALSE(found.add(test::source_of(more)));  // the host alone
+  EXPECT_FALSE(found.add(test::source_of(more)));  // the host only
   EXPECT_TRUE(found.cut_short());
   ASSERT_EQ(found.points().size(), 2U);
   EXPECT_EQ(found.points()[1].cells.size(), 1U);

@@ -1,4 +1,4 @@
-// The table of the places where arrival decides: told apart, counted together, bounded.
+// The table of the places where the order of arrival decides: separate entries, joint counts, bounded size.
 #include "lib/run/engine/arrival_places.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Files of what MPI_Wtime says, and how a world comes by it.
+// Files with the return values of MPI_Wtime, and how a world uses them.
 #include "lib/answers/replay/clock_reads.hpp"
 
 #include <gmock/gmock.h>

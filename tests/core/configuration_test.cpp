@@ -1,5 +1,4 @@
-// The configuration: what each source may say, which source wins, and what a user reads when something is
-// wrong.
+// The configuration: what each source may set, which source has precedence, and the messages for mistakes.
 #include "lib/base/configuration/configuration.hpp"
 
 #include <fmt/format.h>
@@ -62,7 +61,7 @@ class ConfigurationFrom : public testing::Test {
     write(text);
     return load();
   }
-  /// The error without the folder's name.
+  /// The error without the name of the folder.
   std::string error(const std::string& text) {
     auto result = load(text);
     EXPECT_FALSE(result) << text;
@@ -124,6 +123,7 @@ report = "r.json"
 trace = "t"
 capture = "c"
 hang_timeout = "2min"
+
 [faults]
 seed = 7
 loss = 1e-3
@@ -464,7 +464,7 @@ TEST_F(ConfigurationFrom, AFactorThatGivesNothingIsRefused) {
     EXPECT_THAT(load().error(), testing::HasSubstr(fmt::format("--set it: x0 of {}", key)));
   }
   around_.overrides = {{"zrlmpi.mtu", "x0.0001", "--set mtu"}};
-  EXPECT_THAT(load().error(), testing::HasSubstr("is 0, which may stand for something else")) << "rounded";
+  EXPECT_THAT(load().error(), testing::HasSubstr("--set mtu: x0.0001 of zrlmpi.mtu")) << "rounded";
   for (const char* wrong : {"x", "x-1", "xx2", "x1e999", "xnan", "x2ns"}) {
     around_.overrides = {{"zrlmpi.timeout", wrong, "--set timeout"}};
     EXPECT_THAT(load().error(), testing::HasSubstr("--set timeout")) << wrong;
@@ -472,7 +472,7 @@ TEST_F(ConfigurationFrom, AFactorThatGivesNothingIsRefused) {
 }
 
 TEST_F(ConfigurationFrom, AFactorOfWhatAnotherSettingSaysHoldsOrIsRefused) {
-  // As the NIC of a host: below a tenth the value is the card's.
+  // Like the NIC of a host: below a tenth, the card's value applies.
   static const Parameter table[] = {real("latency", "ns", 0, {0, 1e9}, "seed", "0: of the card")};
   static const BackendDescription card{
       .name = "cclo",

@@ -1,4 +1,4 @@
-// Faults as text: scripts, and records that are scripts.
+// Fault scripts as text, and records of faults in the same format.
 #include "lib/base/configuration/fault_script.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Communication that takes no time, and what a replay tells of the program's computing.
+// Communication that takes no time, and a replay's figures of the program's computing.
 #include "lib/answers/replay/free_communication.hpp"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(FreeCommunication, TakesNoTime) {
 
 constexpr int kPopRanks = 4;
 
-/// One rank computes longer than the others, by turns or always the same, and all wait for it.
+/// One rank computes longer than the others: in turns, or always the same one. All wait for it.
 std::vector<test::Tape> imbalance(bool by_turns, std::uint64_t brief, std::uint64_t longer) {
   Operation sum;
   sum.kind = OperationKind::kAllreduce;
@@ -58,7 +58,7 @@ std::vector<test::Tape> imbalance(bool by_turns, std::uint64_t brief, std::uint6
   return tapes;
 }
 
-/// Checks them against what the parallel efficiency is: the computing over the ranks' time.
+/// Checks them against the definition of parallel efficiency: the computing over the ranks' time.
 std::optional<Efficiencies> efficiencies_over_host(const std::vector<test::Tape>& tapes) {
   const Registry registry(built_in_backends());
   const BackendDescription& host = *registry.find("host");

@@ -116,7 +116,7 @@ TEST_F(OutputFileTest, TheUmaskDecidesWhereTheOwnerIsNotTheOnlyReader) {
 
 constexpr uid_t kStranger = 54321;
 
-/// A folder that everybody may write to, and in which a stranger has made things.
+/// A folder that all users may write to, with files of another user.
 class SharedFolderTest : public OutputFileTest {
  protected:
   void SetUp() override {
@@ -207,7 +207,7 @@ TEST_F(OutputFileTest, ADescriptorOfThisProcessIsWrittenTo) {
   ASSERT_EQ(write(file, "three", 5), 5);
   close(file);
   EXPECT_EQ(contents(path("a")), "one two three");
-  // Of another user's process not even that is known.
+  // For another user's process even that is unknown.
   EXPECT_THAT(
       check_output("/proc/1/fd/1").error(),
       testing::AnyOf("it lies on /proc, and is not a descriptor of this process", "Permission denied"));

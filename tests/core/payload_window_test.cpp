@@ -1,4 +1,4 @@
-// What messages that nobody receives yet take of memory, and that nothing else depends on it.
+// The memory of messages without a receive: its bound, and that nothing else depends on it.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -15,7 +15,7 @@ using test::Ranks;
 
 constexpr std::size_t kBytes = 32 * 1024;
 
-/// Sends that all complete before their first receive.
+/// Sends that complete before their first receive.
 void send_all(Ranks& ranks, Context& from, std::vector<SendRecord>& sends, const std::vector<Buffer>& data) {
   for (std::size_t i = 0; i < sends.size(); ++i) {
     ranks[0].send(sends[i], {from, 1, static_cast<int>(i), data[i]});
@@ -71,7 +71,7 @@ TEST_P(AStorm, LeavesNoMoreThanTheWindowAtTheReceiverAndTheRestAtTheSender) {
   EXPECT_EQ(ranks[0].sends_in_flight(), kCount - 10);
 
   Buffer into(kBytes);
-  for (std::size_t i = kCount; i-- > 0;) {  // the last first: all envelopes are there
+  for (std::size_t i = kCount; i-- > 0;) {  // the last first: all envelopes have arrived
     ReceiveRecord receive;
     ranks[1].receive(receive, to, 0, static_cast<int>(i), into);
     ranks.settle();

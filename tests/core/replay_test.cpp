@@ -1,4 +1,4 @@
-// Replays: a recording gives the clocks of the program that it is of.
+// Replays: a recording ends with the clocks of its program.
 #include "lib/answers/replay/replay.hpp"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-constexpr std::size_t kLong = 1 << 20;  // asks its receiver first, over every backend
+constexpr std::size_t kLong = 1 << 20;  // makes a handshake over every backend
 
 const Registry& registry() {
   static const Registry all{built_in_backends()};
@@ -64,7 +64,7 @@ Operation operation_of(OperationKind kind, std::size_t bytes, int ranks, int roo
   return operation;
 }
 
-/// Over each backend.
+/// With each backend.
 class Replays : public testing::TestWithParam<const char*> {
  protected:
   WorldSetting setting_ = test::setting_of(registry(), GetParam());
@@ -149,7 +149,7 @@ TEST_P(Replays, KnowSubCommunicatorsByTheirMembers) {
     tape.add(tape.collective(operation_of(OperationKind::kBarrier, 0, 1), recording::kSelf));
   }
   const ReplayResult result = replayed(setting_, tapes);
-  // The barrier of one rank is what the program above does not do.
+  // The program above has no barrier of one rank.
   std::vector<Time> expected;
   for (int rank = 0; rank < 4; ++rank) expected.push_back(result.clocks()[static_cast<std::size_t>(rank)]);
   const Time alone =
@@ -191,7 +191,7 @@ TEST_P(Replays, CountTimeBetweenQuestionsAsTheyAreTold) {
 }
 
 TEST_P(Replays, TakeWhatTheRecordedWildcardsTook) {
-  // Rank 2 is first in modelled time, and rank 1 was in the recorded run.
+  // Rank 2 is first in modelled time, rank 1 was first in the recorded run.
   std::vector<Tape> tapes(3);
   tapes[0].message(EventKind::kReceive, kAnySource, 64, kAnyTag);
   tapes[0].took(1, 5);
@@ -322,7 +322,7 @@ TEST_P(Replays, FreeAndBufferWithoutWaiting) {
   EXPECT_EQ(replayed(setting_, tapes, options).clocks(), direct);
 }
 
-/// Events of any kind that could be right, but for some fields.
+/// Events of any kind that are valid but for some fields.
 class Scribbler {
  public:
   explicit Scribbler(std::uint64_t seed) : random_(seed) {}
@@ -340,7 +340,7 @@ class Scribbler {
 
  private:
   int below(int limit) { return static_cast<int>(random_() % static_cast<std::uint64_t>(limit)); }
-  /// Seldom any number.
+  /// Mostly a number in range; rarely any number.
   template <typename T>
   T about(int least, int limit) {
     return below(1000) == 0 ? static_cast<T>(random_()) : static_cast<T>(least + below(limit - least));
@@ -349,7 +349,7 @@ class Scribbler {
   void add(Tape& tape) {
     Tape::Event event;
     event.kind = about<EventKind>(0, static_cast<int>(EventKind::kCount));
-    // Those of three scribblers never agree for long.
+    // Collectives and probes of three scribblers never agree for long.
     if (event.kind == EventKind::kCollective && below(4) > 0) event.kind = EventKind::kSend;
     if (event.kind == EventKind::kProbe && below(4) > 0) event.kind = EventKind::kReceive;
     event.flags = static_cast<std::uint8_t>(below(5) > 0 ? below(256) & ~recording::kBlocking : below(256));
@@ -431,7 +431,7 @@ TEST_F(AReplay, TakesAFactorOfTheRecordedTimes) {
 }
 
 TEST_F(AReplay, LetsTheWorldDecideWhichRequestIsDoneFirst) {
-  // What rank 0 was recorded to receive first comes last.
+  // The message that rank 0 was recorded to receive first comes last.
   std::vector<Tape> tapes(3);
   const std::uint64_t late = tapes[0].irecv(1, 64);
   const std::uint64_t early = tapes[0].irecv(2, 64);
@@ -474,7 +474,7 @@ TEST_F(AReplay, WaitsForSome) {
   }
 }
 
-/// However the order of arrival went in the recorded run, the world decides anew.
+/// The world decides the order of arrival anew, independently of the recorded run.
 TEST_F(AReplay, ReceivesWhatAProbeFindsInThisOrder) {
   std::set<Time> ends;
   for (const bool reversed : {false, true}) {
@@ -533,7 +533,7 @@ TEST_F(AReplay, LeavesOutReceivesThatWereCancelled) {
   std::vector<Tape> tapes(2);
   const std::uint64_t cancelled = tapes[0].irecv(kAnySource, 64, 1);
   tapes[0].took(-1, 0);
-  tapes[0].receive(1, 64, 1);  // would be the other one's message
+  tapes[0].receive(1, 64, 1);  // takes the message that the cancelled receive would match
   tapes[0].of_requests(EventKind::kCancel, {cancelled});
   tapes[0].wait({cancelled});
   const std::uint64_t named = tapes[0].irecv(1, 64, 9);
@@ -541,7 +541,7 @@ TEST_F(AReplay, LeavesOutReceivesThatWereCancelled) {
   tapes[0].wait({named});
   tapes[1].send(0, 64, 1);
   for (const Arrival arrival : {Arrival::kRecorded, Arrival::kModelled}) {
-    if (arrival == Arrival::kModelled) tapes[1].send(0, 64, 1);  // there the first receive takes one
+    if (arrival == Arrival::kModelled) tapes[1].send(0, 64, 1);  // here the first receive takes one
     ReplayOptions options;
     options.arrival = arrival;
     EXPECT_THAT(replayed(setting_, tapes, options).unfinished, IsEmpty());
@@ -831,8 +831,8 @@ TEST(AnOpenRequest, IsFoundUntilItIsTaken) {
   EXPECT_TRUE(std::equal(left.begin(), left.end(), open.begin(), open.end()));
 }
 
-// The limits are a hundred times what it takes, and a hundredth of what it would take with a table whose
-// removals pass over all that is open.
+// The limits are 100 times the usual time, and a hundredth of the time with a table whose removals pass over
+// all open requests.
 TEST(OpenRequests, AreFoundInConstantTime) {
   constexpr std::uint64_t kRequests = 400'000;
   const auto seconds_since = [](std::clock_t begin) {
@@ -969,7 +969,7 @@ INSTANTIATE_TEST_SUITE_P(
                  },
                  "each member once"},
         Nonsense{"Without itself", [](auto& tapes) { tapes[0].communicator({1}); }, "this rank among them"},
-        Nonsense{"Nobody", [](auto& tapes) { tapes[0].communicator({}); }, "this rank among them"},
+        Nonsense{"NoMembers", [](auto& tapes) { tapes[0].communicator({}); }, "this rank among them"},
         Nonsense{"Root",
                  [](auto& tapes) {
                    tapes[0].add(tapes[0].collective(operation_of(OperationKind::kBcast, 8, 2, 2)));

@@ -1,4 +1,4 @@
-// The configuration file: what the grammar allows is read and written, everything else is refused by name.
+// The configuration file: reads and writes all that the grammar allows, and refuses everything else by name.
 #include "simulators/dpu_protocol/config_file.hpp"
 
 #include <gtest/gtest.h>

@@ -45,7 +45,7 @@ TEST(DpuNotification, ReservedTypesAreNamed) {
   EXPECT_EQ(reserved_name(31), "");
 }
 
-/// Two ends; what one sends waits here until the test lets it go.
+/// Two ends; messages wait here until the test delivers them.
 struct Line : Carrier {
   bool send(const NotificationHeader& header, std::span<const std::byte> payload,
             std::uint64_t event) override {
@@ -122,14 +122,14 @@ TEST(DpuEvents, OnlySoManySendsToAPeerArePosted) {
   }
   EXPECT_EQ(ends.line.messages.size(), kPosted);
   EXPECT_EQ(ends.client.waiting(), kSends - kPosted);
-  // Another peer does not wait for this one.
+  // The queue of another peer is independent.
   Line other;
   Event* event = ends.client.get();
   EXPECT_EQ(ends.client.emit(event, 1000, Way{&other, 2, 0}), EventResult::kInProgress);
   EXPECT_EQ(other.messages.size(), 1U);
-  // Progress posts, one for each that has left.
+  // progress() posts one for each that has left.
   ends.client.sent(ends.line.events[1]);
-  ends.client.sent(ends.line.events[1]);  // has left already
+  ends.client.sent(ends.line.events[1]);  // has already left
   ends.client.failed(ends.line.events[0]);
   EXPECT_EQ(ends.line.messages.size(), kPosted);
   ends.client.progress();

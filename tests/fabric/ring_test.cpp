@@ -128,7 +128,7 @@ TEST(SharedRing, TakesOneLineForAFewBytesWhoseHeaderChangesLittle) {
   for (; writer.write(header, pattern(8, 0), 0); ++written) {
     for (const std::size_t word : {1, 5, 12, 14, 18}) header[4 * word] ^= std::byte{0xff};
   }
-  EXPECT_GE(written, 4096U / 64 - 4);  // of the first message all words are new
+  EXPECT_GE(written, 4096U / 64 - 4);  // the first message has only new words
 }
 
 TEST(SharedRing, CarriesMessagesOfAllSizesBetweenTwoThreads) {
@@ -182,7 +182,7 @@ TEST(SharedRing, IsNotReadBeyondItsEndWhateverIsInIt) {
   }
 }
 
-/// The rings of several ranks, made as they are in processes of their own: each step by all of them.
+/// The rings of several ranks, set up as in separate processes: all ranks do each step.
 class Node {
   static constexpr double kRoom = 1 << 20;
 
@@ -221,7 +221,7 @@ class Node {
   std::vector<std::unique_ptr<NodeRings>> rings_;
 };
 
-/// Counts messages without a header, by which a ring tells that it is damaged.
+/// Counts messages without a header, by which a ring reports damage.
 struct Refusals final : Fabric::Sink {
   void deliver(const Fabric::Inbound& message) override { count += message.header.empty() ? 1 : 0; }
   int count = 0;

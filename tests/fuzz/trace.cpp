@@ -1,5 +1,5 @@
-// Traces of other tools: any file, opened, read by each rank and rehearsed. What can be read can be written
-// and read again.
+// Traces of other tools: opens any file, reads each rank, and rehearses. Everything that can be read can be
+// written and read again.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -16,10 +16,10 @@
 
 namespace {
 
-/// A few bytes may stand for many ranks.
+/// A limit, because a few bytes can encode many ranks.
 constexpr int kMostRanks = 64;
 
-/// In a folder of its own: what lies beside a trace may be of other ranks.
+/// In a folder of its own, because files beside a trace may be those of other ranks.
 const std::string& path() {
   static const std::string name = [] {
     const std::string folder = "/tmp/offramp-fuzz-trace-" + std::to_string(getpid());

@@ -179,7 +179,7 @@ TEST(FramePool, DoesNotHoardWhatOtherThreadsAllocated) {
 
 TEST(FramePool, KeepsAsManySmallBlocksAsItMadeUntilItIsTrimmed) {
   constexpr std::size_t kSize = 4000;
-  constexpr std::size_t kMany = 2000;  // more than kept otherwise
+  constexpr std::size_t kMany = 2000;  // more than the pool keeps otherwise
   std::vector<void*> blocks(kMany);
   const auto taken = [&] {
     const std::uint64_t before = allocations;

@@ -1,5 +1,5 @@
-// Which messages the faults of the modelled links end, in a run: fates.txt has what the stages of the same
-// messages found.
+// The messages of a run that faults of the modelled links end: fates.txt has the results of the stages for
+// the same messages.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -58,7 +58,7 @@ std::vector<Recorded> recorded() {
   return rows;
 }
 
-/// Of 60 messages between four ranks.
+/// The failures among 60 messages between four ranks.
 std::string failures_of(const Recorded& row) {
   constexpr std::size_t kSizes[] = {0, 64, 3000, 20000, 70000};
   const BackendDescription& description = test::built_in(row.backend);

@@ -1,4 +1,4 @@
-// Who shares what of a machine, and that worlds and backends share it so.
+// Which ranks share which resources of a machine, in worlds and in backends.
 #include "offramp/model/machine.hpp"
 
 #include <gmock/gmock.h>
@@ -103,7 +103,7 @@ double microseconds_of_a_shift(const BackendDescription& backend, const MachineL
   return microseconds_of_a_shift(backend, machine, Settings::defaults(backend.parameters));
 }
 
-/// How long so many mebibytes take a node's way out.
+/// The time of all ranks' mebibytes over a node's way out.
 double bound_of(const BackendDescription& backend, const MachineLayout& machine) {
   const Footing footing = backend.footing(Settings::defaults(backend.parameters), machine, 2);
   return machine.ranks_per_node * static_cast<double>(kMebibyte) * 8e6 /
@@ -128,7 +128,7 @@ TEST(ACard, SharesItsLinks) {
   for (const BackendDescription* backend : {&host_backend(), &dpu_backend()}) {
     SCOPED_TRACE(backend->name);
     Settings settings = Settings::defaults(backend->parameters);
-    if (backend->name == "dpu") settings.set("pcie", {10000, {}});  // nothing but the link limits
+    if (backend->name == "dpu") settings.set("pcie", {10000, {}});  // the link is the only limit
     const double one = microseconds_of_a_shift(*backend, {4, 1, 1, 1}, settings);
     const double two = microseconds_of_a_shift(*backend, {4, 1, 1, 2}, settings);
     EXPECT_GE(two, bound_of(*backend, {4, 1, 1, 2}));
@@ -147,7 +147,7 @@ TEST(ASocket, HasItsPartOfTheNodesMemory) {
     Settings settings = Settings::defaults(host_backend().parameters);
     settings.set("memory_bandwidth", {80, {}});
     World world(options, WorldBackend(host_backend(), settings));
-    // All that is received is received on the first socket.
+    // All receiving ranks are on the first socket.
     EXPECT_EQ(world.run([](RankHandle& rank) -> Task<void> {
       if (rank.rank() >= 4) {
         (void)co_await rank.send(rank.rank() - 4, 8 * kMebibyte);

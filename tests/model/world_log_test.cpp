@@ -1,4 +1,4 @@
-// What a world tells of itself while it runs.
+// The reports of a world while it runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

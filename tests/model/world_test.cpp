@@ -1,4 +1,4 @@
-// What a world's programs can rely on, one thing at a time.
+// The guarantees of a world for its programs, one at a time.
 #include "simulators/world/world.hpp"
 
 #include <gmock/gmock.h>
@@ -21,12 +21,12 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// What must not compile: a request has one owner, and only a rank makes one.
+// These must not compile: a request has one owner, and only a rank makes one.
 static_assert(std::is_move_constructible_v<RankRequest> && !std::is_copy_constructible_v<RankRequest> &&
               !std::is_copy_assignable_v<RankRequest> &&
               !std::is_constructible_v<RankRequest, world::Operation*>);
 
-constexpr std::size_t kLong = 1 << 20;  // asks its receiver first, over every backend
+constexpr std::size_t kLong = 1 << 20;  // makes a handshake over every backend
 
 WorldOptions ranks_of(int ranks) {
   WorldOptions options;
@@ -43,10 +43,10 @@ Operation operation_of(OperationKind kind, std::size_t bytes, int ranks) {
   return operation;
 }
 
-/// Each is run over backends of both kinds: those that pass stages, and one that does not.
+/// Each test runs over backends of both kinds: those that pass stages, and one that does not.
 class Worlds : public testing::TestWithParam<const char*> {
  protected:
-  /// Without deadlocks and violations. Returns the clocks.
+  /// Runs without deadlocks and violations. Returns the clocks.
   static std::vector<Time> run(int ranks, const World::Program& program) {
     World world(ranks_of(ranks), test::with_host(test::hardware(GetParam())));
     EXPECT_EQ(world.run(program), "");
@@ -213,7 +213,7 @@ TEST_P(Worlds, CarryMessagesOfARankToItself) {
 TEST_P(Worlds, SplitByColorAndKey) {
   std::vector<int> places(6, -1);
   run(6, [&](RankHandle& rank) -> Task<void> {
-    // Odd and even ranks, backwards; rank 4 is in neither.
+    // Odd and even ranks, in reverse order; rank 4 is in neither.
     const int own = rank.rank();
     const auto made = co_await rank.split(rank.everyone(), own == 4 ? -1 : own % 2, 10 - own / 2);
     EXPECT_EQ(made.has_value(), own != 4);
@@ -221,7 +221,7 @@ TEST_P(Worlds, SplitByColorAndKey) {
     places[static_cast<std::size_t>(own)] = made->rank();
     EXPECT_EQ(made->size(), own % 2 == 0 ? 2 : 3);
     EXPECT_EQ(made->world_rank(made->rank()), own);
-    // Messages know its ranks, and stay within it.
+    // Messages use its ranks, and stay within it.
     if (made->rank() == 0) {
       RankRequest request = rank.isend(*made, made->size() - 1, 50);
       (void)co_await rank.wait(request);
@@ -270,7 +270,7 @@ TEST_P(Worlds, SynchronizeWhileTheProgramGoesOn) {
     rank.compute(Time::us(12));
     (void)co_await rank.wait(request);
   });
-  // What the last one computes behind its entry is its own.
+  // The last rank's computing after its entry is its own.
   EXPECT_THAT(clocks, ElementsAre(Time::us(20), Time::us(22), Time::us(32)));
 }
 
@@ -470,7 +470,7 @@ TEST(AWorld, HasFurtherBackendsWhereRoutesLead) {
     World world(options, backend);
     EXPECT_EQ(world.run([](RankHandle& rank) -> Task<void> {
       for (int i = 0; i < 3; ++i) {
-        (void)co_await rank.bcast(4096, 0);  // posting the receives of messages would be the first one's
+        (void)co_await rank.bcast(4096, 0);  // the first one would have to post the receives of messages
         (void)co_await rank.gather(64, 2);
       }
     }),
@@ -496,7 +496,7 @@ TEST_P(Worlds, WaitForAnyTakesTheFirstInModelledTime) {
   std::vector<Time> times;
   run(4, [&](RankHandle& rank) -> Task<void> {
     if (rank.rank() > 0) {
-      rank.compute(Time::us(100 * ((rank.rank() + 1) % 3)));  // the second one first, the first one last
+      rank.compute(Time::us(100 * ((rank.rank() + 1) % 3)));  // the second one is first, the first one last
       (void)co_await rank.send(0, 8);
       co_return;
     }
@@ -513,7 +513,7 @@ TEST_P(Worlds, WaitForAnyTakesTheFirstInModelledTime) {
   EXPECT_TRUE(std::is_sorted(times.begin(), times.end()));
 }
 
-/// The send is done for the simulator as soon as it is issued, but in modelled time later than the receive.
+/// The send is done for the simulator when it is issued, but in modelled time later than the receive.
 TEST(WaitForAny, LooksAtTimesAndNotAtTheOrderOfTheSimulation) {
   WorldBackend backend = test::hardware("host");
   World world(ranks_of(2), backend);
@@ -523,7 +523,7 @@ TEST(WaitForAny, LooksAtTimesAndNotAtTheOrderOfTheSimulation) {
       (void)co_await rank.send(0, 1);
       co_return;
     }
-    // A message to itself, of which the copy takes 0.8 ms, is complete in the simulator at once.
+    // A message to itself, whose copy takes 0.8 ms, completes in the simulator at once.
     std::vector<RankRequest> requests;
     requests.push_back(rank.isend(0, 8 * kLong));
     requests.push_back(rank.irecv(1, 1));
@@ -638,8 +638,8 @@ TEST(AWorld, LetsTheHostCarryWhatABackendDeclines) {
   for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(helped.clock(rank), host.clock(rank));
 }
 
-/// A small message over the faster backend is there first, and waits for the one that was sent before it. Its
-/// receiver goes on when it is matched, which is later than it arrived.
+/// A small message over the faster backend arrives first, and waits for the one that was sent before it. Its
+/// receiver continues when the message is matched, which is after its arrival.
 TEST(AWorld, KeepsTheOrderOfMessagesOverTwoBackends) {
   WorldBackend backend = test::with_host(test::hardware("zrlmpi"));
   backend.settings.set("latency", {20000, {}});
@@ -665,14 +665,14 @@ TEST(AWorld, KeepsTheOrderOfMessagesOverTwoBackends) {
   EXPECT_THAT(world.violations(), IsEmpty());
 }
 
-/// Their messages leave in another order than they were issued in, and none waits for those of the other.
+/// Messages of two collectives leave in another order than they were issued in, independently of each other.
 TEST(AWorld, LetsCollectivesOvertakeEachOther) {
   const auto end_of_short = [](bool with_long) {
     World world(ranks_of(2), test::hardware("host"));
     Time end;
     EXPECT_EQ(world.run([&](RankHandle& rank) -> Task<void> {
       std::vector<RankRequest> requests;
-      // Rank 0 has 0.8 ms of its own to copy before it sends; the broadcast is issued behind that.
+      // Rank 0 first copies its own block for 0.8 ms; the broadcast is issued after that.
       if (with_long) {
         CollectiveSizes sizes;
         sizes.send_blocks = sizes.receive_blocks = {rank.rank() == 0 ? 8 * kLong : 0, 8};
@@ -707,14 +707,14 @@ TEST_P(FaultyWires, ReachBothEndsAndTheRunEnds) {
       } else {
         outcomes[1] = (co_await rank.receive(0, bytes)).outcome;
       }
-      // And a collective of failing messages ends too.
+      // A collective of failing messages ends, too.
       const Outcome sum = co_await rank.allreduce(800);
       EXPECT_EQ(sum, Outcome::kFault);
     }),
               "");
     EXPECT_EQ(outcomes[0], Outcome::kFault);
     EXPECT_EQ(outcomes[1], Outcome::kFault);
-    EXPECT_GT(world.end(), Time::ms(1));  // of waiting for answers
+    EXPECT_GT(world.end(), Time::ms(1));  // spent waiting for answers
   }
 }
 
@@ -723,7 +723,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, FaultyWires, testing::Values("host", "zrlmpi"
 
 // --- the network ---
 
-/// One link for all messages, slower than the ports, and a longer way.
+/// One link for all messages, slower than the ports, and a longer route.
 class SharedLink final : public Network {
  public:
   void carry(const Parcel& parcel, NetworkWorld& world) override {
@@ -764,10 +764,9 @@ TEST(ANetwork, MayBeSharedByAllMessages) {
   const Time framed = Bandwidth::gigabits_per_second(100).bytes(40000 + 10 * 82);
   const Time fetched = Time::ns(550) + Bandwidth::gigabits_per_second(208).bytes(4096);
   const Time crossing = Time::ns(250 + 1000);
-  // A request, the answer, the first packet from memory, the data; and the sender learns that they are there.
+  // A request, the answer, the first packet from memory, the data, and the notification of the sender.
   EXPECT_EQ(end_of_two_pairs(nullptr), 4 * crossing + fetched + framed);
-  // Each of the four has farther to go. The second one on the link: behind the bytes of the first one, its
-  // own.
+  // All four have a longer route. On the link, the second message follows the bytes of the first one.
   EXPECT_EQ(end_of_two_pairs(std::make_shared<SharedLink>()),
             4 * (crossing + SharedLink::kFurther) + fetched + 2 * SharedLink::kRate.bytes(40000));
 }

@@ -75,7 +75,7 @@ TEST(APlatform, OfAClusterWithATopologyHasItsWays) {
               ElementsAre("router 0,0,0, dimension 1, up", "router 1,0,0, dimension 2, up"));
 }
 
-/// SimGrid's own example of notation: three groups of four chassis of five routers.
+/// SimGrid's own example of its notation: three groups of four chassis of five routers.
 TEST(APlatform, OfADragonflyGoesOverGreenBlackAndBlueLinks) {
   const auto p = made(cluster("0-119", "topology=\"DRAGONFLY\" topo_parameters=\"3,4;4,3;5,1;2\""));
   const auto node = [](int group, int chassis, int router) {
@@ -88,7 +88,7 @@ TEST(APlatform, OfADragonflyGoesOverGreenBlackAndBlueLinks) {
               ElementsAre("c_link_16_UP", "router 0.1.3 to router 0.1.2", "router 0.1.2 to router 0.0.2",
                           "router 0.0.2 to group 2", "router 2.0.0 to router 2.0.4",
                           "router 2.0.4 to router 2.2.4", testing::_));
-  // So many cables.
+  // The number of cables.
   std::map<std::string, std::int64_t> width;
   for (std::size_t link = 0; link < p->links(); ++link)
     width[p->link_name(link)] = p->link(link)->rate.count() / 100'000'000'000;
@@ -100,34 +100,43 @@ TEST(APlatform, OfADragonflyGoesOverGreenBlackAndBlueLinks) {
 const char* const kZones = R"(<zone id="world" routing="Full">
 <zone id="a" routing="Full">
  <host id="a0" speed="1Gf"/><host id="a1" speed="1Gf"/><router id="ar"/>
+
  <link id="x" bandwidth="10Gbps" latency="1us"/>
  <link id="y" bandwidth="1.25GBps" latency="2us" sharing_policy="SPLITDUPLEX"/>
+
  <route src="a0" dst="ar"><link_ctn id="x"/></route>
  <route src="a1" dst="ar"><link_ctn id="y" direction="UP"/></route>
 </zone>
+
 <zone id="b" routing="Floyd">
  <host id="b0" speed="1Gf"/><host id="b1" speed="1Gf"/><host id="b2" speed="1Gf"/>
+
  <link id="p" bandwidth="1Gbps" latency="1us"/><link id="q" bandwidth="1Gbps" latency="1us"/>
  <route src="b0" dst="b1"><link_ctn id="p"/></route>
  <route src="b1" dst="b2"><link_ctn id="q"/></route>
 </zone>
+
 <link id="wan" bandwidth="125MBps" latency="5ms" sharing_policy="FATPIPE"/>
 <zoneRoute src="a" dst="b" gw_src="ar" gw_dst="b1"><link_ctn id="wan"/></zoneRoute>
 </zone>)";
 
-/// Hosts that a zone with routing="Cluster" lists are those of a cluster with links of their own.
+/// Hosts in a zone with routing="Cluster" form a cluster with links of their own.
 TEST(APlatform, OfAZoneWithHostLinksIsACluster) {
   const auto p = made(file_of(R"(<zone id="w" routing="Full">
 <zone id="a" routing="Cluster">
  <router id="ar"/>
  <host id="h0" speed="1Gf"/><link id="l" bandwidth="10Gbps" latency="1us" sharing_policy="SPLITDUPLEX"/>
  <host_link id="h0" up="l_UP" down="l_DOWN"/>
+
  <host id="h1" speed="1Gf"/><link id="m" bandwidth="20Gbps" latency="2us"/><host_link id="h1" up="m" down="m"/>
+
  <host id="h2" speed="1Gf"/>
  <cabinet id="k" prefix="c" suffix="x" radical="3-4" speed="1Gf" bw="40Gbps" lat="1us"/>
  <backbone id="b" bandwidth="100Gbps" latency="3us"/>
 </zone>
+
 <cluster id="o" prefix="n" suffix="" radical="0-1" speed="1Gf" bw="10Gbps" lat="1us" router_id="or"/>
+
 <link id="wan" bandwidth="1Gbps" latency="1ms"/>
 <zoneRoute src="a" dst="o" gw_src="ar" gw_dst="or"><link_ctn id="wan"/></zoneRoute></zone>)"));
   ASSERT_EQ(p->nodes(), 7);
@@ -143,7 +152,7 @@ TEST(APlatform, OfAZoneWithHostLinksIsACluster) {
   EXPECT_EQ(p->link(links[1])->latency, Time::us(3));
 }
 
-/// What a host sends and receives at the same time shares its limiter.
+/// Data that a host sends and receives at the same time shares its limiter.
 TEST(APlatform, LimitsItsHosts) {
   const auto p = made(cluster("0-2", "limiter_link=\"15GBps\" bb_bw=\"50GBps\""));
   EXPECT_THAT(way(*p, 0, 2), ElementsAre("c_link_0_limiter", "c_link_0_UP", "c_backbone", "c_link_2_DOWN",
@@ -204,13 +213,16 @@ class PlatformSharings : public testing::TestWithParam<Sharing> {};
 INSTANTIATE_TEST_SUITE_P(Of, PlatformSharings, testing::Values(Sharing::kTrains, Sharing::kFair),
                          [](const auto& one) { return one.param == Sharing::kTrains ? "trains" : "fair"; });
 
-/// Links of different rates in any order: the slowest is the bound, and all latencies are there.
+/// Links of different rates in any order: the slowest is the bound, and all latencies count.
 TEST_P(PlatformSharings, LetASlowLinkBeTheBoundAloneAndShared) {
   const std::string text = file_of(R"(<zone id="w" routing="Full">
 <host id="h0" speed="1f"/><host id="h1" speed="1f"/><host id="h2" speed="1f"/><host id="h3" speed="1f"/>
+
 <link id="fast" bandwidth="80Gbps" latency="1us"/><link id="slow" bandwidth="8Gbps" latency="2us"/>
 <link id="middle" bandwidth="30Gbps" latency="3us"/><link id="pipe" bandwidth="4Gbps" latency="4us" sharing_policy="FATPIPE"/>
+
 <route src="h0" dst="h1"><link_ctn id="fast"/><link_ctn id="slow"/><link_ctn id="middle"/></route>
+
 <route src="h1" dst="h2"><link_ctn id="middle"/><link_ctn id="slow"/><link_ctn id="fast"/></route>
 <route src="h2" dst="h3"><link_ctn id="pipe"/><link_ctn id="fast"/></route></zone>)");
   constexpr std::size_t kBytes = 1'000'000;
@@ -224,21 +236,21 @@ TEST_P(PlatformSharings, LetASlowLinkBeTheBoundAloneAndShared) {
   }
   Play play(*make_network(options_with(text, GetParam()), 4, {}));
   play.send(0, 1, kBytes);
-  play.send(1, 0, kBytes);  // the same links: they are not split
+  play.send(1, 0, kBytes);  // the same links, so they are not split
   play.send(2, 3, kBytes);
   play.send(3, 2, kBytes);
   const std::vector<Arrival> there = play.run();
   const Time last = later(there[0].last, there[1].last);
-  EXPECT_GE(last, slow * 2 + Time::us(4));  // of the latencies, those before and behind the slow link
-  EXPECT_LE(last, slow * 2 + Time::us(6) + Time::us(40));  // a train at most
-  // Each has the pipe for itself, and the fast link has room for both.
+  EXPECT_GE(last, slow * 2 + Time::us(4));                 // the latencies before and after the slow link
+  EXPECT_LE(last, slow * 2 + Time::us(6) + Time::us(40));  // at most a train
+  // Each has the pipe for itself, and the fast link carries both.
   for (const std::size_t one : {2U, 3U}) {
     EXPECT_GE(there[one].last, slow * 2 + Time::us(5));
     EXPECT_LE(there[one].last, slow * 2 + Time::us(5) + Time::us(3)) << one;
   }
 }
 
-/// A cluster of a file and the same tree by its name: the same ways behind cables as fast as the ports.
+/// A cluster of a file, and the same tree by name: equal routes over cables as fast as the ports.
 TEST_P(PlatformSharings, AgreeWithTheSameTreeByName) {
   const auto arrivals = [](const NetworkOptions& options) {
     Play play(*make_network(options, 16, {}));

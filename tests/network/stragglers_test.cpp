@@ -1,4 +1,4 @@
-// Noise and slow nodes: what they cost, and whom they leave alone.
+// Noise and slow nodes: their costs, and the programs that they leave alone.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -104,7 +104,7 @@ TEST_P(Straggling, IsTheSameInEveryOrderOfEvents) {
   EXPECT_NE(one.end, played(GetParam(), 8, everything, nullptr).end);
 }
 
-/// Work is the processor's time without its detours.
+/// Work is the processor's time minus its detours.
 TEST(Noise, TakesItsShareOfTheProcessor) {
   for (const char* const text : {"1ms:25us", "1ms:250us:1", "100us:99us:0.3", "1ms:1ns"}) {
     const StragglerOptions options = noise_of(text);
@@ -150,8 +150,8 @@ Task<void> steps(RankHandle& rank, int rounds, Time work) {
   }
 }
 
-/// All ranks wait for the one that is disturbed: of N ranks, a step is late if any of them is. Detours that
-/// begin while a rank works make it late by their whole length; those that have begun before, by less.
+/// All ranks wait for the one that is disturbed: with N ranks, a step is late if any of them is. A detour
+/// that begins while a rank works delays it by its whole length, one that began before by less.
 TEST(Noise, OfOneRankIsThatOfAllWhoMeet) {
   constexpr int kRounds = 4000;
   const Time work = Time::us(100);
@@ -169,7 +169,7 @@ TEST(Noise, OfOneRankIsThatOfAllWhoMeet) {
   }
 }
 
-/// Petrini's remedy: detours at the same times on all processors cost what one of them takes.
+/// Petrini's remedy: simultaneous detours on all processors cost as much as those of one.
 TEST(Noise, ThatComesToAllAtTheSameTimeCostsItsShareOnly) {
   constexpr int kRounds = 4000;
   const Time work = Time::us(100);
@@ -181,7 +181,7 @@ TEST(Noise, ThatComesToAllAtTheSameTimeCostsItsShareOnly) {
   EXPECT_NEAR((together.end - work * kRounds).seconds(), (work * kRounds).seconds() * 0.005 / 0.995, 60e-6);
 }
 
-/// What waits is not held up: detours of a rank that has nothing to do but wait cost nothing.
+/// A waiting rank is not delayed: its detours cost nothing.
 TEST(Noise, IsAbsorbedByRanksThatWait) {
   const auto program = [](RankHandle& rank) -> Task<void> {
     if (rank.rank() == 0) {
@@ -195,12 +195,12 @@ TEST(Noise, IsAbsorbedByRanksThatWait) {
   const Played without = played("host", 2, program, nullptr);
   const Played with = played("host", 2, program, slow);
   EXPECT_GE(with.clocks[0], without.clocks[0] + Time::us(10) * 50);
-  // One detour at most behind the last byte, and one while it is received.
+  // At most one detour behind the last byte, and one during its receive.
   EXPECT_LE(with.clocks[1] - with.clocks[0], without.clocks[1] - without.clocks[0] + Time::us(20));
   EXPECT_LE(with.held_up[1], Time::us(20));
 }
 
-/// The algorithms of the host run on the ranks' processors; those of an offload engine do not.
+/// The host's algorithms run on the ranks' processors, those of an offload engine do not.
 TEST(Noise, DisturbsTheHostMoreThanHardwareThatCarriesACollective) {
   const auto program = [](RankHandle& rank) -> Task<void> {
     for (int round = 0; round < 200; ++round) (void)co_await rank.allreduce(4096);
@@ -251,7 +251,7 @@ TEST(SlowNodes, AreDrawnBySeed) {
   EXPECT_NE(slow(1), slow(2));
 }
 
-/// The numbers are those of the machine.
+/// The random numbers belong to the machine.
 TEST(SlowNodes, AreWhereTheMachineHasThem) {
   StragglerOptions options;
   options.slow = *parse_slow_nodes("6:2");

@@ -1,4 +1,4 @@
-// Topologies: their sizes, their ways, and what is refused.
+// Topologies: their sizes and routes, and what is refused.
 #include "simulators/network/topology.hpp"
 
 #include <gmock/gmock.h>
@@ -32,7 +32,7 @@ std::vector<std::size_t> way(const Topology& topology, int source, int destinati
   return links;
 }
 
-/// "switch 1.0 to switch 2.3" gives both ends.
+/// "switch 1.0 to switch 2.3": returns both ends.
 std::pair<std::string, std::string> ends(const Topology& topology, std::size_t link) {
   const std::string name = topology.link_name(link);
   const std::size_t to = name.find(" to ");
@@ -65,7 +65,7 @@ TEST(AFatTree, GoesUpNoFurtherThanItMust) {
   EXPECT_EQ(way(*tree, 0, 16).size(), 4U);
 }
 
-/// Each link begins where the one before has ended, and the way ends at the destination's switch.
+/// Each link begins where the one before ends, and the route ends at the destination's switch.
 TEST(AFatTree, HasWaysWithoutGaps) {
   for (const char* const text : {"fat-tree:4,4,4", "fat-tree:4,2,3:2", "fat-tree:3;4,3,2;1,2,3;1,2,1"}) {
     const auto tree = made(text, 1);
@@ -83,7 +83,7 @@ TEST(AFatTree, HasWaysWithoutGaps) {
   }
 }
 
-/// The property that D-mod-k is known for.
+/// The known property of D-mod-k.
 TEST(AFatTree, GivesEachMessageOfAShiftLinksOfItsOwn) {
   const auto tree = made("fat-tree:4,4,4", 64);
   for (int shift = 1; shift < 64; ++shift) {
@@ -136,7 +136,7 @@ TEST(ADragonfly, NeedsThreeLinksAtMost) {
       }
     }
   }
-  // All links to other groups, and those within a group but of a router to itself.
+  // All links to other groups, and those within a group except from a router to itself.
   EXPECT_EQ(used.size(), 9U * (4 * 2 + 4 * 3));
 }
 
@@ -151,7 +151,7 @@ TEST(ADragonfly, GoesOverAThirdGroupWithValiant) {
       if (to.starts_with("group")) over.insert(to);
     }
   }
-  EXPECT_EQ(over.size(), 8U);  // seven groups between, and the destination's
+  EXPECT_EQ(over.size(), 8U);  // seven groups between, and the destination group
 }
 
 TEST(ATopology, IsRefusedWithTheReason) {

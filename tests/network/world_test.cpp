@@ -1,4 +1,4 @@
-// A network under a world: what ranks see of it, over backends whose messages pass it.
+// A network below a world: its effects on ranks, over backends whose messages cross it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ Played played(const char* backend, const std::string& topology, int ranks, const
   auto setting = world_setting(configuration, registry, *registry.find(backend), ranks);
   EXPECT_TRUE(setting) << setting.error();
   setting->check = true;
-  if (std::string_view(backend) == "cclo") {  // the engines alone
+  if (std::string_view(backend) == "cclo") {  // the engines only
     setting->settings.set("data", {0, "device"});
     setting->settings.set("driver", {0, "mapped"});
   }
@@ -83,15 +83,15 @@ TEST(Host, TakesTheTimeOfAnOversubscribedTree) {
   const Time full = played("host", "fat-tree:8", 16, shift).end;
   const Time quarter = played("host", "fat-tree:8:4", 16, shift).end;
   const Time message = Bandwidth::gigabits_per_second(100).bytes(kBytes);
-  // Request, answer, data and the word that they are there take the longer way.
+  // Request, answer, data and notification take the longer route.
   EXPECT_EQ(full, star + 4 * 2 * Time::ns(150));
-  // The four that share a link follow each other there, where each one's port had them with their framing.
+  // On the shared link the four follow each other; without it, each has its own port, with framing.
   const Time framed = Bandwidth::gigabits_per_second(100).bytes(kBytes + kBytes / 4096 * 82);
   EXPECT_GE(quarter, full + 4 * message - framed);
   EXPECT_LE(quarter, full + 4 * message - framed + Time::us(4));
 }
 
-/// Eight broadcasts at once, each to a rank behind another switch: the segments of four of them share a link.
+/// Eight broadcasts at once, each to a rank behind another switch; the segments of four of them share a link.
 TEST(Cclo, BroadcastsTakeTheTimeOfAnOversubscribedTree) {
   constexpr std::size_t kBytes = 1 << 20;
   const auto pairs = [](RankHandle& rank) -> Task<void> {
@@ -122,7 +122,7 @@ TEST(Cclo, BroadcastsTakeTheTimeOfAnOversubscribedTree) {
   EXPECT_EQ(bytes, 2 * 8 * kBytes) << "each message passes a link up and one down, once";
 }
 
-/// The receiver's port is the bound, as without a network: nothing is charged twice.
+/// As without a network, the receiver's port is the bound: nothing counts twice.
 TEST(Cclo, AnIncastTakesTheTimeOfTheReceiversPort) {
   constexpr std::size_t kBytes = 1 << 20;
   const auto incast = [](RankHandle& rank) -> Task<void> {
@@ -138,7 +138,7 @@ TEST(Cclo, AnIncastTakesTheTimeOfTheReceiversPort) {
   EXPECT_LE(tree, star + Time::us(2));
 }
 
-/// Collects what a world tells of shared links.
+/// Records a world's reports of shared links.
 class Telling final : public SpanSink, public WorldLog {
  public:
   void record(const Span& span) override {
@@ -157,7 +157,8 @@ class Telling final : public SpanSink, public WorldLog {
   std::map<std::string, Time> busy;
 };
 
-/// Two messages to other ranks over one link: the second one waits for the first, and its receiver is told.
+/// Two messages to different ranks over one link: the second one waits for the first, and its receiver is
+/// notified.
 TEST(AWorld, TellsOfMessagesThatWaitForASharedLink) {
   Telling telling;
   WorldOptions options;

@@ -1,4 +1,4 @@
-// Recordings as files: whole, cut anywhere, damaged anywhere, in parts, beyond limits.
+// Recordings as files: whole, truncated anywhere, damaged anywhere, in parts, beyond limits.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ void put(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-/// Something in every column.
+/// Entries for every column.
 std::vector<Step> small_program(int rank) {
   std::vector<Step> steps;
   for (int round = 0; round < 6; ++round) {
@@ -56,7 +56,7 @@ Result<Recording> small_recording() {
   return Recording::from_parts(description, small_parts());
 }
 
-/// What all ranks read as text, so that two readings can be compared.
+/// The text of all ranks' events, for comparing two readings.
 struct Reading {
   std::string text;
   std::string error;
@@ -181,7 +181,7 @@ class IndexOfParts : public SmallFile {
                 HasSubstr("not all parts lie beside it"));
     ASSERT_EQ(recording->write_index(path_).error(), "");
   }
-  /// What is missing, where ranks that are there read as they should.
+  /// The missing ranks of a recording whose other ranks read normally.
   std::string missing_of(const Recording& recording) {
     for (int rank = 0; rank < 3; ++rank) {
       if (recording.bytes(rank) == 0) continue;
@@ -327,7 +327,7 @@ TEST_F(SmallFile, WhatCannotBeWrittenLeavesNothing) {
   EXPECT_EQ(folder_.files(), 2U);
 }
 
-/// Events that nothing folds.
+/// Events that do not fold.
 void add_random(Recorder& recorder, Random& random, int count) {
   for (int i = 0; i < count; ++i)
     recorder.add(message(EventKind::kSend, static_cast<int>(random.below(1000)), random.any() >> 30U));
@@ -389,7 +389,7 @@ TEST(Limits, AFullDiskEndsTheRecording) {
   EXPECT_EQ(reader->cut(), kCut);
 }
 
-/// Another size of files for this process, which is told by an error as a full disk is, and not by its
+/// Limits the size of files of this process. Exceeding it is an error, as on a full disk, instead of a
 /// signal.
 class FileSizeLimit {
  public:
@@ -484,13 +484,13 @@ TEST(Limits, AFileThatCannotBeOpenedIsTold) {
 
 class Unfinished : public testing::Test {
  protected:
-  /// Recorders of these ranks of four, each with a file of its own.
+  /// Recorders for these of four ranks, each with a file of its own.
   RecorderOptions options(int rank) {
     RecorderOptions options = options_of(rank, 4);
     options.file = part_path(path_, rank);
     return options;
   }
-  /// Events of the rank that can be read.
+  /// The number of the rank's events that can be read.
   std::size_t events(int rank, bool cut = true) {
     const Result<Recording> recording = Recording::open(path_);
     EXPECT_TRUE(recording) << recording.error();
@@ -572,7 +572,7 @@ TEST_F(Unfinished, AnUntimelyEndHasItsReason) {
 
 Recorder* signalled = nullptr;
 
-/// A signal may come in the middle of any call. What was added before is there, and nothing twice.
+/// A signal may interrupt any call. Events added before are there exactly once.
 TEST_F(Unfinished, AFlushFromASignalHandlerFindsWholeBlocks) {
   for (int delay = 1; delay <= 40; ++delay) {
     const pid_t child = fork();

@@ -1,4 +1,4 @@
-// Payloads that no recorder writes, in blocks whose checksums are right.
+// Payloads that no recorder writes, in blocks with valid checksums.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

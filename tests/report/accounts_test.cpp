@@ -1,4 +1,5 @@
-// Where the time in MPI calls goes: accounts add up to what a replay counts, and name what was built in.
+// The time in MPI calls: the accounts add up to the totals of a replay, and have the names of phases and
+// places.
 #include "lib/answers/report/accounts.hpp"
 
 #include <gmock/gmock.h>
@@ -18,7 +19,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Rank 1 computes for so long before it sends to rank 0, and rank 0 before the sum of all.
+/// Rank 1 computes before it sends to rank 0, and rank 0 before the sum of all.
 std::vector<test::Tape> late_ranks(std::uint64_t sender, std::uint64_t receiver) {
   Operation sum;
   sum.kind = OperationKind::kAllreduce;
@@ -80,7 +81,7 @@ TEST_F(Accounts, AddUpToTheTimeInCallsOverAllHardware) {
   }
 }
 
-/// Sums of rows, kind by kind, and of their calls.
+/// Sums of rows by kind, and of their calls.
 template <typename Rows>
 std::pair<std::uint64_t, std::vector<Time>> sums_of(const Rows& rows) {
   TimeParts parts;
@@ -128,7 +129,8 @@ TEST_F(Accounts, OfSizesPhasesAndPlacesAddUpToThoseOfFunctions) {
     std::vector<std::string> phases;
     for (const ReportPhaseAccount& row : accounts.phases)
       phases.push_back(row.phase + " " + std::to_string(row.level) + " " + std::to_string(row.calls));
-    // Two exchanges of three calls in "solve" and one in "write", of three ranks; before them the others'.
+    // Two exchanges of three calls in "solve" and one in "write", by three ranks; the other calls come
+    // before.
     EXPECT_THAT(phases, testing::ElementsAre("solve 1 18", "write 2 9", testing::StartsWith(" 0 "))) << name;
     std::vector<std::uint64_t> sizes;
     for (const ReportSizeAccount& row : accounts.sizes) sizes.push_back(row.has_size ? row.max_bytes + 1 : 0);

@@ -1,4 +1,4 @@
-// Answers about a change of a program: noise of computing is no change, and each answer keeps its shape.
+// Answers about a change of a program: noise in computing is no change, and all answers have one shape.
 #include "lib/answers/report/change.hpp"
 
 #include <gmock/gmock.h>
@@ -19,12 +19,12 @@ using testing::Not;
 
 constexpr int kRanks = 4;
 
-/// Recordings of a version over the host, which are made up.
+/// Invented recordings of a version over the host.
 class Version {
  public:
   explicit Version(std::string name) { version_.name = std::move(name); }
 
-  /// The run takes the largest computing and what communication adds.
+  /// The run takes the largest computing plus the time that communication adds.
   Version& add(int communication_us, std::uint64_t calls, int largest_us = 0, int added_us = 0) {
     RunReport& report = reports_.emplace_back();
     report.ranks = kRanks;

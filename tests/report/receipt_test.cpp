@@ -1,4 +1,4 @@
-// The receipt of one call, from spans made by hand; and what the recorder writes, read back.
+// The receipt of one call from hand-made spans; and the recorder's receipts, read back.
 #include "lib/answers/report/receipt.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Phases as programs of their own: what belongs to them, what they need from before, and what is refused.
+// Phases as programs of their own: their events, what they need from before, and what is refused.
 #include "lib/programs/import/phase.hpp"
 
 #include <gmock/gmock.h>
@@ -37,8 +37,8 @@ std::vector<std::string> told(const trace::Program& program, int rank) {
   return events;
 }
 
-/// First messages in an order without a rule, then rings. The rings use one of several communicators that
-/// were made before; no phase uses the others.
+/// First messages in an irregular order, then rings. The rings use one of several communicators that were
+/// made before; no phase uses the others.
 void shuffled_and_ring(Tape& tape, int rank, int ranks) {
   std::vector<int> shuffled(static_cast<std::size_t>(ranks));
   for (int i = 0; i < ranks; ++i) shuffled[static_cast<std::size_t>(i)] = (i * 3 + ranks / 4) % ranks;
@@ -72,7 +72,7 @@ TEST(Phase, IsItsCallsAndTheCommunicatorsThatTheyUse) {
                           "MPI_Send 2 on 2 after 0", "MPI_Wait 0 on 0 after 0", "meet 0 on 0 after 0",
                           "MPI_Pcontrol 0 on 0 after 70", "MPI_Pcontrol 0 on 0 after 0"));
   EXPECT_EQ(all.back(), "MPI_Pcontrol 0 on 0 after 30");
-  // The end of it is no longer the beginning of another.
+  // The end of a phase does not begin another.
   const auto reader = part.read(1);
   std::vector<int> levels;
   for (Event event; reader->next(event);) {
@@ -137,7 +137,7 @@ TEST(Phase, HasNoRequestsOfItsNeighbours) {
         tape.wait({late});
       }),
       HasSubstr("rank 0: its MPI_Wait outside of phase \"part\" belongs to a request that was begun in it"));
-  // From one phase of the name to the next.
+  // From one phase to the next one with the same name.
   EXPECT_THAT(refusal_of([](Tape& tape, int rank, int) {
                 tape.phase(1, kPart);
                 tape.send(rank, 8);
@@ -160,7 +160,7 @@ TEST(Phase, HasNoHalvesOfMessagesAndCollectives) {
       }),
       "rank 1 sends a message (tag 5) in phase \"part\" that rank 2 receives outside of it; what is sent in "
       "a phase has to be received in it");
-  // What a receive from any source took decides.
+  // The outcome of a receive from any source.
   EXPECT_THAT(refusal_of([](Tape& tape, int rank, int) {
                 if (rank == 3) tape.send(0, 8);
                 tape.phase(1, kPart);

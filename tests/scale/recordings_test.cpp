@@ -1,5 +1,4 @@
-// The recordings of programs in tests/data/scale: from those of fewer ranks come those of 32 and
-// 64 ranks.
+// The recordings of programs in tests/data/scale: those of few ranks predict those of 32 and 64 ranks.
 #include <gmock/gmock.h>
 
 #include <charconv>
@@ -26,7 +25,7 @@ Files files() {
   return files;
 }
 
-/// Programs that are no function of the number of ranks, and what the refusal says.
+/// Programs that do not depend on the number of ranks in a simple way, with the reason of the refusal.
 const std::map<std::string, std::string> kRefused = {
     {"fftw", "do other things from their call"},
     {"hpcc", "its list follows no rule that is known"},
@@ -39,7 +38,7 @@ const std::map<std::string, std::string> kRefused = {
     {"scalapack_lu", "do other things from their call"},
 };
 
-/// A program's recording; of a part of HPCC, the phase that it is named after.
+/// A program's recording; for a part of HPCC, the phase of its name.
 Result<trace::Program> recorded(const std::string& name, const std::string& file) {
   constexpr std::string_view kParts = "hpcc_";
   Result<trace::Program> program = trace::open_program(file);

@@ -1,5 +1,5 @@
-"""libFuzzer over every decoder of bytes from outside, with AddressSanitizer and UndefinedBehaviorSanitizer: for five
-seconds each, two at a time, from the corpus in tests/fuzz/corpus. OFFRAMP_FUZZ_SECONDS asks for longer."""
+"""libFuzzer with every decoder of outside data, with AddressSanitizer and UndefinedBehaviorSanitizer: five seconds each, two at a time,
+from the corpus in tests/fuzz/corpus. OFFRAMP_FUZZ_SECONDS sets another time."""
 
 import os
 import shutil
@@ -34,7 +34,7 @@ def build(arguments):
 
 
 def fuzz(folder, name):
-    """New inputs go to a folder that is thrown away; one that fails is printed."""
+    """New inputs go to a temporary folder; an input that fails is printed."""
     with tempfile.TemporaryDirectory(prefix="offramp-fuzz-") as place:
         found = os.path.join(place, "found")
         os.mkdir(found)

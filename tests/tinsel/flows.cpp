@@ -56,11 +56,11 @@ void Flows::inject(Time at, int from, int to, const Message& message) {
   machine_.send(at, place, message);
 }
 
-/// The rank's sender looks at its messages once more.
+/// The rank's sender checks its messages once more.
 void Flows::wake(int rank, Time at) {
   Rank& r = ranks_[static_cast<std::size_t>(rank)];
   const Time wakes = later(later(at, r.source.free_at()), machine_.now());
-  if (r.waiting && r.wakes <= wakes) return;  // a message that begins later does not hold up credits
+  if (r.waiting && r.wakes <= wakes) return;  // a message that begins later does not delay credits
   r.waiting = true;
   r.wakes = wakes;
   machine_.set_timer(wakes, static_cast<std::uint64_t>(rank) << 1U | kSource);
@@ -75,12 +75,12 @@ void Flows::timer(Time at, std::uint64_t cookie) {
   }
   const auto rank = static_cast<int>(cookie >> 1U);
   Rank& r = ranks_[static_cast<std::size_t>(rank)];
-  if (!r.waiting || r.wakes != at) return;  // it was woken before
+  if (!r.waiting || r.wakes != at) return;  // it was woken earlier
   r.waiting = false;
   send_next(rank, at);
 }
 
-/// Messages leave in order; one without credits holds up those behind it, as in the threads' send loop.
+/// Messages leave in order; one without credits delays those behind it, as in the threads' send loop.
 void Flows::send_next(int rank, Time at) {
   Rank& r = ranks_[static_cast<std::size_t>(rank)];
   if (r.flows.empty()) return;
@@ -140,7 +140,7 @@ void Flows::read(const Reading& reading, Time at) {
   ++flow.read;
   const auto window = static_cast<std::uint64_t>(configuration_.software.window);
   const std::uint64_t block = std::max<std::uint64_t>(1, window / 2);
-  // Nobody waits for the credits of the last window.
+  // The last window needs no credits.
   if (flow.read % block == 0 && flow.read + window < flow.fragments + block) {
     Message credit;
     credit.tag = reading.flow | kCreditBit;

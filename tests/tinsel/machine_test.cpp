@@ -1,4 +1,4 @@
-// The machine: what arrives where, when, and what the hardware counts of it.
+// The machine: deliveries with their times, and the counters of the hardware.
 #include "simulators/tinsel/machine.hpp"
 
 #include <gtest/gtest.h>
@@ -207,7 +207,7 @@ TEST(TinselMachine, UnicastReachesEveryThread) {
   for (const Receipt& receipt : recorder.receipts) EXPECT_EQ(receipt.at, sent[receipt.words[1]]);
 }
 
-// Nothing orders keyed and unicast traffic, which is why every fragment has a number.
+// Nothing orders keyed and unicast traffic, so every fragment has a number.
 TEST(TinselMachine, UnicastOvertakesKeyedMessagesOfTheSameSource) {
   Machine machine(small_machine());
   Recorder recorder(machine);
@@ -260,7 +260,7 @@ TEST(TinselMachine, AMailboxThatIsFullMakesMessagesWait) {
   EXPECT_TRUE(machine.quiescent());
 }
 
-/// Never frees anything, and counts the messages that have left their slots.
+/// Never frees a message, and counts the messages that have left their slots.
 class Hoarder final : public Software {
  public:
   explicit Hoarder(Machine& machine) { machine.run_on(this); }
@@ -283,8 +283,8 @@ TEST(TinselMachine, BuffersFillUpToTheSender) {
     EXPECT_EQ(hoarder.received, kReceiveSlots);
     EXPECT_GT(hoarder.sent, kReceiveSlots);
     EXPECT_TRUE(machine.stuck());
-    // On the way there are single entries, and with boards between two links with 256 flits at one end and
-    // 128 at the other.
+    // The path has single entries, and with several boards two links with 256 flits at one end and 128 at the
+    // other.
     const int in_links = boards == 1 ? 0 : (boards - 1) * (256 + 128) / 4;
     EXPECT_NEAR(hoarder.sent, kReceiveSlots + in_links, 20);
     EXPECT_EQ(machine.counters().refused > 0, boards > 1);
@@ -317,7 +317,7 @@ TEST(TinselMachine, MessagesThatALinkHasRefusedComeInOrderAndOnce) {
   EXPECT_TRUE(machine.quiescent());
 }
 
-// A fetcher holds 8 messages and 32 beats: with long lists, the network on chip in front of it fills up.
+// A fetcher has room for 8 messages and 32 beats: long lists fill the network on chip before it.
 TEST(TinselMachine, KeyedMessagesWaitForAPlaceInTheFetcher) {
   Machine machine(small_machine(1, 1));
   Recorder recorder(machine);
@@ -334,7 +334,7 @@ TEST(TinselMachine, KeyedMessagesWaitForAPlaceInTheFetcher) {
   ASSERT_EQ(recorder.receipts.size(), 40U * 300);
   std::map<std::uint32_t, std::uint32_t> next;  // by local key
   for (const Receipt& receipt : recorder.receipts) EXPECT_EQ(receipt.words[1], next[receipt.words[0]]++);
-  // A record takes two cycles per flit, and nothing is faster.
+  // A record takes at least two cycles per flit.
   EXPECT_GT(recorder.last, machine.spec().cycles(40LL * 300 * 4));
   EXPECT_LT(recorder.last, machine.spec().cycles(40LL * 300 * 4 * 3 / 2));
 }

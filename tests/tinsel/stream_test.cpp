@@ -1,4 +1,4 @@
-// Streams of fragments: what is extrapolated against the whole network, credits, and the three multicasts.
+// Streams of fragments: extrapolation against the whole network, credits, and the three multicasts.
 #include "simulators/tinsel/stream.hpp"
 
 #include <gtest/gtest.h>
@@ -140,7 +140,7 @@ TEST(TinselStreams, EverybodyGetsEveryFragmentAndCreditsKeepSlotsFree) {
   }
 }
 
-// The window holds however slow the receivers are: a crowd of 64 on one mailbox.
+// The window is kept with slow receivers, too: a crowd of 64 on one mailbox.
 TEST(TinselStreams, ACrowdedMailboxIsNotOverrun) {
   Group group(129, Policy::kDense);
   const StreamResult result = group.run(Multicast::kHardware, 60000);

@@ -1,4 +1,4 @@
-// Helpers of the tinsel tests: bytes as hexadecimal text, software that takes down what arrives.
+// Helpers of the tinsel tests: bytes as hexadecimal text, and software that records deliveries.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ struct Receipt {
   int flits = 0;
 };
 
-/// Receives everything, frees it a while later.
+/// Receives everything, and frees it later.
 class Recorder final : public Software {
  public:
   explicit Recorder(Machine& machine) : machine_(machine) { machine.run_on(this); }

@@ -1,5 +1,5 @@
-// What a broadcast to one thread per mailbox would take with unicast records (URM1) instead of mailbox
-// records (MRM). The MPI operations use MRM only; the documentation shows these figures.
+// The time of a broadcast to one thread per mailbox with unicast records (URM1) instead of mailbox records
+// (MRM). MPI operations use MRM only; the documentation shows these figures.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 namespace offramp::tinsel {
 namespace {
 
-/// The same tree with a URM1 for every thread of a mask.
+/// The tree of a key, with a URM1 for every thread of a mask.
 Key with_unicast_records(Machine& machine, int board, const Key& key) {
   std::vector<Record> records;
   for (const Record& record : expand(machine.tables(board), key).records) {
@@ -28,7 +28,7 @@ Key with_unicast_records(Machine& machine, int board, const Key& key) {
 
 struct Times {
   Time one;   // until the last thread has a message
-  Time each;  // of many, one behind the other
+  Time each;  // of many, one after the other
 };
 
 Times times_of(Machine& machine, const Key& key, int flits) {

@@ -1,4 +1,5 @@
-// Programs for threads, through the C functions: what arrives where, when all are idle, what a mistake gives.
+// Programs for threads, through the C functions: deliveries, detection of idleness, and the messages for
+// mistakes.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -39,7 +40,7 @@ class TinselThreads : public testing::Test {
     return all;
   }
 
-  /// Thread 0 sends `flits` flits along the key; returns what every thread got, in order.
+  /// Thread 0 sends `flits` flits along the key; returns what every thread received, in order.
   std::map<std::uint32_t, std::vector<Words>> receipts_of(std::uint32_t key, int flits) {
     std::map<std::uint32_t, std::vector<Words>> all;
     EXPECT_EQ(run([&](std::uint32_t id) {
@@ -155,7 +156,7 @@ TEST_F(TinselThreads, IdleWaitsUntilTheLastMessageIsFreed) {
   EXPECT_LT(end, 8 * kInstructions + 50 * kClock) << "within a few rounds";
 }
 
-// A thread that is let go early may not reach one that is still in the call.
+// Messages of a thread that is released early may not reach a thread that is still in the call.
 TEST_F(TinselThreads, NoMessageOvertakesTheReleaseOfAllThreads) {
   constexpr int kRounds = 20;
   int early = 0;
@@ -186,7 +187,8 @@ TEST_F(TinselThreads, NoMessageOvertakesTheReleaseOfAllThreads) {
   EXPECT_GT(round[0], 0);
 }
 
-// A ring holds 63 pointers; then the mailbox and the network on chip fill up, and at last the sender waits.
+// A ring has room for 63 pointers; then the mailbox and the network on chip fill up, and finally the sender
+// waits.
 TEST_F(TinselThreads, AThreadThatDoesNotReceiveHoldsItsSendersUp) {
   constexpr int kMessages = 100;
   constexpr std::uint64_t kBusy = 100'000;
@@ -286,7 +288,7 @@ TEST_F(TinselThreads, MistakesEndTheRunAndAreNamed) {
       {"deadlock: 1 threads are in tinselWaitUntil", [] { tinselWaitUntil(TINSEL_CAN_RECV); }},
       {"deadlock",
        [] {
-         tinselSend(1025, tinselSendSlot());  // which has returned and never frees it
+         tinselSend(1025, tinselSendSlot());  // which has ended, and never frees it
          while (tinselIdle(1) == 0) continue;
        }},
       {"a router has stopped", [] { tinselKeySend(tinselKey(0, 5, 1), tinselSendSlot()); }}};

@@ -1,4 +1,4 @@
-// What is registered as a subcommand is in the help, the manual, the completions and the table of exit codes.
+// Every registered subcommand is in the help, the manual, the completions and the table of exit codes.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,10 +18,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// What one subcommand of another one's name prints.
+/// The output of a subcommand called by another name.
 std::string printed(std::vector<std::string> words) {
   CommandLine line;
-  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  std::reverse(words.begin(), words.end());  // in CLI11's order
   line.app().parse(words);
   testing::internal::CaptureStdout();
   EXPECT_EQ(line.execute({}), kDone);
@@ -57,7 +57,7 @@ TEST(Commands, HaveHelpOptionsAndExitCodes) {
   for (const CommandDescription* one : registered_commands()) {
     const CLI::App& app = *line.app().get_subcommand(std::string(one->name));
     EXPECT_FALSE(one->summary.empty()) << one->name;
-    EXPECT_GT(app.get_options().size(), 1U) << one->name;  // --help is one
+    EXPECT_GT(app.get_options().size(), 1U) << one->name;  // --help is an option, too
     for (const CLI::Option* option : app.get_options())
       EXPECT_FALSE(option->get_description().empty() && !one->hidden) << one->name << option->get_name();
     ASSERT_FALSE(one->exits.empty()) << one->name;
@@ -108,8 +108,8 @@ TEST(ExitCodes, SayWhatEachSubcommandMeansByThem) {
             "which may also return one of those above");
 }
 
-/// Where two subcommands have an option of one name, it takes the same value and has the same help; but for
-/// those whose words differ, with the reason.
+/// Options of one name take the same value and have the same help in all subcommands, except for these, with
+/// the reason.
 TEST(Options, AreTheSameInAllSubcommandsThatHaveThem) {
   const std::map<std::string, std::string> kDiffer = {
       {"--backend", "one that carries a run, or several in a replay"},
@@ -128,6 +128,7 @@ TEST(Options, AreTheSameInAllSubcommandsThatHaveThem) {
       {"--seconds", "calibrate's are for a figure, advise's for the search"},
       {"--set", "calibrate's are of the host"},
       {"--repeat", "predict repeats an operation, record a run"},
+      {"--verbose", "run prints its command, scale all reasons of a refusal"},
       {"--ranks-per-node", "calibrate's is that of outputs that it reads"},
   };
   CommandLine line;

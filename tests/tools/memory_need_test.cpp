@@ -38,7 +38,7 @@ TEST(MemoryNeed, OfFewRanksIsNotTried) {
   EXPECT_FALSE(tried);
 }
 
-/// Takes memory, and processor time enough that no larger trial follows.
+/// Uses memory, and enough processor time to prevent larger trials.
 void keep(std::size_t bytes) {
   const std::vector<char> kept(bytes, 'x');
   asm volatile("" : : "r"(kept.data()) : "memory");

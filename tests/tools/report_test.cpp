@@ -1,4 +1,4 @@
-// Reports side by side: what the headline and the warnings say of several programs and machines, and tables.
+// Reports side by side: headlines, warnings and tables for several programs and machines.
 #include "tools/text/report.hpp"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-/// A program over the host. run: with its computing; 0: not known.
+/// A program over the host. run: including its computing; 0: unknown.
 RunReport report_of(const std::string& program, int communication_us, int run_us = 0) {
   RunReport report;
   report.file = program + ".json";

@@ -1,4 +1,4 @@
-// Sweeps: which values an axis has, and where one kind of hardware becomes faster than another.
+// Sweeps: the values of an axis, and the point where one kind of hardware becomes faster than another.
 #include "tools/commands/sweep.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Traces of liballprof: calls with their arguments by place, requests by address, communicators by size.
+// Traces of liballprof: calls with positional arguments, requests by address, communicators by size.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -46,7 +46,7 @@ TEST(AllprofTrace, IsReplayedOnAllHardware) {
   expect_to_fit_and_end(program);
 }
 
-/// The files beside the named one are of the other ranks, whatever the width of their numbers.
+/// The files beside the named one belong to the other ranks, for any width of their numbers.
 TEST(AllprofTrace, FindsTheFilesOfAllRanks) {
   const Folder folder;
   const auto trace = [](int rank) { return fmt::format("# collprof\n\nMPI_Barrier:1.0:8,{},3:2.0\n", rank); };
@@ -81,7 +81,7 @@ TEST(AllprofTrace, NamesFileAndLineOfWhatIsWrong) {
               HasSubstr("its recvcounts are not one for each of the 1 ranks"));
 }
 
-/// Whose trace it is, the name of the file says: liballprof 0.9 has rank 0 in all of them.
+/// The name of the file gives the rank: liballprof 0.9 writes rank 0 into all of them.
 TEST(AllprofTrace, TakesTheRankFromTheNameOfTheFile) {
   const Folder folder;
   const std::string text = "# collprof 0.9\n\nMPI_Bcast:3.0:5648928:12:13,1,1:0:5641280,0,2:4.0\n";
@@ -91,7 +91,7 @@ TEST(AllprofTrace, TakesTheRankFromTheNameOfTheFile) {
   expect_to_end_everywhere(program);
 }
 
-/// What it cannot carry is said, and takes no time.
+/// Calls that cannot be carried are reported, and take no time.
 TEST(AllprofTrace, SaysWhichCallsAreNotCarried) {
   const Folder folder;
   const Program program = opened(folder.file("t",
@@ -107,7 +107,7 @@ TEST(AllprofTrace, ThatIsCutIsNotWhole) {
   EXPECT_EQ(opened(folder.file("t", begun + "MPI_Finalize:3.0:-\n")).missing, "");
 }
 
-/// One rank that calls itself and others; what it receives from, and what it waits for.
+/// The receives and waits of a rank that sends to itself and others.
 std::vector<std::string> receives_and_waits(const Program& program) {
   std::vector<std::string> found;
   EXPECT_EQ(each_event(program, 0,
@@ -121,7 +121,7 @@ std::vector<std::string> receives_and_waits(const Program& program) {
   return found;
 }
 
-/// MPICH's numbers are others than Open MPI's, and its handles say so.
+/// MPICH's numbers differ from Open MPI's, and its handles identify it.
 TEST(AllprofTrace, HasTheNumbersOfTheLibraryThatWroteIt) {
   const Folder folder;
   const auto receives = [&](const std::string& world) {
@@ -135,7 +135,7 @@ TEST(AllprofTrace, HasTheNumbersOfTheLibraryThatWroteIt) {
   const Program mpich = receives("1140850688");
   EXPECT_THAT(receives_and_waits(mpich), ElementsAre("from -1"));
   EXPECT_THAT(mpich.notes, Contains(HasSubstr("MPI_ANY_SOURCE is -2, MPI_PROC_NULL -1")));
-  // Which of the two it is that comes from any: the second one.
+  // Only the second one receives from any source.
   std::vector<std::uint64_t> bytes;
   const std::string two =
       "MPI_Recv:1.0:9:1:1,4,4:-1:0:1140850688,0,1:1:2.0\nMPI_Recv:3.0:9:2:1,4,4:-2:0:1140850688,0,1:1:4.0\n";
@@ -145,11 +145,11 @@ TEST(AllprofTrace, HasTheNumbersOfTheLibraryThatWroteIt) {
                        }),
             "");
   EXPECT_THAT(bytes, ElementsAre(8));
-  // No library has a rank 256 for MPI_COMM_WORLD but the standard's ABI, which says nothing of wildcards.
+  // Only the standard's ABI has the handle 257 for MPI_COMM_WORLD, and it leaves wildcards open.
   EXPECT_THAT(receives("257").notes, Contains(HasSubstr("nothing says which MPI library")));
 }
 
-/// Requests of MPICH are integers: those of an array lie 4 bytes apart, and others may lie behind it.
+/// Requests of MPICH are integers: in an array they are 4 bytes apart, and others may follow it.
 TEST(AllprofTrace, FindsTheRequestsOfAnArray) {
   const Folder folder;
   const auto waits = [&](const std::string& world, const std::vector<int>& addresses) {

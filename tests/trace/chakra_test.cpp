@@ -1,5 +1,4 @@
-// Chakra's execution traces: fields of protocol buffers, graphs with collectives on groups, and what is
-// wrong.
+// Chakra's execution traces: fields of protocol buffers, graphs with collectives on groups, and errors.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -73,7 +72,7 @@ TEST(ChakraTrace, HasTheOperationsOfEachRank) {
                                  "MPI_Ibarrier 0 0 0 [] 0", "MPI_Finalize 0 0 0 [] 0"));
 }
 
-/// A field that has its default value is absent; sizes may stand in any member for integers.
+/// A field with its default value is absent; sizes may be in any integer member.
 TEST(ChakraTrace, ReadsTheSmallestFile) {
   const Folder folder;
   // ASTRA-sim's generator: node 0, "a", of kind 7, whose size of 1 MiB is a varint in member 9.
@@ -111,7 +110,7 @@ TEST(ChakraTrace, ReadsTheSmallestFile) {
   }
 }
 
-/// Two collectives of one group begin in the order of their ids, whichever is ready first.
+/// Two collectives of one group begin in the order of their ids, even if the second is ready first.
 TEST(ChakraTrace, KeepsTheOrderOfCollectives) {
   const Folder folder;
   const auto coll = [](std::uint64_t id, std::uint64_t size, std::uint64_t before) {
@@ -124,7 +123,7 @@ TEST(ChakraTrace, KeepsTheOrderOfCollectives) {
   expect_to_fit_and_end(program);
 }
 
-/// As in ASTRA-sim's rings: all send first, and receive when that is done.
+/// As in ASTRA-sim's rings: each rank first sends, and receives after that.
 TEST(ChakraTrace, SendsBeforeItsReceiverIsThere) {
   const Folder folder;
   for (const std::uint64_t rank : {0U, 1U}) {
@@ -172,7 +171,7 @@ TEST(ChakraTrace, NamesRankAndNodeOfWhatIsWrong) {
     EXPECT_NE(problem_of(folder.file("cut.et", good.substr(0, cut))), "") << cut;
 }
 
-/// PyTorch: the host launches what the accelerator does, and both are of the type of a collective.
+/// PyTorch: the host launches the work of the accelerator, and both nodes have the type of a collective.
 TEST(ChakraTrace, TakesWhatLaunchesCommunicationForComputing) {
   const Folder folder;
   const std::string on_host = attribute("is_cpu_op", 27, 1);
@@ -195,7 +194,7 @@ TEST(ChakraTrace, TakesWhatLaunchesCommunicationForComputing) {
   EXPECT_THAT(program.notes, Contains("attributes of communication that are not read: comm_priority"));
 }
 
-/// What is written is read again: the same messages between each pair, and as many collectives.
+/// Written traces are read again: the same messages between each pair, and as many collectives.
 TEST(ChakraTrace, OfAPatternHasItsMessagesAndCollectives) {
   const Folder folder;
   for (const PatternKind& kind : pattern_kinds()) {
@@ -247,14 +246,14 @@ TEST(Protobuf, RefusesWhatIsNoMessage) {
   }
 }
 
-/// A file of zeros is full of empty messages, and no trace.
+/// A file of zeros consists of empty messages, and is no trace.
 TEST(ChakraTrace, IsNoFileOfZeros) {
   const Folder folder;
   EXPECT_THAT(problem_of(folder.file("t.et", std::string(5000, '\0'))), HasSubstr("what can be opened"));
   EXPECT_THAT(problem_of(folder.file("t.et", std::string(2, '\0'))), HasSubstr("what can be opened"));
 }
 
-/// Rank 0 has to compute before its first collective and not before its second one; ranks take them in one
+/// Rank 0 has to compute before its first collective but not before its second one; ranks call them in one
 /// order.
 TEST(ChakraTrace, BeginsCollectivesInTheOrderOfTheirIds) {
   const Folder folder;
@@ -278,7 +277,7 @@ TEST(ChakraTrace, BeginsCollectivesInTheOrderOfTheirIds) {
   expect_to_fit_and_end(program);
 }
 
-/// What comes behind a send that does not block waits for it to be on its way, in the file, too.
+/// In the file, too, events after a nonblocking send wait until it is issued.
 TEST(ChakraTrace, WritesWhatWaitsForASend) {
   const Folder folder;
   const std::string text =

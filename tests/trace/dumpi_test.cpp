@@ -1,4 +1,4 @@
-// Traces of DUMPI as text: types and communicators that a program made, outcomes of waits, and what is wrong.
+// Traces of DUMPI as text: types and communicators made by the program, outcomes of waits, and errors.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -31,7 +31,7 @@ TEST(DumpiTrace, HasTheCallsOfEachRank) {
   EXPECT_THAT(calls,
               ElementsAre("MPI_Barrier 0 0 0 0 [][]", "MPI_Isend 0 4 2 0 [][]", "MPI_Recv 0 4 0 0 [][]",
                           "MPI_Wait 0 0 0 1 [][]", "MPI_Allreduce 0 4 0 1 [][]",
-                          // The grid, its row, one's half with the highest rank first, and those of a group.
+                          // The grid, its row, a half with the highest rank first, and those of a group.
                           "MPI_Comm_rank 0 0 0 2 [0,1,2,3][]", "MPI_Comm_rank 0 0 0 3 [0,1][]",
                           "MPI_Comm_rank 0 0 0 6 [3,1][]", "MPI_Comm_rank 0 0 0 7 [3,1,0][]",
                           // Two of {3 int, 4 times 2 double}.
@@ -112,7 +112,7 @@ TEST(DumpiTrace, SaysWhatItDoesNotRead) {
               HasSubstr("t:3: MPI_Barrier returns, and was not entered"));
 }
 
-/// DUMPI has -1 for any rank; MPICH's MPI_PROC_NULL stays what it is, which is -1, too.
+/// DUMPI has -1 for any rank, and MPICH's MPI_PROC_NULL is also -1, and stays.
 TEST(DumpiTrace, SaysWhereReceivesFromNoneLookLikeThoseFromAny) {
   const Folder folder;
   const auto notes = [&](int to, int from) {
@@ -129,7 +129,7 @@ TEST(DumpiTrace, SaysWhereReceivesFromNoneLookLikeThoseFromAny) {
   EXPECT_THAT(notes(-1, 0), Not(Contains(about_mpich)));
 }
 
-/// Whatever the ranks say of a grid, the answer names the calls and is no crash.
+/// Any inconsistent grid gives an error that names the calls, and no crash.
 TEST(DumpiTrace, NamesGridsThatAreNone) {
   const Folder folder;
   const auto grid = [](const std::string& sides) {
@@ -157,14 +157,14 @@ TEST(DumpiTrace, NamesGridsThatAreNone) {
               HasSubstr("no grid with the sides [2, 2] fits into 2 ranks"));
   EXPECT_THAT(problem(grid("1, 2") + part("0, 1"), grid("1, 2") + part("1, 0")),
               HasSubstr("t-1:13: MPI_Cart_sub: what remains of the grid is [1, 0], and at "));
-  // A copy of a grid is one.
+  // A copy of a grid is a grid.
   const std::string copied =
       grid("1, 2") + call_of("MPI_Comm_dup", "MPI_Comm oldcomm=4\nMPI_Comm newcomm=6\n") +
       call_of("MPI_Cart_sub", "MPI_Comm oldcomm=6\nint remain_dims[2]=[0, 1]\nMPI_Comm newcomm=5\n");
   EXPECT_EQ(problem(copied, copied), "");
 }
 
-/// Sizes follow from the calls that make types, under their old names and their new ones.
+/// Sizes follow from the calls that make types, under their old and new names.
 TEST(DumpiTrace, KnowsTheSizesOfTypesThatTheProgramMakes) {
   const Folder folder;
   const auto bytes = [&](const std::string& name, const std::string& arguments) {

@@ -1,4 +1,4 @@
-// GOAL schedules: their graphs run as graphs, both forms say the same, and what is wrong is named.
+// GOAL schedules: graphs run as graphs, both forms agree, and errors name their place.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -14,7 +14,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-/// Byte by byte, as LogGOPSim's Goal.hpp has it.
+/// Byte by byte, as in LogGOPSim's Goal.hpp.
 class Bytes {
  public:
   template <typename Word>
@@ -58,12 +58,12 @@ TEST(GoalSchedule, RunsAsAGraphOnAllHardware) {
   const Result<ReplayResult> result = replayed(program, "host");
   ASSERT_TRUE(result);
   EXPECT_EQ(result->messages, 4U);
-  // Rank 1 goes on 500 ns after its message has come; rank 3 waits for it.
+  // Rank 1 continues 500 ns after its message has arrived; rank 3 waits for it.
   EXPECT_GT(result->ranks[3].clock, result->ranks[1].clock - Time::ns(500));
   EXPECT_GE(result->ranks[0].clock, Time::ns(3000));
 }
 
-/// Whoever only reads says nothing of what the waits came to.
+/// A reader without a replay gets no outcomes of waits.
 TEST(GoalSchedule, EndsForThoseWhoOnlyRead) {
   const Program program = opened(data("goal/diamond.goal"));
   const Result<Findings> findings = rehearse(program);
@@ -71,7 +71,7 @@ TEST(GoalSchedule, EndsForThoseWhoOnlyRead) {
   EXPECT_EQ(events_of(program), findings->events);
 }
 
-/// In the order of the text rank 0 would wait for ever: what may begin begins.
+/// In the order of the text rank 0 would wait for ever, so any event that can begin does.
 TEST(GoalSchedule, BeginsWhatIsReadyWhateverTheOrder) {
   const Folder folder;
   const std::string path = folder.file("t", R"(num_ranks 2

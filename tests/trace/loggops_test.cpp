@@ -15,8 +15,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// Schedgen's binomialtreereduce: each rank receives from those a power of two above it that it is below, the
-/// farthest first, and sends to the one that its highest bit is above.
+/// Schedgen's binomialtreereduce: a rank receives from rank + 2^k for all 2^k above its own number, the
+/// farthest first, and sends to its number without the highest bit.
 std::string tree_of(int ranks, std::uint64_t bytes) {
   std::string text = fmt::format("num_ranks {}\n", ranks);
   for (int rank = 0; rank < ranks; ++rank) {
@@ -38,7 +38,7 @@ std::string tree_of(int ranks, std::uint64_t bytes) {
   return text;
 }
 
-/// What each rank does, and the times at which they end.
+/// The steps of each rank, and their times at the end.
 struct Row {
   std::string what;
   std::vector<std::string> ranks;
@@ -109,7 +109,7 @@ TEST(LogGopsRules, AreThoseOfItsMainLoop) {
         "l1: calc 20000\nl2: recv 1001b from 0\nl2 requires l1"},
        {1600, 27500},
        ""},
-      // It computes once the receive is there, at 20000, which it knows at once.
+      // It computes once the receive is posted, at 20000, and sees that immediately.
       {"rendezvous, late receiver",
        {"l1: send 1001b to 1\nl2: calc 100\nl2 requires l1",
         "l1: calc 20000\nl2: recv 1001b from 0\nl2 requires l1"},

@@ -1,4 +1,4 @@
-// The door to programs: what each name opens, and what is said of those that open nothing.
+// open_program(): the kind of program that each name opens, and the errors for those that open none.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -133,7 +133,7 @@ TEST(Openers, AreNamedForMessages) {
     EXPECT_FALSE(opener->kind.empty());
     EXPECT_FALSE(opener->origin.empty());
     ASSERT_NE(opener->open, nullptr);
-    // A name that is nothing is of no kind.
+    // A name without a file has no kind.
     const auto opened = opener->open({"none", "", "cannot read none: No such file or directory"});
     ASSERT_TRUE(opened);
     EXPECT_FALSE(opened->has_value()) << opener->kind;

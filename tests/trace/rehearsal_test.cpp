@@ -1,4 +1,4 @@
-// What is found in a program before any replay.
+// The problems found in a program before any replay.
 #include "lib/programs/check/rehearsal.hpp"
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ TEST_F(ARehearsal, FindsNothingInWhatFits) {
     EXPECT_GT(findings->messages, 0U);
   }
   for (const PatternKind& kind : pattern_kinds()) {
-    const int ranks = kind.name == "pingpong" ? 2 : 8;  // all of which do something
+    const int ranks = kind.name == "pingpong" ? 2 : 8;  // all ranks take part
     const Result<Findings> findings = rehearse(
         opened(fmt::format("pattern:{}{}:{}:64:3", kind.name, kind.parameter.empty() ? "" : ":1", ranks)));
     ASSERT_TRUE(findings) << findings.error();

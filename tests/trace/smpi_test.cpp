@@ -1,4 +1,4 @@
-// SMPI's time-independent traces: what their lines become, and what is written again.
+// SMPI's time-independent traces: the events of their lines, and traces that are written again.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -152,8 +152,7 @@ std::string missing_of(const std::string& path) {
   return opened(path).missing;
 }
 
-/// A tracer writes "finalize" wherever it has written "init"; one who writes traces by hand may leave both
-/// out.
+/// A tracer that writes "init" also writes "finalize"; a trace written by hand may have neither.
 TEST(SmpiTrace, ThatIsCutIsNotWhole) {
   const Folder folder;
   const std::string cut = "0 init\n0 isend 1 7 1000 6\n0 waitall\n1 init\n1 recv 0 7 1000 6\n";
@@ -180,7 +179,7 @@ TEST(SmpiTrace, FindsFilesFromTheFolderAboveItsList) {
   EXPECT_EQ(opened(folder.file("replay/list", "replay/a\n")).description.ranks, 1);
 }
 
-/// A program, written and read again: the same messages, and times that are alike.
+/// A program, written and read again: the same messages, and similar times.
 TEST(SmpiTrace, ComesBackAsItWasWritten) {
   const Folder folder;
   const Program program = opened(data("smpi/program.txt"));

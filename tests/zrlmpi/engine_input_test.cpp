@@ -1,4 +1,4 @@
-// Requests that wait at a rank's engine: what the FIFO, the shell and the header cache do to them.
+// Requests that wait at a rank's engine: the effects of the FIFO, the shell and the header cache.
 #include "simulators/zrlmpi/engine_input.hpp"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ TEST(ZrlmpiEngineInput, HasRoomWhileARequestIsStillToComeAgain) {
   EXPECT_TRUE(input.is_full(Time::ms(200)));
 }
 
-/// So many gathers at once, of one block from each of 64 ranks in linear order; the root comes late.
+/// Several gathers at once, of one block from each of 64 ranks in linear order; the root comes late.
 struct Gathers {
   std::string stuck;
   std::vector<std::string> violations;
@@ -86,7 +86,7 @@ Gathers gathers(int count, Time late) {
   return result;
 }
 
-// The root comes while the requests of all others wait: it has to read 63 headers, and nothing is lost.
+// The root comes while the requests of all others wait: it reads 63 headers, and no request is lost.
 TEST(ZrlmpiEngineInput, LosesNothingOfAProgramThatBlocks) {
   const MpeSpec spec;
   const Time late = Time::ms(1);
@@ -101,7 +101,8 @@ TEST(ZrlmpiEngineInput, LosesNothingOfAProgramThatBlocks) {
   EXPECT_GT(waited.end - late, in_time.end - reading - Time::us(3));
 }
 
-// More open requests than the engine and its shell hold: the rest comes again, and nothing else happens.
+// More open requests than the engine and its shell have room for: the others are repeated, and nothing else
+// changes.
 TEST(ZrlmpiEngineInput, DropsWhatFindsEverythingFull) {
   constexpr int kFew = kWaitingHeaders / (kMaximumNodes - 1);
   const Gathers few = gathers(kFew, Time::ms(1));

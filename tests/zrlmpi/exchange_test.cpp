@@ -66,7 +66,7 @@ TEST(ZrlmpiExchange, IsBoundByTheWireWhenTheBusIsFaster) {
 }
 
 /// 131072 bytes are the largest array that the tool chain keeps out of DRAM; a full datagram takes 2300 ns to
-/// get there.
+/// reach it.
 TEST(ZrlmpiExchange, IsBoundByTheRolesMemoryAbove128KiB) {
   const auto slope = [](MpeSpec spec, std::uint64_t from) {
     ExchangeRunner runner(spec);
@@ -283,7 +283,7 @@ TEST(ZrlmpiExchange, DeliversEveryByteAtEveryBoundary) {
   }
 }
 
-// Neither the magic number nor whole handshake packets inside a payload are taken for anything but data.
+// The magic number and whole handshake packets inside a payload are treated as data.
 TEST(ZrlmpiExchange, DeliversPayloadsThatLookLikeHeaders) {
   for (const Format format : {Format::kStrict, Format::kExtended}) {
     MpeSpec spec;

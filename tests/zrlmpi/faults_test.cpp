@@ -1,4 +1,4 @@
-// Calls over wires that lose, repeat and reorder.
+// Calls over wires that lose, repeat and reorder packets.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace {
 
 enum class Way : std::uint8_t { kForth, kBack };
 
-/// A fault script of a call from rank 0 to rank 1 that loses packet n of one direction, and none of the other
+/// A fault script of a call from rank 0 to rank 1 that loses packet n of one direction, but none of the other
 /// first 20.
 FaultRates losing(Way way, std::uint64_t n) {
   FaultRates rates;
@@ -51,7 +51,7 @@ Played play(const FaultRates& faults, const Buffer& data, const MpeSpec& spec = 
   return played;
 }
 
-// The sum of what the repetition repeats and of the documented timer, to the picosecond.
+// The repeated work plus the documented timer, to the picosecond.
 class ZrlmpiSingleLoss : public testing::Test {
  protected:
   Played lost(Way way, std::uint64_t n) {
@@ -88,14 +88,14 @@ TEST_F(ZrlmpiSingleLoss, OfDataCostsTwiceTheSendersTimer) {
   EXPECT_EQ(spec_.timeout(0, Awaited::kAck, 0), Time::ms(400));
 }
 
-// The engine keeps no copy: its feedback has the role stream the buffer again.
+// The engine keeps no copy: its feedback makes the role stream the buffer again.
 TEST_F(ZrlmpiSingleLoss, HasTheRoleStreamAgainWhatHadLeft) {
   EXPECT_EQ(lost(Way::kForth, 0).result.streamed_again, 0U) << "a request is the engine's own";
   EXPECT_EQ(lost(Way::kForth, 1).result.streamed_again, 1U);
   EXPECT_EQ(lost(Way::kBack, 1).result.streamed_again, 1U);
 }
 
-// The reference waits for ever: its receiver does not acknowledge twice.
+// The reference waits for ever, because its receiver does not acknowledge twice.
 TEST_F(ZrlmpiSingleLoss, OfAnAckCostsTwiceTheSendersTimer) {
   const Time sending = whole_.entered(0, State::kWait4Ack) - whole_.result.data;
   const Played it = lost(Way::kBack, 1);
@@ -128,7 +128,7 @@ TEST(ZrlmpiTimer, SpacesTheRequestsToADeadPeer) {
   }
 }
 
-// Retries end, the network comes to rest, and neither end calls it a success.
+// Retries end, the network becomes idle, and neither end reports success.
 TEST(ZrlmpiFaults, EndInAFailedCallWhenTheRetriesAreUsedUp) {
   for (const int retries : {0, 1, 3, 16}) {
     MpeSpec spec;
@@ -156,7 +156,7 @@ TEST(ZrlmpiFaults, LeaveNoTimeOfAFailedCallBeforeItsBeginning) {
   }
 }
 
-// The receiver has everything, but the sender never learns of it: not a success.
+// The receiver has everything, but the sender never gets the acknowledgement: no success.
 TEST(ZrlmpiFaults, FailTheCallWhenAllAcksAreLost) {
   MpeSpec spec;
   spec.retries = 0;
@@ -168,7 +168,7 @@ TEST(ZrlmpiFaults, FailTheCallWhenAllAcksAreLost) {
   EXPECT_FALSE(it.result.ok());
 }
 
-// What arrives is right, or the call has failed.
+// The received data is right, or the call has failed.
 TEST(ZrlmpiFaults, NeverCorruptAMessage) {
   std::mt19937_64 random(20);
   std::uniform_real_distribution<double> rate(0, 0.2);
@@ -216,7 +216,7 @@ TEST(ZrlmpiFaults, CostTheSameWithAndWithoutThePayload) {
   }
 }
 
-// An INT receive against a FLOAT send, with a first ERROR that gets lost.
+// An INT receive against a FLOAT send, whose first ERROR is lost.
 TEST(ZrlmpiFaults, DoNotKeepAnErrorFromTheSender) {
   ExchangeRequest request = request_of(100);
   request.call = Call::kSendFloat;

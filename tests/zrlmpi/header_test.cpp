@@ -16,8 +16,8 @@ struct Vector {
   std::string_view hex;
 };
 
-// Vectors. The headers of a message of four words of INT are what the library and the engine of [zrlmpi-src]
-// send; the others follow from [zrlmpi-protocol].
+// Test vectors. The headers of a message of four INT words are those that the library and the engine of
+// [zrlmpi-src] send; the others follow from [zrlmpi-protocol].
 std::vector<Vector> vectors() {
   Header tagged(0, 1, Call::kSendInt, PacketType::kSendRequest);
   tagged.set(Field::kTagLow, 5);

@@ -21,7 +21,7 @@ void expect_cut(int bus, std::uint64_t words, std::uint64_t datagrams, std::uint
   EXPECT_EQ(cut.last_bytes, last) << words << " words, " << bus << " bit";
 }
 
-// Seen in a run of the library of [zrlmpi-src] (LIB/SW/ZRLMPI.cpp): the engine fills up the last line.
+// Observed in a run of the library of [zrlmpi-src] (LIB/SW/ZRLMPI.cpp): the engine fills up the last line.
 TEST(ZrlmpiSegmentation, CutsMessagesWhereTheReferenceDoes) {
   for (const int bus : {8, 32, 64}) {
     expect_cut(bus, 0, 1, 32);

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 
+#include "lib/answers/advice/answer_of.hpp"
 #include "lib/answers/replay/forecast.hpp"
 #include "lib/answers/report/write_report.hpp"
 #include "lib/base/format.hpp"
@@ -38,6 +39,7 @@ struct PredictOptions {
   Sharing sharing;       // of a sweep
   std::string svg;       // plot into this file
   bool what_if = false;  // make a memory larger for which the hardware would decline
+  bool details = false;  // print the table below the answer
   bool check = false;    // verify the invariants of the simulation
   bool json = false;
   bool csv = false;
@@ -252,13 +254,15 @@ Json json_of_answer(const Answer& answer, int repeat) {
   return json;
 }
 
-void print_json(const std::vector<Answer>& answers, int repeat) {
+/// The first entry has the answer, if there is one.
+void print_json(const std::vector<Answer>& answers, int repeat, const std::optional<ReportAnswer>& answer) {
   if (answers.size() == 1) {
     fmt::print("{}\n", json_of_answer(answers.front(), repeat).dump(2));
     return;
   }
   Json all = Json::array();
-  for (const Answer& answer : answers) all.push_back(json_of_answer(answer, repeat));
+  for (const Answer& one : answers) all.push_back(json_of_answer(one, repeat));
+  if (answer) all.front()["answer"] = json_of(*answer);
   fmt::print("{}\n", all.dump(2));
 }
 
@@ -304,6 +308,38 @@ void print_table(const std::vector<Answer>& answers, int repeat) {
       fmt::print("# {}: {:.6f} to {:.6f} us with the fastest and the slowest memory of that class\n",
                  a.question.backend->name, in_microseconds(a.band->first), in_microseconds(a.band->second));
   }
+}
+
+/// The answer of one operation over several backends.
+ReportAnswer answer_of(const Setup& setup, const std::vector<Answer>& answers,
+                       const PredictOptions& options) {
+  const Operation& operation = answers.front().question.operation;
+  Operation shortest = operation;
+  shortest.bytes = std::min(operation.bytes, element_bytes(operation.element));
+  set_elements(shortest);
+  std::vector<ForecastSide> sides;
+  for (const Answer& one : answers) {
+    ForecastSide& side = sides.emplace_back();
+    side.backend = one.question.backend;
+    side.footing = one.footing;
+    side.declined = one.forecast.declined;
+    if (!one.forecast.declined.empty()) continue;
+    side.time = one.forecast.time;
+    std::string problem;
+    const Answer least = answer_to(setup, shortest, *side.backend, options, problem, nullptr);
+    if (least.forecast.declined.empty()) side.shortest = least.forecast.time;
+  }
+  const std::string what =
+      operation.kind == OperationKind::kBarrier
+          ? std::string(to_string(operation.kind))
+          : fmt::format("{} of {}", to_string(operation.kind), bytes_text(std::uint64_t{operation.bytes}));
+  ReportAnswer answer = answer_of_forecasts(
+      sides, operation,
+      fmt::format("{}, {}{}", what, counted(static_cast<std::uint64_t>(operation.ranks), "rank"),
+                  options.repeat > 1 ? fmt::format(", {} times", options.repeat) : ""));
+  answer.next = fmt::format("the same with --sweep {}",
+                            operation.kind == OperationKind::kBarrier ? "ranks=2:1024" : "bytes=8:1MiB");
+  return answer;
 }
 
 /// Where along the sweep each backend becomes faster than the first one, or slower.
@@ -395,19 +431,23 @@ int predict(const PredictOptions& options) try {
   int written = kDone;
   const std::vector<Answer> answers = ask(setup, points, options, shared ? &*shared : nullptr, written);
   const int plotted = options.svg.empty() ? kDone : write_plot(options, setup, answers);
+  std::optional<ReportAnswer> answer;
+  if (points.size() == 1 && answers.size() > 1 && !options.csv) answer = answer_of(setup, answers, options);
   if (options.json) {
-    print_json(answers, options.repeat);
+    print_json(answers, options.repeat, answer);
   } else if (options.csv) {
     print_csv(answers);
   } else {
-    print_table(answers, options.repeat);
+    if (answer) fmt::print("{}", answer_text(*answer));
+    if (answer && options.details) fmt::print("\n");
     if (points.size() > 1) print_crossovers(setup, answers, options.sweep.starts_with("ranks"));
+    if (!answer || options.details) print_table(answers, options.repeat);
   }
   std::set<std::string> notes;
   for (std::string& note : setup.notes()) notes.insert(std::move(note));
-  for (const Answer& answer : answers) {
-    if (answer.forecast.note.empty() || answer.forecast.what_if) continue;
-    notes.insert(fmt::format("{}: {}", answer.question.backend->name, answer.forecast.note));
+  for (const Answer& one : answers) {
+    if (one.forecast.note.empty() || one.forecast.what_if) continue;
+    notes.insert(fmt::format("{}: {}", one.question.backend->name, one.forecast.note));
   }
   for (const std::string& note : notes) complain(note);
   const bool any = std::any_of(answers.begin(), answers.end(),
@@ -441,6 +481,8 @@ class PredictCommand final : public Command {
     app.add_flag("--what-if", options_.what_if,
                  "predict as if the hardware had enough memory where it declines for lack of it; such points "
                  "are marked");
+    app.add_flag("--details", options_.details,
+                 "with several backends: print the table of exact times after the answer");
     add_svg(app, options_.svg);
     add_csv(app, options_.csv, add_json(app, options_.json));
     add_records(app, options_.records);
@@ -467,7 +509,7 @@ const Registered<PredictCommand> predict_command(
          R"(Simulates the drivers and devices of all ranks in this process, without data and without a launcher. All ranks
 begin at time 0; the result is the time when the last one is done.)",
      .often = {"-h", "--backend", "-n", "--bytes", "--sweep", "--type", "--function", "--root", "--network",
-               "--ranks-per-node", "--set", "--config", "--svg", "--json", "--csv", "--trace"},
+               "--ranks-per-node", "--set", "--config", "--svg", "--json", "--csv", "--trace", "--details"},
      .exits = {{kUsage},
                {kDeclined, "the hardware declines the operation at every point"},
                {kNotWritten, "the plot, a trace, or a capture could not be written"}}});

@@ -231,22 +231,43 @@ void print_whole_runs(const std::vector<Settled>& all, const ProgramTimes& progr
                gaps_text(program.computing.brief_gaps, program.computing.longer_gaps, to_string(polling)));
 }
 
-/// Opens what is replayed, or makes it at more ranks. is_doubtful: whether nothing confirms what is made.
-Played opened(const ReplayToolOptions& options, const std::string& name, bool& is_doubtful) {
+/// Opens what is replayed, or makes it at more ranks, which `scaling` describes then.
+Played opened(const ReplayToolOptions& options, const std::string& name,
+              std::optional<scale::Scaling>& scaling) {
   if (options.scaled.ranks == 0) {
     Played played(name, options.partial);
     played.use_phase(name, options.scaled.phase);
     return played;
   }
-  scale::Scaling scaling = scaled_program(options.scaled);
-  is_doubtful = !scaling.doubt().empty();
-  if (!options.json) print_scaling(scaling, options.scaled);
-  return {std::move(scaling.program), name};
+  scaling = scaled_program(options.scaled);
+  return {std::move(scaling->program), name};
 }
 
-/// The baseline is the first backend that was replayed.
+/// What shared links of the network cost, in a clause. Empty: it has none, or they cost nothing.
+std::string shared_links_text(const Results& results) {
+  std::vector<std::string> costs;
+  for (std::size_t i = 0; i < results.all.size(); ++i) {
+    const auto& star = results.over_star[i];
+    if (!star || *star <= Time()) continue;
+    const double ratio = results.all[i].result->modelled_time.seconds() / star->seconds();
+    if (ratio > 1.005)
+      costs.push_back(fmt::format("{} to {}", share_text(ratio - 1), results.all[i].backend));
+  }
+  if (costs.empty()) return {};
+  return fmt::format("shared links add {}", fmt::join(costs, ", "));
+}
+
+/// What is wrong with a replay, in a clause. Empty: nothing.
+std::string shortcoming_text(const Settled& replayed, std::uint64_t recorded) {
+  if (const std::string part = part_text(*replayed.result, recorded); !part.empty()) return part;
+  const std::uint64_t given_up = replayed.result->total().given_up;
+  if (given_up == 0) return {};
+  return fmt::format("{} failed over {}", counted(given_up, "operation"), replayed.backend);
+}
+
+/// The baseline is the first backend that was replayed. recorded: as in part_text().
 ReportAnswer answer_of(const Results& results, const Setup& setup, const ReplayToolOptions& options,
-                       const std::string& name) {
+                       const std::string& name, std::uint64_t recorded) {
   std::vector<ReplayedSide> sides;
   for (const Settled& one : results.all)
     sides.push_back({one.backend, &*one.result, one.run ? &*one.run : nullptr});
@@ -258,13 +279,20 @@ ReportAnswer answer_of(const Results& results, const Setup& setup, const ReplayT
     for (const std::string& file : options.scaled.files) words += shell_word(file) + " ";
     words += fmt::format("--ranks {}", options.scaled.ranks);
   }
-  return answer_of_replays(sides, results.program, is_tunable ? results.host_at_its_best : std::nullopt,
-                           {std::filesystem::path(name).filename().string(), words});
+  ReportAnswer answer =
+      answer_of_replays(sides, results.program, is_tunable ? results.host_at_its_best : std::nullopt,
+                        {std::filesystem::path(name).filename().string(), words});
+  std::vector<std::string> objections;
+  for (const Settled& one : results.all) objections.push_back(shortcoming_text(one, recorded));
+  objections.push_back(shared_links_text(results));
+  objections.push_back(answer.but);
+  answer.but = clauses_text(objections);
+  return answer;
 }
 
 /// One of the programs that are replayed, with all that is told of it.
 struct Replayed {
-  bool is_doubtful = false;  // scaled, and nothing confirms it
+  std::optional<scale::Scaling> scaling;  // of a program at more ranks; its program is in `played`
   Played played;
   Results results;
   RunFacts facts;
@@ -272,7 +300,7 @@ struct Replayed {
 
   Replayed(const ReplayToolOptions& options, const Setup& setup, const std::string& name,
            const std::string& version)
-      : played(opened(options, name, is_doubtful)) {
+      : played(opened(options, name, scaling)) {
     results = replay_all(options, setup, played, name);
     std::vector<Settled>& all = results.all;
     tell_refusals(results.refused, all.empty());
@@ -282,15 +310,23 @@ struct Replayed {
     if (!all.empty()) facts.replayed_part = part_text(*all.front().result, played.recorded_events);
     report = report_of(all, results.refused, played.ranks(), facts, setup, results.program);
     if (all.size() + results.refused.size() > 1 && !all.empty())
-      report.answer = answer_of(results, setup, options, name);
+      report.answer = answer_of(results, setup, options, name, played.recorded_events);
+    if (report.answer && scaling)
+      report.answer->sure = clauses_text({held_out_text(*scaling), report.answer->sure});
     report.file = name;
     report.version_of_program = version;
   }
 
   [[nodiscard]] Json json() const { return json_of_all(results, played.program.description, report, facts); }
-  void print(const Setup& setup) const {
+  /// The answer, if there is one; the tables with --details, or if there is none.
+  void print(const Setup& setup, const ScaledOptions& scaled) const {
     const std::vector<Settled>& all = results.all;
-    if (report.answer) fmt::print("{}\n", answer_text(*report.answer));
+    if (report.answer) {
+      fmt::print("{}", answer_text(*report.answer));
+      if (!setup.configuration->details) return;
+      fmt::print("\n");
+    }
+    if (scaling) print_scaling(*scaling, scaled);
     for (const Settled& replayed : all)
       print_result(replayed, part_text(*replayed.result, played.recorded_events));
     if (all.size() + results.refused.size() > 1 && !all.empty()) print_comparison(results);
@@ -313,7 +349,7 @@ void print_all(const std::deque<Replayed>& replayed, const ReplayToolOptions& op
     print_json(replayed.front().json());
     return;
   }
-  if (replayed.size() == 1 && !options.json) return replayed.front().print(setup);
+  if (replayed.size() == 1 && !options.json) return replayed.front().print(setup, options.scaled);
   std::vector<RunReport> reports;
   reports.reserve(replayed.size());
   for (const Replayed& one : replayed) reports.push_back(one.report);
@@ -357,7 +393,7 @@ int replay(const ReplayToolOptions& options) try {
   for (const std::string& note : setup.notes()) complain(note);
   std::vector<RunReport> reports;
   for (Replayed& one : replayed) {
-    if (one.is_doubtful) code = kFoundFailures;
+    if (one.scaling && !one.scaling->doubt().empty()) code = kFoundFailures;
     if (one.results.code != kDone) code = one.results.code;
     if (!one.results.all.empty()) reports.push_back(std::move(one.report));
   }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/answers/report/write_report.hpp"
+#include "lib/base/format.hpp"
 #include "lib/programs/export/recording_writer.hpp"
 #include "tools/command_line/options.hpp"
 #include "tools/commands/scaled_program.hpp"
@@ -47,24 +49,45 @@ Json json_of(const scale::Comparison& comparison) {
   return json;
 }
 
+/// What is made, and how it compares with --against, if that is given.
+struct Made {
+  std::optional<scale::Comparison> comparison;
+  ReportAnswer answer;
+
+  Made(const scale::Scaling& scaling, const ScaleOptions& options)
+      : answer(answer_of(scaling, options.scaled, options.output)) {
+    if (options.against.empty()) return;
+    comparison = comparison_with(scaling, options);
+    const scale::Share total = comparison->total();
+    answer.sure =
+        clauses_text({fmt::format("{} of the {} of {} are exact", scale::share_text(total.exact, total.all()),
+                                  counted(total.all(), "call"), options.against),
+                      comparison->first_difference});
+  }
+};
+
 void print_json(const scale::Scaling& scaling, const ScaleOptions& options) {
+  const Made made(scaling, options);
   Json json = {{"ranks", options.scaled.ranks},          {"recorded", scaling.model->learned_from},
                {"layout", scaling.model->layout.text()}, {"held_out", json_of(scaling.held_out)},
                {"not_foretold", scaling.not_foretold},   {"growing", scaling.growing}};
-  if (!options.against.empty()) json["against"] = json_of(comparison_with(scaling, options));
+  json["answer"] = json_of(made.answer);
+  if (made.comparison) json["against"] = json_of(*made.comparison);
   fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
 void print_text(const scale::Scaling& scaling, const ScaleOptions& options) {
-  std::optional<scale::Comparison> comparison;
-  if (!options.against.empty()) comparison = comparison_with(scaling, options);
+  const Made made(scaling, options);
+  fmt::print("{}", answer_text(made.answer));
+  if (!options.scaled.all_reasons) return;
+  fmt::print("\n");
   print_scaling(scaling, options.scaled);
   if (scaling.held_out.total().all() > 0) print_shares(scaling.held_out);
-  if (!comparison) return;
+  if (!made.comparison) return;
   fmt::print("# compared with {}\n", options.against);
-  print_shares(*comparison);
-  if (!comparison->first_difference.empty())
-    fmt::print("# first difference: {}\n", comparison->first_difference);
+  print_shares(*made.comparison);
+  if (!made.comparison->first_difference.empty())
+    fmt::print("# first difference: {}\n", made.comparison->first_difference);
 }
 
 int scale_command_line(const ScaleOptions& options) try {
@@ -104,6 +127,8 @@ class ScaleCommand final : public Command {
     app.add_option("--against", options_.against,
                    "compare the result, call by call, with a recording at the same number of ranks")
         ->type_name("FILE");
+    app.add_flag("--verbose", options_.scaled.all_reasons,
+                 "print all reasons of a refusal, and the shares by function and role");
     add_phase(app, options_.scaled.phase);
     add_json(app, options_.json);
   }

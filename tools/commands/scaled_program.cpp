@@ -44,22 +44,17 @@ std::string arrival_text(const scale::Scaling& scaling) {
   return fmt::format("left to the replay, for the order of arrival decides it: {}", fmt::join(parts, ", "));
 }
 
-/// How many ranks have which role.
-void print_ranks(const scale::Model& model, int ranks) {
+/// How many ranks have which role: "8 x 4 ranks: 4 corner, 16 edge, 12 interior".
+std::string roles_text(const scale::Model& model, int ranks) {
   std::map<std::string, int> roles;
   const auto sides = model.layout.sides(ranks);
   for (int rank = 0; rank < ranks; ++rank) ++roles[model.roles.name(model.roles.key(*sides, rank))];
   std::vector<std::string> words;
   words.reserve(roles.size());
   for (const auto& [role, count] : roles) words.push_back(fmt::format("{} {}", count, role));
-  fmt::print(
-      "# scaled from {} to {} ranks on {}{}: {}\n", fmt::join(model.learned_from, ", "), ranks,
-      model.layout.text(),
-      model.layout.dimensions == 1
-          ? ""
-          : fmt::format(
-                " ({})",
-                fmt::join(std::span(*sides).first(static_cast<std::size_t>(model.layout.dimensions)), " x ")),
+  return fmt::format(
+      "{} ranks: {}",
+      fmt::join(std::span(*sides).first(static_cast<std::size_t>(model.layout.dimensions)), " x "),
       fmt::join(words, ", "));
 }
 
@@ -112,7 +107,8 @@ scale::LearnedProgram learned_program(const ScaledOptions& options) {
     tell_notes(file, *program);
     recorded.push_back({file, phase_of(file, std::move(*program), options.phase)});
   }
-  Result<scale::LearnedProgram> learned = scale::LearnedProgram::learn(recorded, options.compute);
+  Result<scale::LearnedProgram> learned =
+      scale::LearnedProgram::learn(recorded, options.compute, options.all_reasons);
   if (!learned)
     throw Misuse{options.ranks > 0
                      ? fmt::format("cannot scale to {} ranks: {}", options.ranks, learned.error())
@@ -132,13 +128,43 @@ scale::Scaling scaled_program(const ScaledOptions& options) {
   return std::move(*scaling);
 }
 
+ReportAnswer answer_of(const scale::Scaling& scaling, const ScaledOptions& options,
+                       const std::string& output) {
+  const scale::Model& model = *scaling.model;
+  const scale::Share total = scaling.held_out.total();
+  ReportAnswer answer;
+  answer.kind = "scaled";
+  answer.holds = total.exact > 0;
+  const std::string shape = model.layout.dimensions == 1 ? model.layout.text() : "a grid";
+  const auto& learned_from = model.learned_from;
+  answer.answer =
+      fmt::format("{} ranks, made from {}{}", options.ranks,
+                  learned_from.size() == 1 ? fmt::format("a recording of {}", learned_from.front())
+                                           : fmt::format("{} recordings of {} to {}", learned_from.size(),
+                                                         learned_from.front(), learned_from.back()),
+                  total.all() > 0 && total.exact == 0 ? "; nothing confirms it" : "");
+  answer.why = clauses_text({shape + ", " + roles_text(model, options.ranks)});
+  answer.sure = total.all() == 0
+                    ? fmt::format("not tested: one recording; sizes are taken as on its {} ranks",
+                                  model.learned_from.back())
+                    : fmt::format("the smaller recordings predict {} of the {} on {} ranks",
+                                  total.exact == 0 ? "none" : scale::share_text(total.exact, total.all()),
+                                  counted(total.all(), "call"), model.learned_from.back());
+  std::vector<std::string> objections;
+  if (!scaling.not_foretold.empty()) objections.push_back("not predicted: " + scaling.not_foretold.front());
+  if (!scaling.growing.empty()) objections.push_back("grows with the ranks: " + scaling.growing.front());
+  if (options.compute == ComputeScaling::kRecorded)
+    objections.push_back(fmt::format("CPU times are those of {} ranks", model.learned_from.back()));
+  answer.but = clauses_text(objections);
+  answer.next = output.empty() ? "the same with -o FILE, then offramp advise FILE"
+                               : "offramp advise " + shell_word(output);
+  return answer;
+}
+
 void print_scaling(const scale::Scaling& scaling, const ScaledOptions& options) {
   const scale::Model& model = *scaling.model;
-  if (options.ranks > 0) {
-    print_ranks(model, options.ranks);
-  } else {
-    fmt::print("# scaled from {} ranks on {}\n", fmt::join(model.learned_from, ", "), model.layout.text());
-  }
+  fmt::print("# scaled from {} ranks on {}{}\n", fmt::join(model.learned_from, ", "), model.layout.text(),
+             options.ranks > 0 ? " to " + roles_text(model, options.ranks) : "");
   fmt::print("# {}\n", compute_text(options, model.learned_from.back()));
   if (const std::string text = growth_text(scaling); !text.empty()) fmt::print("# {}\n", text);
   if (const std::string text = arrival_text(scaling); !text.empty()) fmt::print("# {}\n", text);

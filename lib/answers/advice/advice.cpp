@@ -41,8 +41,6 @@ constexpr int kFirstTurn = 32;
 constexpr double kTurns = 0.75;
 /// The first turn where nothing limits the time.
 constexpr std::chrono::seconds kUnlimitedTurn(1);
-/// Of a model whose times are off by more than this, nothing is known.
-constexpr double kLargestError = 0.9;
 /// Classes of sizes, among which a mix may change hardware: what is small, and what bandwidth decides.
 struct SizeClass {
   std::size_t from;

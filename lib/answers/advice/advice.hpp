@@ -32,6 +32,9 @@ namespace offramp {
 /// A gain of a smaller part of the run is not worth a word.
 inline constexpr double kWorthwhile = 0.01;
 
+/// A model's error counts as at most this part of a time.
+inline constexpr double kLargestError = 0.9;
+
 /// 1 where there is nothing to divide by.
 inline double ratio_of(Time time, Time base) {
   return base > Time() ? time.seconds() / base.seconds() : 1;

@@ -37,6 +37,10 @@ std::string slower_text(double ratio) {
   return ratio < 2 ? share_text(ratio - 1) + " slower" : fmt::format("{:.2g} times slower", ratio);
 }
 
+Time times(Time time, double factor) {
+  return Time::ps(std::llround(static_cast<double>(time.count()) * factor));
+}
+
 /// What one size class of operations takes over both sides, all ranks together.
 struct SizeDifference {
   std::size_t kind = 0;
@@ -151,6 +155,32 @@ std::vector<std::string> reasons_of(const Candidate& baseline, const Candidate& 
   return texts;
 }
 
+/// Why no errors of these models are known. Empty: they are.
+std::string unknown_errors_text(const BackendDescription& side, const BackendDescription& base) {
+  for (const BackendDescription* backend : {&side, &base}) {
+    const OperationErrors errors = operation_errors(*backend);
+    if (errors.compared > 0) continue;
+    return errors.measured == 0
+               ? fmt::format("not known: no operation was ever measured on {}", backend->name)
+               : fmt::format("not known: {} is fitted to all {} operations measured on it", backend->name,
+                             errors.measured);
+  }
+  return {};
+}
+
+/// "the answer holds: 0.75 to 0.86 if dpu is off by 12 % and host by 30 %"
+std::string range_text(const RatioRange& range, bool holds, const BackendDescription& side,
+                       const BackendDescription& base) {
+  const auto error = [](const BackendDescription& backend) {
+    return percent_text(operation_errors(backend).nine_tenths, 1, 0);
+  };
+  const std::string errors = &side == &base ? fmt::format("{} is off by {}", base.name, error(base))
+                                            : fmt::format("{} is off by {} and {} by {}", side.name,
+                                                          error(side), base.name, error(base));
+  return fmt::format("{}: {:.2f} to {:.2f} if {}", holds ? "the answer holds" : "open", range.low, range.high,
+                     errors);
+}
+
 /// The certainty, as far as it is known.
 std::string sure_text(const Advisor& advisor) {
   const Weighing& all = advisor.weighing();
@@ -162,27 +192,13 @@ std::string sure_text(const Advisor& advisor) {
   const BackendDescription& base = *advisor.baseline()->backend;
   const BackendDescription& side = all.kind == AnswerKind::kAlgorithm ? base : *all.hardware->backend;
   if (!all.range) {
-    for (const BackendDescription* backend : {&side, &base}) {
-      const OperationErrors errors = operation_errors(*backend);
-      if (errors.compared > 0) continue;
-      return errors.measured == 0
-                 ? fmt::format("not known: no operation was ever measured on {}", backend->name)
-                 : fmt::format("not known: {} is fitted to all {} operations measured on it", backend->name,
-                               errors.measured);
-    }
+    if (const std::string text = unknown_errors_text(side, base); !text.empty()) return text;
     return advisor.cut_short() ? "not computed (time)" : "not known: the models' errors give no result";
   }
-  const auto error = [](const BackendDescription& backend) {
-    return percent_text(operation_errors(backend).nine_tenths, 1, 0);
-  };
-  const std::string errors = &side == &base ? fmt::format("{} is off by {}", base.name, error(base))
-                                            : fmt::format("{} is off by {} and {} by {}", side.name,
-                                                          error(side), base.name, error(base));
   const std::string memory =
       all.memory ? fmt::format("; {:.2f} to {:.2f} by the nodes' memory", all.memory->low, all.memory->high)
                  : std::string();
-  return fmt::format("{}: {:.2f} to {:.2f} if {}{}", all.holds ? "the answer holds" : "open", all.range->low,
-                     all.range->high, errors, memory);
+  return range_text(*all.range, all.holds, side, base) + memory;
 }
 
 /// The best of the baseline's own choices: the algorithm that gains most, all algorithms, or the thread.
@@ -378,11 +394,8 @@ ReportAnswer answer_of(const Advisor& advisor, const ProgramNames& program) {
     answer.end = all.hardware->fair_end();
   }
   if (all.range) {
-    const auto times = [&](double ratio) {
-      return Time::ps(std::llround(static_cast<double>(answer.baseline.count()) * ratio));
-    };
-    answer.earliest = times(all.range->low);
-    answer.latest = times(all.range->high);
+    answer.earliest = times(answer.baseline, all.range->low);
+    answer.latest = times(answer.baseline, all.range->high);
   }
   add_bars(answer, advisor);
   return answer;
@@ -398,13 +411,18 @@ ReportAnswer answer_of_replays(std::span<const ReplayedSide> sides,
   answer.next = fmt::format("offramp advise {}", names.file);
   const ReplayedSide* best = nullptr;
   std::vector<ReportAnswerBar> without;  // a time that counts
+  std::vector<std::string> reasons;      // why not
   for (const ReplayedSide& side : sides) {
     ReportAnswerBar bar{std::string(side.backend), {}, "refused"};
-    if (side.result != nullptr) {
-      const Counters counters = side.result->total();
-      bar.note = &side == &base ? std::string() : why_not_carried(side.backend, counters);
+    if (side.result == nullptr) {
+      without.push_back(std::move(bar));
+      continue;
     }
-    if (!bar.note.empty()) {
+    const Counters counters = side.result->total();
+    const CarriedTime carried{counters.times};
+    bar.note = carried.share().value_or(1) < 0.995 ? "carries " + carried.text() : std::string();
+    if (&side != &base && !carried.carries_program()) {
+      reasons.push_back(why_not_carried(side.backend, counters));
       without.push_back(std::move(bar));
       continue;
     }
@@ -420,6 +438,7 @@ ReportAnswer answer_of_replays(std::span<const ReplayedSide> sides,
   answer.kind = name_of(AnswerKind::kBaseline);
   if (best == nullptr) {
     answer.answer = fmt::format("{}: no hardware carries it; stay with {}", name, base.backend);
+    answer.why = clauses_text(reasons);
     return answer;
   }
   answer.candidate = best->backend;
@@ -435,13 +454,119 @@ ReportAnswer answer_of_replays(std::span<const ReplayedSide> sides,
                                 ratio < 1.0005 ? std::string("as fast") : slower_text(ratio));
   }
   answer.why = clauses_text(reasons_of(base, *best, program));
-  answer.sure = "not weighed: advise compares at equal links, with the models' errors";
+  answer.sure = "errors are weighed by advise alone";
   std::vector<std::string> objections;
   if (is_baseline(base.backend))
     objections.push_back(other_ground_text(best->result->footing, base.result->footing));
   if (tuned && ratio_of(*tuned, base.result->modelled_time) < 1 - kWorthwhile)
     objections.push_back(fmt::format("{} with its fastest algorithms: communication {}", baseline_name(),
                                      slower_text(ratio_of(*tuned, base.result->modelled_time))));
+  answer.but = clauses_text(objections);
+  return answer;
+}
+
+namespace {
+
+/// Why the operation takes less over `hardware` than over `baseline`, or more: the time of one element, and
+/// the time that its other bytes add.
+std::vector<std::string> reasons_of(const ForecastSide& baseline, const ForecastSide& hardware,
+                                    const Operation& operation) {
+  if (!baseline.shortest || !hardware.shortest) return {};
+  const std::string_view steps =
+      operation.kind != OperationKind::kSend && operation.ranks > 2 ? "rounds" : "latency";
+  if (operation.bytes <= element_bytes(operation.element))
+    return {fmt::format("{}; bandwidth plays no part at this size", steps)};
+  struct Part {
+    double seconds;  // that the operation is shorter
+    std::string text;
+  };
+  const auto rest = [](const ForecastSide& side) { return *side.time - earlier(*side.time, *side.shortest); };
+  const auto gain = [](Time one, Time other) { return one.seconds() - other.seconds(); };
+  std::vector<Part> parts = {
+      {gain(*baseline.shortest, *hardware.shortest),
+       fmt::format("{}: one element takes {}", steps, ends_text(*hardware.shortest, *baseline.shortest))},
+      {gain(rest(baseline), rest(hardware)),
+       fmt::format("bandwidth: the other bytes take {}", ends_text(rest(hardware), rest(baseline)))}};
+  const double sign = *hardware.time < *baseline.time ? 1 : -1;
+  std::ranges::stable_sort(
+      parts, [sign](const Part& a, const Part& b) { return sign * a.seconds > sign * b.seconds; });
+  std::vector<std::string> texts;
+  for (const Part& part : parts) {
+    if (sign * part.seconds > 0) texts.push_back(part.text);
+  }
+  return texts;
+}
+
+/// As Weighing::range, of one operation. `nullopt`: the errors are not known.
+std::optional<RatioRange> range_of(const ForecastSide& baseline, const ForecastSide& hardware) {
+  const OperationErrors of_side = operation_errors(*hardware.backend);
+  const OperationErrors of_base = operation_errors(*baseline.backend);
+  if (of_side.compared == 0 || of_base.compared == 0) return std::nullopt;
+  const double ratio = ratio_of(*hardware.time, *baseline.time);
+  const double error = std::min(of_side.nine_tenths, kLargestError);
+  const double base_error = std::min(of_base.nine_tenths, kLargestError);
+  return RatioRange{ratio * (1 - error) / (1 + base_error), ratio * (1 + error) / (1 - base_error)};
+}
+
+}  // namespace
+
+ReportAnswer answer_of_forecasts(std::span<const ForecastSide> sides, const Operation& operation,
+                                 const std::string& name) {
+  ReportAnswer answer;
+  const ForecastSide* base = nullptr;
+  const ForecastSide* best = nullptr;
+  std::vector<ReportAnswerBar> declining;
+  for (const ForecastSide& side : sides) {
+    if (!side.time) {
+      declining.push_back({std::string(side.backend->name), {}, "declined: " + side.declined});
+      continue;
+    }
+    answer.bars.push_back({std::string(side.backend->name), *side.time, {}});
+    if (base == nullptr) {
+      base = &side;
+    } else if (best == nullptr || *side.time < *best->time) {
+      best = &side;
+    }
+  }
+  std::ranges::stable_sort(answer.bars, {}, &ReportAnswerBar::end);
+  answer.bars.insert(answer.bars.end(), declining.begin(), declining.end());
+  answer.kind = name_of(AnswerKind::kBaseline);
+  if (base == nullptr) {
+    answer.answer = fmt::format("{}: declined by all", name);
+    return answer;
+  }
+  answer.baseline = *base->time;
+  if (best == nullptr) {
+    answer.answer =
+        fmt::format("{}: only {} carries it, {}", name, base->backend->name, time_text(*base->time));
+    return answer;
+  }
+  answer.candidate = best->backend->name;
+  answer.end = *best->time;
+  const double ratio = ratio_of(answer.end, answer.baseline);
+  const bool gains = ratio < 0.9995;
+  if (gains) {
+    answer.kind = name_of(AnswerKind::kHardware);
+    answer.answer = fmt::format("{}: {}, {}", name, best->backend->name, slower_text(ratio));
+  } else {
+    answer.answer = fmt::format("{}: {}; {} {}", name, base->backend->name, best->backend->name,
+                                ratio < 1.0005 ? std::string("as fast") : slower_text(ratio));
+  }
+  answer.why = clauses_text(reasons_of(*base, *best, operation));
+  answer.sure = unknown_errors_text(*best->backend, *base->backend);
+  if (const auto range = range_of(*base, *best)) {
+    answer.holds = gains ? range->high < 1 - kWorthwhile : range->low > 1 - kWorthwhile;
+    answer.earliest = times(answer.baseline, range->low);
+    answer.latest = times(answer.baseline, range->high);
+    answer.sure = range_text(*range, answer.holds, *best->backend, *base->backend);
+  }
+  std::vector<std::string> objections;
+  if (is_baseline(base->backend->name)) objections.push_back(other_ground_text(best->footing, base->footing));
+  for (const ReportAnswerBar& bar : answer.bars) {
+    if (gains && bar.end > Time() && bar.name != answer.candidate &&
+        ratio_of(bar.end, answer.end) < 1 + kNear)
+      objections.push_back(fmt::format("{} takes {}", bar.name, time_text(bar.end)));
+  }
   answer.but = clauses_text(objections);
   return answer;
 }

@@ -33,4 +33,18 @@ ReportAnswer answer_of_replays(std::span<const ReplayedSide> sides,
                                const std::optional<ProgramTimes>& program, std::optional<Time> tuned,
                                const ProgramNames& names);
 
+/// One operation over one backend. It owns nothing.
+struct ForecastSide {
+  const BackendDescription* backend = nullptr;
+  std::string declined;          // why; empty: the hardware carries the operation
+  std::optional<Time> time;      // `nullopt`: it declines
+  std::optional<Time> shortest;  // of the same operation of one element
+  Footing footing;
+};
+
+/// The answer of forecasts of one operation. The baseline is the first side that has a time. name: of the
+/// operation, at the beginning of the answer. The models' errors are weighed as an advisor weighs them.
+ReportAnswer answer_of_forecasts(std::span<const ForecastSide> sides, const Operation& operation,
+                                 const std::string& name);
+
 }  // namespace offramp

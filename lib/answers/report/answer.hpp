@@ -30,7 +30,7 @@ struct ReportAnswer {
   std::string routes;                 // the best mix as lines of offramp.toml; empty: none
   // The same for programs that read it.
   std::string kind;       // "hardware", "algorithm", "link", "baseline", "nothing", "unknown"; of a change
-                          // "change", "none"
+                          // "change", "none"; of a program at more ranks "scaled"
   std::string candidate;  // the best hardware, or the algorithm that is better; empty: none was compared
   Time baseline;          // takes so long as it is
   Time end;               // the candidate does, at the baseline's link

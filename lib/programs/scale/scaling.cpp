@@ -16,8 +16,6 @@ namespace {
 
 // Fewer recordings do not show how sizes depend on the number of ranks.
 constexpr std::size_t kEnough = 3;
-// The number of misfits listed; those that concern most calls come first.
-constexpr std::size_t kMostTold = 8;
 
 std::string fact_of(const recording::Description& description, std::string_view key) {
   for (const auto& [name, value] : description.facts) {
@@ -120,24 +118,29 @@ std::vector<std::string> differences(const std::vector<const NamedProgram*>& ord
   return notes;
 }
 
-/// without: advice if fewer recordings could be scaled; may be empty.
-std::string refusal(const Learned& learned, std::size_t recordings, const std::string& without) {
+/// The text of a failure of LearnedProgram::learn(). without: advice if fewer recordings could be scaled; may
+/// be empty.
+std::string refusal(const Learned& learned, std::size_t recordings, const std::string& without,
+                    bool all_reasons) {
   std::vector<Misfit> misfits = learned.misfits;
   std::ranges::stable_sort(misfits, std::greater<>(), &Misfit::calls);
-  std::string text = "it is no program whose calls follow from the number of ranks:";
   std::string advice = without;
-  std::size_t told = 0;
+  std::vector<std::string> reasons;
   std::set<std::string> known;  // misfits of several turns have the same text
   for (const Misfit& one : misfits) {
     if (advice.empty()) advice = one.advice;
-    if (!known.insert(one.what).second) continue;
-    if (++told <= kMostTold) text += fmt::format("\n  {} ({})", one.what, counted(one.calls, "call"));
+    if (known.insert(one.what).second)
+      reasons.push_back(fmt::format("{} ({})", one.what, counted(one.calls, "call")));
   }
-  if (told > kMostTold) text += fmt::format("\n  and {} more", told - kMostTold);
-  if (misfits.empty()) text += "\n  nearly every rank does something of its own";
+  if (reasons.empty()) reasons.emplace_back("nearly every rank does something of its own");
+  if (const std::size_t more = reasons.size() - 1; more > 0 && !all_reasons) {
+    reasons.resize(1);
+    reasons.front() += fmt::format(", and {} more (offramp scale --verbose)", more);
+  }
   if (advice.empty() && recordings < kEnough) advice = "recordings at three or more numbers of ranks";
-  return text + fmt::format("\nwhat can be done: {}",
-                            advice.empty() ? "replay it at the numbers of ranks that were recorded" : advice);
+  return fmt::format("its calls do not follow from the number of ranks\nwhy   {}\nnext  {}",
+                     fmt::join(reasons, "\n      "),
+                     advice.empty() ? "replay it at the numbers of ranks that were recorded" : advice);
 }
 
 /// Describes another model that matches all recordings but differs at this number of ranks. Empty if there is
@@ -281,7 +284,7 @@ std::string Scaling::doubt() const {
 }
 
 Result<LearnedProgram> LearnedProgram::learn(const std::vector<NamedProgram>& recorded,
-                                             ComputeScaling compute) {
+                                             ComputeScaling compute, bool all_reasons) {
   const auto found = in_order(recorded);
   if (!found) return failure(found.error());
   const std::vector<const NamedProgram*>& order = *found;
@@ -292,7 +295,7 @@ Result<LearnedProgram> LearnedProgram::learn(const std::vector<NamedProgram>& re
     Result<Lesson> other = learn_all(order, Tags::kShape);
     if (!other) return failure(other.error());
     if (other->learned.models.empty())
-      return failure(refusal(lesson->learned, order.size(), advice_to_leave_out(order)));
+      return failure(refusal(lesson->learned, order.size(), advice_to_leave_out(order), all_reasons));
     lesson = std::move(other);
   }
   LearnedProgram learned;

@@ -39,8 +39,10 @@ struct Scaling {
 /// Learns and tests recordings of one program once, for any numbers of ranks.
 class LearnedProgram {
  public:
-  /// On failure, lists everything that does not fit, with advice.
-  static Result<LearnedProgram> learn(const std::vector<NamedProgram>& recorded, ComputeScaling compute);
+  /// A failure has three lines: the problem, the most frequent reason, and what can be done. With
+  /// all_reasons it has a line for each reason.
+  static Result<LearnedProgram> learn(const std::vector<NamedProgram>& recorded, ComputeScaling compute,
+                                      bool all_reasons = false);
 
   /// Fails with what is unknown at this number of ranks.
   [[nodiscard]] Result<Scaling> at(int ranks) const;
