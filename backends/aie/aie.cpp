@@ -42,7 +42,7 @@ class AieBackend final : public Backend {
       too_many_ = aie::too_few_tiles(setup_, ranks_);
     } else if (ranks_ > messages_.most_ranks()) {
       too_many_ = "packet identifiers of a tile's " + std::to_string(setup_.array.mm2s) + " channels reach " +
-                  std::to_string(messages_.most_ranks() - 1) + " others, and the world has " +
+                  std::to_string(messages_.most_ranks() - 1) + " others, but the program has " +
                   std::to_string(ranks_) + " ranks";
     }
   }

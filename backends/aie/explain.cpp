@@ -43,7 +43,7 @@ Subject subject_of(const ExplainRequest& request) {
     } else if (valid && name == "bytes" && value <= (std::uint64_t{1} << 40)) {
       subject.bytes = value;
     } else {
-      subject.error = "\"" + word + "\" is not ranks=N or bytes=N with a number from 1 on";
+      subject.error = "\"" + word + "\" is not ranks=N or bytes=N with a number of at least 1";
     }
   }
   if (subject.ranks < 1 || static_cast<std::uint64_t>(subject.ranks) > kMostRanks)
@@ -142,7 +142,7 @@ std::span<const ExplainTopic> topics() {
   static const std::array<ExplainTopic, 2> table = {{
       {"placement", "the array with kernels, buffers and routes of a tree, as SVG (ranks=N bytes=N)",
        explain_placement},
-      {"limits", "what a tree takes of the array's memory, windows and channels (ranks=N bytes=N)",
+      {"limits", "memory, windows, and channels of the array that a tree uses (ranks=N bytes=N)",
        explain_limits},
   }};
   return table;

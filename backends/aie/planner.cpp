@@ -272,7 +272,7 @@ Need Planner::alltoall(int kernels, std::size_t block) {
   const std::size_t row = block * ranks;
   if (block > kMostExchanged / (ranks * ranks)) {
     Need need;
-    need.limit = "the root would hold what all ranks have for all others, more than 64 MiB";
+    need.limit = "the root would hold the data of all pairs of ranks, more than 64 MiB";
     return need;
   }
   Need need = gather(kernels, row);

@@ -83,9 +83,8 @@ void add_trees(Add add) {
         row.tree,
         automatic.tree,
         kFitted,
-        same ? unexplained
-                   ? "[aie-thesis] table 4.1; `leaf_element`, `skew`; what is left over is not explained"
-                   : "[aie-thesis] table 4.1; `leaf_element`, `skew`"
+        same ? unexplained ? "[aie-thesis] table 4.1; `leaf_element`, `skew`; the remainder is not explained"
+                           : "[aie-thesis] table 4.1; `leaf_element`, `skew`"
         : row.window == 16
             ? "[aie-thesis] table 4.1; `leaf_element`, `skew`"
             : "[aie-thesis] table 4.1; `skew`; layout chosen after this figure: all edges share memory"};
@@ -125,9 +124,8 @@ void add_latencies(Add add) {
   Connection shared;
   add({"latency of neighbours by the host's clock", "ns", 85.5, ping_pong(timing, shared).nanoseconds(),
        kHeldOut,
-       "[aie-thesis] 3.3.1: 1024 rounds and the host's calls around them; its own cycle counter says 98.5 "
-       "cycles, 78.8 "
-       "ns"});
+       "[aie-thesis] 3.3.1: 1024 rounds and the host's calls around them; its own cycle counter shows 98.5 "
+       "cycles, 78.8 ns"});
 }
 
 /// Rate of windows between two kernels with 256-bit copies, without the overhead of the calls.
@@ -183,7 +181,7 @@ void add_gmio(Add add) {
          gmio(pairs), pairs == 1 || pairs == 8,
          pairs == 1   ? "[xd100], cycle counter; `gmio_turnaround`"
          : pairs == 8 ? "[xd100]; `gmio_total`"
-         : pairs == 2 ? "[xd100]; two ports fill the memory here, which the hardware's do not quite"
+         : pairs == 2 ? "[xd100]; two ports fill the memory here, but not quite on the hardware"
                       : "[xd100]"});
 }
 

@@ -91,7 +91,7 @@ bool is_published(const Operation& operation) {
 }
 
 std::string too_few_tiles(const Setup& setup, int ranks) {
-  return std::to_string(ranks) + " ranks, and the array has " + std::to_string(setup.array.tiles()) +
+  return std::to_string(ranks) + " ranks, but the array has " + std::to_string(setup.array.tiles()) +
          " tiles";
 }
 
@@ -100,13 +100,13 @@ std::string_view collective_decline(Planner& planner, const Operation& operation
     if (const Loop loop = loop_of(operation.element, operation.function); loop.element_bytes == 0) {
       return "the kernels compute with integers of 8 to 64 bits and floats of 32 and 64 bits";
     } else if (loop.operations == 0) {
-      return "the kernels know sum, product, maximum, minimum, logical and bit functions";
+      return "the kernels have only sum, product, maximum, minimum, logical, and bitwise functions";
     }
     if (!operation.commutative)
-      return "the tree combines in the order of its root's subtrees, not in that of the ranks";
+      return "the tree combines in the order of its root's subtrees, not in rank order";
     if (is_floating_point(operation.element) &&
         (is_logical(operation.function) || is_bitwise(operation.function)))
-      return "the kernels have no logical or bit functions of floats";
+      return "the kernels have no logical or bitwise functions of floats";
   }
   return planner.need(operation).limit;
 }

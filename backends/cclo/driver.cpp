@@ -53,8 +53,8 @@ Driver::Driver(const Configuration& configuration, Spec& spec, int rank, int ran
     return;
   }
   if (!buffers_fit()) {
-    problem_ = fmt::format("{} RX descriptors of {} words need more than the exchange memory has: {} fit",
-                           buffers_, layout_.descriptor_words(), layout_.most_buffers(2));
+    problem_ = fmt::format("{} RX descriptors of {} words exceed the exchange memory: {} fit", buffers_,
+                           layout_.descriptor_words(), layout_.most_buffers(2));
     return;
   }
   set_up_buffers();

@@ -69,7 +69,7 @@ void add_calls(Table& table) {
     table.add("the same from the host, Coyote, cold", published, host_call("coyote"), "us", kFitted,
               "published [accl-issues]; `call` is the mean of both");
   table.add_bound("a kernel's start through XRT", "50 to 100", host_call("xrt"), "us", kFitted,
-                  "published [xrt-issues]: a bound, whose middle was taken (`call`)");
+                  "published [xrt-issues]: a range, of which the model uses the middle (`call`)");
 }
 
 /// The time at which a rank's program continues after a collective.
@@ -212,7 +212,7 @@ void add_alltoall(Table& table) {
                   "inferred: the bound is the link. Each of seven steps waits for its receiver's address");
   table.add_bound("the same from host memory", "above 125", alltoall("host"), "us", kHeldOut,
                   "inferred: the bound is the link and 512 KiB over PCIe each way (`pcie`): XRT's buffers "
-                  "are copied whole before the call and behind it");
+                  "are copied whole before and after the call");
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ class DpuBackend final : public Backend {
   void forget(std::uint64_t context) override;
   [[nodiscard]] WireCounters wire() const override;
   [[nodiscard]] std::string_view failure(std::uint8_t) const override {
-    return "a notification was lost more often than the transport repeats it";
+    return "a notification was lost more often than the transport retransmits it";
   }
 
  private:

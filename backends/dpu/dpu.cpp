@@ -22,7 +22,7 @@ constexpr OperationSet kCarried = kRegularOperations | kVectorCollectives;
 
 std::string_view objection_to_reduction(const Operation& operation) {
   if (operation.function == ReduceFunction::kUser)
-    return "a reduction of the program is host code, which an Arm core cannot run";
+    return "a user-defined reduction is host code, which an Arm core cannot run";
   if (!operation.commutative) return "the service processes combine in the order of arrival";
   if (operation.element == ElementType::kFloatExtended)
     return "long double has 80 bits on the host and 128 on Arm";
@@ -46,10 +46,10 @@ Verdict DpuBackend::supports(const Operation& operation) const {
   if (!verdict.yes()) return verdict;
   const Placement placement = placement_of(driver_.platform);
   if (placement.nodes(ranks_) * placement.per_node() > kMostProcesses)
-    return Verdict::decline("the service knows 256 service processes");
-  if (ranks_ > kMostPeers) return Verdict::decline("the service knows 10000 peers");
+    return Verdict::decline("the service supports at most 256 service processes");
+  if (ranks_ > kMostPeers) return Verdict::decline("the service supports at most 10000 peers");
   if (operation.on_one_node && !driver_.carries_within_node)
-    return Verdict::decline("messages within a node go over its memory (within_node)");
+    return Verdict::decline("messages within a node use its memory (within_node)");
   if (!reduces(operation.kind)) return verdict;
   return verdict.unless(objection_to_reduction(operation));
 }
@@ -84,7 +84,8 @@ void DpuBackend::span(std::string_view unit, std::string_view what, Time begin, 
 const BackendDescription& dpu_backend() {
   static const auto& description = immortal(BackendDescription{
       .name = "dpu",
-      .description = "offload service processes on BlueField-class DPUs, which work while the host computes",
+      .description =
+          "offload service processes on BlueField-class DPUs, which make progress while the host computes",
       .parameters = dpu::parameters(),
       .create = make_backend<dpu::DpuBackend>,
       .topics = dpu::topics(),

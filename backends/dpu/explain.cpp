@@ -92,7 +92,8 @@ std::span<const ExplainTopic> topics() {
   static const std::array<ExplainTopic, 3> table = {
       {{"platform", "service processes, their ids, ranks and connections", render_platform},
        {"notification", "the header's fields, and reserved types", render_notification},
-       {"config", "a file for this platform, hosts=N, machine or topology=FILE; with a file: checks it",
+       {"config",
+        "configuration file for this platform, hosts=N, machine, or topology=FILE; with a file: checks it",
         render_config}}};
   return table;
 }

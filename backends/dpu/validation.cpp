@@ -181,9 +181,9 @@ void add_plateaus(Table& table) {
                {"bf3", "nonblocking", 2048, 707.0, "above 707"},
                {"bf3", "nonblocking", 4096, 1359.5, "below 1359.5"}};
   for (const auto& host : hosts)
-    table.add_bound(fmt::format("against the measured host, {}, {}, {} B", host.card, host.how, host.bytes),
-                    "us", host.bound, pure(host.card, host.bytes),
-                    "published [sc23-logs]: where the offload begins to win");
+    table.add_bound(
+        fmt::format("compared with the measured host, {}, {}, {} B", host.card, host.how, host.bytes), "us",
+        host.bound, pure(host.card, host.bytes), "published [sc23-logs]: where the offload begins to win");
 }
 
 /// Durations with offload divided by those of the model's host, on the nodes and in the benchmark of the
@@ -239,7 +239,7 @@ void add_initiation(Table& table) {
         row.fitted,
         row.fitted ? "published [sc23-logs]; fitted: `post_per_rank`, `own_copy`, `shared_own_copy`"
         : told     ? "published [sc23-logs]; held out"
-                   : "published [sc23-logs]: what its overlap and its wait leave; held out");
+                   : "published [sc23-logs]: the remainder of its overlap and its wait; held out");
   }
 }
 
@@ -288,7 +288,7 @@ void add_alltoall(Table& table) {
         bytes < (1 << 20)
             ? "published [sc25-odos]; fitted: `import`, `pair`; the service forwards calls, at a cost that "
               "grows with their bytes"
-            : "published [sc25-odos]; fitted: link = 100, which its largest messages give away");
+            : "published [sc25-odos]; fitted: link = 100, as its largest messages show");
     table.add_bound(fmt::format("its overlap, {} B", bytes), "%", "92 to 99", ours.percent(),
                     "published [sc25-odos]");
   }
@@ -299,7 +299,7 @@ void add_alltoall(Table& table) {
     table.add_operation(
         fmt::format("the same with the link of bf3, {} B", bytes), "us", published,
         microseconds(overlap_of(4, shipped, OperationKind::kAlltoall, bytes).pure), kHeldOut,
-        "published [sc25-odos]; held out; its largest messages give away a link of half that rate");
+        "published [sc25-odos]; held out; its largest messages show a link of half that rate");
   }
 }
 
@@ -311,8 +311,8 @@ void add_dma(Table& table) {
   for (const auto& [bytes, published] : rows)
     table.add(fmt::format("WRITEs of {} B by the DMA engine, bf2", bytes), "M/s", published,
               1e-6 / later(card.dma_request, card.dma_write.bytes(bytes)).seconds(), kFitted,
-              bytes == 1024 ? "published [smartnic-bench]; between its two limits, `dma_request` and "
-                              "`dma_write`, it is below both"
+              bytes == 1024 ? "published [smartnic-bench]; below both limits, `dma_request` and `dma_write`, "
+                              "in the range between them"
                             : "published [smartnic-bench]; `dma_request`, `dma_write`");
 }
 

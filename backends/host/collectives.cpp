@@ -35,7 +35,7 @@ constexpr Selection kSelections[] = {
     {"mpich", "chooses algorithms as MPICH does", decide_as_mpich, false, true},
     {"node-wise", "chooses algorithms node by node, as MPICH's descendants do", decide_node_wise, false,
      true},
-    {kByBest, "takes the fastest algorithms", nullptr, false, true}};
+    {kByBest, "uses the fastest algorithms", nullptr, false, true}};
 
 /// Returns nullptr if the name is unknown.
 const Selection* find_selection(std::string_view name) {
@@ -154,18 +154,18 @@ CollectiveSizes sizes_of_equal_blocks(const Operation& operation, std::size_t by
 std::vector<Parameter> algorithm_parameters() {
   std::vector<std::string_view> selections;
   for (const Selection& one : kSelections) selections.push_back(one.name);
-  std::vector<Parameter> all{choice(
-      "collectives", kByOpenMpi, selections,
-      "[openmpi]: fixed decisions of coll/tuned, and coll/basic; [mpich]",
-      "who chooses the algorithms of collectives; openmpi: release 4.1; node-wise: one rank of each node for "
-      "all of its ranks; best: the fastest of each, as the model has it")};
+  std::vector<Parameter> all{
+      choice("collectives", kByOpenMpi, selections,
+             "[openmpi]: fixed decisions of coll/tuned, and coll/basic; [mpich]",
+             "rules that choose the algorithms of collectives; openmpi: release 4.1; node-wise: one rank per "
+             "node acts for its ranks; best: the fastest algorithm in the model")};
   for (const CollectiveKind& kind : collective_kinds()) {
     if (kind.algorithms.size() == 1) continue;
     std::vector<std::string_view> names{kAuto};
     names.insert(names.end(), selections.begin(), selections.end());
     for (const Algorithm& algorithm : kind.algorithms) names.push_back(algorithm.name);
-    all.push_back(choice(to_string(kind.kind), kAuto, std::move(names), "design: one for all",
-                         "algorithm, or who chooses it; auto: as `collectives` says"));
+    all.push_back(choice(to_string(kind.kind), kAuto, std::move(names), "design: the same for all",
+                         "algorithm, or the rules that choose it; auto: as in `collectives`"));
   }
   return all;
 }

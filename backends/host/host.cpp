@@ -202,7 +202,7 @@ class HostBackend final : public Backend {
   [[nodiscard]] WireCounters wire() const override { return wire_; }
 
   [[nodiscard]] std::string_view failure(std::uint8_t) const override {
-    return "a packet was lost more often than the transport repeats it";
+    return "a packet was lost more often than the transport retransmits it";
   }
 
  private:
@@ -369,7 +369,7 @@ class HostBackend final : public Backend {
 const BackendDescription& host_backend() {
   static const auto& description = immortal(BackendDescription{
       .name = "host",
-      .description = "no offload: a plain NIC and memory per node (LogGP), the algorithms of Open MPI",
+      .description = "no offload: a plain NIC and memory per node (LogGP), with Open MPI's algorithms",
       .parameters = host::parameters(),
       .create = make_backend<HostBackend>,
       .validation = host::validation,

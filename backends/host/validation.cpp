@@ -185,7 +185,7 @@ std::string_view reason(const Job& job, OperationKind kind, std::size_t bytes, d
     return "; inferred: from 1 KiB on UCX copies nothing where the call does not block, and such a send is "
            "complete only when the other NIC has acknowledged it. The model copies";
   if (job.ranks_per_node > 1)
-    return ours < published ? "; inferred: what han's tasks and libnbc's schedules take the processor"
+    return ours < published ? "; inferred: processor time of han's tasks and libnbc's schedules"
                             : kNotKnownWhy;
   if (bytes == kMi && (kind == kAllgather || kind == kBcast) && job.ranks > 2)
     return "; 113 Gb/s come into each node in the published allgather: the link's rate is not published";

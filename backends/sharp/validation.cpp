@@ -115,13 +115,13 @@ void add_points(ValidationRows& rows, std::string_view what, const Job& job, Ope
   }
 }
 
-constexpr std::string_view kHostsOwn = "; the host's model, with a NIC that is not the one of the source";
+constexpr std::string_view kHostsOwn = "; the host's model, with a NIC that differs from the source's";
 
 /// 128 hosts on Switch-IB 2, EDR: switches of 36 ports.
 void add_2016(ValidationRows& rows) {
   const Job job = job_of(128, 1, "fat-tree:18", {{"preset", {0, "switch_ib2"}}});
   constexpr Point kSharp[] = {{8, 2.83, kFitted, "; `engine_latency`"},
-                              {4 * kKi, 14.48, kHeldOut, "; the number of packets on their way is assumed"}};
+                              {4 * kKi, 14.48, kHeldOut, "; the number of packets in flight is assumed"}};
   add_points(rows, "allreduce on 128 nodes, Switch-IB 2,", job, OperationKind::kAllreduce, kSharp,
              "[sharp-2016]");
   constexpr std::string_view kHcoll = "; HCOLL's algorithm, which the host's model does not have";
@@ -131,9 +131,10 @@ void add_2016(ValidationRows& rows) {
   const double copies =
       mean_time(job_of(128, 1, "fat-tree:18", {{"preset", {0, "switch_ib2"}}, {"multicast", {0, {}}}}),
                 OperationKind::kAllreduce, 8);
-  rows.push_back({"gain of a result by multicast, 8 B on 128 nodes, Switch-IB 2", "%", 16,
-                  100 * (1 - mean_time(job, OperationKind::kAllreduce, 8) / copies), kHeldOut,
-                  "published [sharp-2017]; what a further copy takes an aggregation node is not published"});
+  rows.push_back(
+      {"gain of a result by multicast, 8 B on 128 nodes, Switch-IB 2", "%", 16,
+       100 * (1 - mean_time(job, OperationKind::kAllreduce, 8) / copies), kHeldOut,
+       "published [sharp-2017]; the cost of a further copy at an aggregation node is not published"});
 }
 
 /// 128 nodes with one rank, HPC-X on Quantum. The library limits low-latency operations to two packets of a
@@ -206,7 +207,7 @@ void add_ucc(ValidationRows& rows) {
 /// 32 nodes with 40 ranks, hierarchical, with and without the switches between the nodes.
 void add_hierarchical(ValidationRows& rows) {
   constexpr std::string_view kNode =
-      "; within a node UCC sends messages, and their times are not published apart";
+      "; within a node UCC sends messages, whose times are not published separately";
   Job job = job_of(32, 40, "fat-tree:20", {});
   for (const auto& [name, value] : Values{{"memory_latency", {65, {}}},
                                           {"memory_overhead", {350, {}}},

@@ -51,7 +51,7 @@ Configuration::Configuration(const Settings& settings, int world_ranks)
   if (shape != "auto") machine.mesh = {shape[0] - '0', shape[2] - '0'};
   const int room = machine.mesh.boards() * layout.per_board;
   fits = ranks <= room;
-  too_many = fmt::format("{} boards hold {} ranks with this placement, the world has {}",
+  too_many = fmt::format("{} boards hold {} ranks with this placement, but the program has {}",
                          machine.mesh.boards(), room, ranks);
   machine.clock = settings.megahertz("clock");
   machine.link_mac = settings.nanoseconds("link_latency");

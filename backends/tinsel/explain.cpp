@@ -23,7 +23,7 @@ std::vector<Place> others(const Configuration& configuration, int root) {
 std::string problem(const Configuration& configuration, const Operation& operation) {
   if (!configuration.fits) return configuration.too_many;
   if (operation.ranks < 2) return "a broadcast needs two ranks";
-  return operation.root < operation.ranks && operation.root >= 0 ? "" : "there is no such root";
+  return operation.root < operation.ranks && operation.root >= 0 ? "" : "the root does not exist";
 }
 
 /// Key, beats, and records of every board on the path of a broadcast.
@@ -74,7 +74,7 @@ Explanation explain_multicast(const ExplainRequest& request) {
   std::vector<std::uint64_t> sizes = {8, 64, 1024};
   if (request.operation.bytes > 0) sizes = {request.operation.bytes};
   std::string& out = result.text;
-  out += fmt::format("until the last rank has a broadcast, us\n{:>7} {:>8} {:>12} {:>12} {:>12} {:>8}\n",
+  out += fmt::format("time until the last rank has a broadcast, us\n{:>7} {:>8} {:>12} {:>12} {:>12} {:>8}\n",
                      "ranks", "bytes", "router", "per mailbox", "per rank", "speed-up");
   for (const int ranks : counts) {
     for (const std::uint64_t bytes : sizes) {
@@ -121,7 +121,7 @@ constexpr std::array<ExplainTopic, 4> kTopics = {
     {{"records", "the fields of routing keys and records", explain_records},
      {"fragment", "the fields of a fragment in a packet capture", explain_fragment},
      {"tables", "the routing tables of a broadcast, board by board", explain_tables},
-     {"multicast", "broadcasts by router, by mailbox and by software", explain_multicast}}};
+     {"multicast", "broadcasts by router, by mailbox, and by software", explain_multicast}}};
 
 }  // namespace
 

@@ -30,7 +30,7 @@ class TinselBackend final : public Backend {
         device_(configuration_, context.faults, context.spans, context.packets),
         multicasts_(device_, shared_),
         in_flight_(static_cast<std::size_t>(context.ranks)),
-        too_long_(fmt::format("the data needs more than a rank's {} MiB of memory with this placement",
+        too_long_(fmt::format("the data exceeds a rank's {} MiB of memory with this placement",
                               configuration_.memory() >> 20U)) {}
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override {

@@ -231,8 +231,7 @@ void add_page_rank(Add add) {
   const double seconds = step_of(machine, std::llround(messages), kCrossing).seconds() * kIterations;
   const char* source =
       "published [tinsel-fpl]; five iterations inferred from its traffic; threads were busy for 56 % of the "
-      "time, here "
-      "they do not wait for caches";
+      "time; here they never wait for caches";
   add({"PageRank, 2M vertices, 200M edges, synchronous, 12 boards, 250 MHz", "s", 0.49, seconds, kHeldOut,
        source});
   add({"its traffic on chip", "GB/s", 32.2, kEdges * kIterations * kFlitBytes / seconds / 1e9, kHeldOut,
@@ -248,7 +247,8 @@ void add_heat(Add add) {
   const Time software = run_clock_tree(all, kTree) * 3;
   add({"clock trees in software per second, 48 boards, 240 MHz", "1/s", 7000, 3 / software.seconds(),
        kHeldOut,
-       "published [tinsel-asap], read off a plot; a tree of 41371 vertices here, theirs is not known"});
+       "published [tinsel-asap], read off a plot; a tree of 41371 vertices here; the authors' tree is not "
+       "known"});
   const Time hardware = detect_idle(machine_at(kClock, kMaximumColumns, kMaximumRows), IdleSpec()).round * 3;
   struct Row {
     int fan_out;

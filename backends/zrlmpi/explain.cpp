@@ -42,8 +42,8 @@ Explanation explain_codes(const ExplainRequest&) {
 
 constexpr ExplainTopic kTopics[] = {
     {"header", "the fields of the 32 bytes in front of every message", explain_header},
-    {"codes", "the calls, the packet types and the errors that an ERROR names", explain_codes},
-    {"constants", "every number of the protocol and the engine, and where it comes from", explain_constants}};
+    {"codes", "calls, packet types, and error codes of an ERROR", explain_codes},
+    {"constants", "every constant of the protocol and the engine, with its source", explain_constants}};
 
 }  // namespace
 

@@ -74,9 +74,9 @@ void add_network(Add add) {
   far.line.latency += Time::us(1);
   const ExchangeResult a = run(MpeSpec(), 16);
   const ExchangeResult b = run(far, 16);
-  add({"trips of the network until the sender is done", "", 4, (b.complete - a.complete).seconds() * 1e6,
-       kHeldOut, kRun});
-  add({"trips until the receiver is done", "", 3, (b.last - a.last).seconds() * 1e6, kHeldOut, kRun});
+  add({"network trips until the sender is done", "", 4, (b.complete - a.complete).seconds() * 1e6, kHeldOut,
+       kRun});
+  add({"network trips until the receiver is done", "", 3, (b.last - a.last).seconds() * 1e6, kHeldOut, kRun});
   struct Cut {
     std::uint64_t words;
     double datagrams;

@@ -41,7 +41,7 @@ Verdict ZrlmpiBackend::supports(const Operation& operation) const {
 }
 
 std::string_view ZrlmpiBackend::objection_to(const Operation& operation) const {
-  if (ranks_ > kMaximumNodes) return "the shell knows 64 nodes";
+  if (ranks_ > kMaximumNodes) return "the shell supports at most 64 nodes";
   if (operation.kind == OperationKind::kReduceScatter || operation.kind == OperationKind::kAlltoall)
     return "the tool chain has no such collective";
   if (operation.bytes > kMaximumMessageBytes) return "a message is at most 2^32 - 1 words of 32 bits";
@@ -62,9 +62,9 @@ std::string_view ZrlmpiBackend::strict_objection_to(const Operation& operation) 
   if (operation.tag != 0) return "the strict header has no tag";
   if (operation.bytes > 0 && operation.element != ElementType::kInt32 &&
       operation.element != ElementType::kFloat32)
-    return "the strict header knows INT and FLOAT only";
+    return "the strict header has only INT and FLOAT";
   if (reduces(operation.kind) && operation.function != ReduceFunction::kSum)
-    return "the tool chain reduces with SUM only";
+    return "the tool chain has only SUM reductions";
   return {};
 }
 

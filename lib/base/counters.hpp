@@ -39,8 +39,8 @@ inline constexpr CounterField<CallCounter> kCallFields[] = {
     {"count", "calls", "of the function", &CallCounter::count},
     {"bytes", "bytes", "of their messages", &CallCounter::bytes},
     {"offloaded", "operations", "carried by the backend", &CallCounter::offloaded},
-    {"declined", "operations", "declined by the backend, and carried by the host", &CallCounter::declined},
-    {"routed", "operations", "given to another backend by a route", &CallCounter::routed},
+    {"declined", "operations", "declined by the backend and carried by the host", &CallCounter::declined},
+    {"routed", "operations", "sent to another backend by a route", &CallCounter::routed},
     {"native", "operations", "left to the MPI library", &CallCounter::native},
 };
 

@@ -35,12 +35,12 @@ Result<Place> place_of(const string& path, Destination destination) {
   if (!place || place->is_regular()) return place;
   const mode_t mode = place->status.st_mode;
   if (S_ISDIR(mode)) return failure(output_reason(path, EISDIR));
-  if (destination == Destination::kRegular) return failure("it is not a regular file, which it has to be");
+  if (destination == Destination::kRegular) return failure("it is not a regular file");
   if (place->own_descriptor >= 0 || S_ISCHR(mode)) return place;
-  return failure(fmt::format("it is a {}, which is not written to; name a regular file, or /dev/stdout",
-                             S_ISFIFO(mode)  ? "FIFO"
-                             : S_ISBLK(mode) ? "block device"
-                                             : "socket"));
+  return failure(fmt::format("it is a {}; name a regular file or /dev/stdout", S_ISFIFO(mode) ? "FIFO"
+                                                                               : S_ISBLK(mode)
+                                                                                   ? "block device"
+                                                                                   : "socket"));
 }
 
 mode_t mode_of(Readers readers) {
@@ -288,7 +288,7 @@ Result<OpenFile> join_named_output(const string& path) {
     if (!place) return failure(place.error());
     if (!place->is_regular()) return open_named_output(path);
     OpenFile file = open_own(*place, O_WRONLY | O_APPEND);
-    if (!file.is_open() && errno == EPERM) return failure("it is a file of another user");
+    if (!file.is_open() && errno == EPERM) return failure("the file belongs to another user");
     // Several ranks may create it concurrently.
     if (!file.is_open() && errno == ENOENT)
       file = OpenFile(openat(place->folder.get(), place->name.c_str(),
@@ -330,7 +330,7 @@ void tell_lost(std::string_view what, const string& path, const string& problem)
 }
 
 void tell_incomplete(std::string_view what, const string& why) {
-  remember_loss(fmt::format("offramp: the {} is not whole: {}\n", what, why));
+  remember_loss(fmt::format("offramp: the {} is incomplete: {}\n", what, why));
 }
 
 bool output_lost() {

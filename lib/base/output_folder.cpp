@@ -45,7 +45,7 @@ Result<void> move_contents(const string& from, const string& to) {
       continue;
     const int problem = errno;
     while (i-- > 0) fs::rename(fs::path(to) / names[i], from / names[i], error);
-    return failure(problem == EEXIST ? fmt::format("there is {} already", in_quotes(target.string()))
+    return failure(problem == EEXIST ? fmt::format("{} already exists", in_quotes(target.string()))
                                      : output_reason(target.string(), problem));
   }
   return {};
@@ -56,7 +56,8 @@ Result<void> move_contents(const string& from, const string& to) {
 Result<void> make_output_folder(const string& path) {
   const Result<Place> place = place_of_folder(path);
   if (!place) return failure(place.error());
-  if (place->exists && place->status.st_uid != geteuid()) return failure("it is a folder of another user");
+  if (place->exists && place->status.st_uid != geteuid())
+    return failure("the folder belongs to another user");
   if (!place->exists && mkdirat(place->folder.get(), place->name.c_str(), S_IRWXU) != 0)
     return failure(output_reason(path, errno));
   return {};

@@ -114,7 +114,7 @@ class PlaceFinder {
     const bool is_own = fstat(folder_.get(), &folder) == 0 && stat("/proc/self/fd", &own) == 0 &&
                         folder.st_ino == own.st_ino && folder.st_dev == own.st_dev;
     if (!is_own || parsed.ec != std::errc() || parsed.ptr != end)
-      return failure("it lies on /proc, and is not a descriptor of this process");
+      return failure("it is in /proc, but is not a file descriptor of this process");
     Place place;
     place.name = asked_;
     place.own_descriptor = number;
@@ -127,8 +127,8 @@ class PlaceFinder {
     struct stat folder {};
     if (fstat(folder_.get(), &folder) != 0) return failure(std::strerror(errno));
     if (link.st_uid != geteuid() && link.st_uid != 0 && link.st_uid != folder.st_uid)
-      return failure(
-          fmt::format("{} is a link of another user, which is not followed", in_quotes(joined(path_, part))));
+      return failure(fmt::format("{} is a symbolic link of another user, which is not followed",
+                                 in_quotes(joined(path_, part))));
     if (++links_ > kMostLinks) return failure(std::strerror(ELOOP));
     std::array<char, PATH_MAX> target{};
     const ssize_t length = readlinkat(folder_.get(), part.c_str(), target.data(), target.size());

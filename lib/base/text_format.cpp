@@ -299,8 +299,8 @@ std::string suggestion(std::string_view word, std::span<const std::string_view> 
   if (!whole.empty()) return fmt::format("; did you mean {}?", in_quotes(whole));
   constexpr std::size_t kMostListed = 20;
   if (candidates.empty()) return {};
-  if (candidates.size() > kMostListed) return "; offramp info -c lists what there is";
-  return fmt::format("; known are {}", fmt::join(candidates, ", "));
+  if (candidates.size() > kMostListed) return "; offramp info -c lists the known ones";
+  return fmt::format("; known: {}", fmt::join(candidates, ", "));
 }
 
 }  // namespace offramp

@@ -38,8 +38,8 @@ _EVENT = re.compile(_WHO + r"(?P<function>\S*) (?P<kind>\S+)(?P<details>.*?) com
                     r"tag (?P<tag>-?\d+) bytes (?P<bytes>\d+) extra (?P<extra>\d+)(?P<flags>.*)")
 _BETWEEN = [(kind, re.compile(_WHO + words)) for kind, words in (
     ("computes", r"computes (?P<time_ns>\d+) ns"),
-    ("asks", r"asks (?P<times>\d+) times in vain"),
-    ("gaps", r"spends (?P<brief_ns>\d+) ns between questions, and (?P<longer_ns>\d+) ns where it takes longer"),
+    ("asks", r"polls (?P<times>\d+) times without success"),
+    ("gaps", r"spends (?P<brief_ns>\d+) ns in short gaps between failed polls, and (?P<longer_ns>\d+) ns in longer ones"),
     ("cut", r"is cut off"))]
 _TEXTS = ("function", "kind", "details", "flags")
 

@@ -187,7 +187,7 @@ std::vector<int> count_windows(const Graph& graph) {
 std::string fixed_limit(const ArraySpec& array, const Graph& graph) {
   const auto number = [](std::int64_t n) { return std::to_string(n); };
   if (graph.kernels > array.tiles())
-    return number(graph.kernels) + " kernels, and the array has " + number(array.tiles()) + " tiles";
+    return number(graph.kernels) + " kernels, but the array has " + number(array.tiles()) + " tiles";
   const std::int64_t local = std::int64_t{graph.data_bytes} + array.own_bytes();
   if (local > array.memory_bytes)
     return number(graph.data_bytes) + " B of local data with " + array.reserved() + " take " + number(local) +
@@ -197,14 +197,15 @@ std::string fixed_limit(const ArraySpec& array, const Graph& graph) {
     const std::int64_t reach = local + window_bytes(windows, graph.window_bytes);
     total += local;
     if (windows > array.windows)
-      return "a kernel has " + number(windows) + " windows, and " + number(array.windows) + " are possible";
+      return "a kernel has " + number(windows) + " windows, but only " + number(array.windows) +
+             " are possible";
     if (reach > std::int64_t{4} * array.memory_bytes)
-      return "a kernel needs " + number(reach) + " B, and a core reaches " +
+      return "a kernel needs " + number(reach) + " B, but a core reaches only " +
              number(std::int64_t{4} * array.memory_bytes) + " B";
   }
   if (!graph.multicast) total += window_bytes(static_cast<int>(graph.edges.size()), graph.window_bytes);
   if (total > std::int64_t{array.tiles()} * array.memory_bytes)
-    return "the graph needs " + number(total) + " B, and the array has " +
+    return "the graph needs " + number(total) + " B, but the array has only " +
            number(std::int64_t{array.tiles()} * array.memory_bytes) + " B";
   return {};
 }
@@ -228,13 +229,14 @@ void assign_windows(const ArraySpec& array, const Graph& graph, Plan& plan) {
     if (!changed) {
       const Pair& pair = pairs[at(left_over.front())];
       const char* what = pair.kind == kSource ? "MM2S" : "S2MM";
-      plan.limit = std::to_string(left_over.size()) + " windows find no room for two buffers of " +
+      plan.limit = std::to_string(left_over.size()) +
+                   " windows do not fit: no room is left for two buffers of " +
                    std::to_string(graph.window_bytes) + " B with two locks and an " + what +
                    " channel in the modules that their kernels reach";
       return;
     }
   }
-  plan.limit = "the windows find no room in the modules that their kernels reach";
+  plan.limit = "the windows do not fit into the modules that their kernels reach";
 }
 
 double depth_limit(const ArraySpec& array, std::int64_t window, std::int64_t data, std::int64_t rest) {

@@ -124,9 +124,9 @@ void route_streams(const ArraySpec& array, const Graph& graph, Plan& plan) {
     if (!router.overused()) return;
     router.next_round();
   }
-  plan.limit = "the streams find no way: a switch has " + std::to_string(array.channels(Direction::kEast)) +
-               " channels east, west and south and " + std::to_string(array.channels(Direction::kNorth)) +
-               " north, a column boundary " +
+  plan.limit = "the streams cannot be routed: a switch has " +
+               std::to_string(array.channels(Direction::kEast)) + " channels east, west and south and " +
+               std::to_string(array.channels(Direction::kNorth)) + " north, a column boundary " +
                std::to_string(array.channels(Direction::kEast) * (array.rows + 1)) + " eastward";
 }
 

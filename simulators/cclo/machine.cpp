@@ -202,7 +202,7 @@ void Engine::note_notifications(const Call& call) {
   });
   if (static_cast<std::size_t>(pending) > kMostNotifications && stuck_.empty())
     stuck_ =
-        fmt::format("{} notifications wait for calls, and their FIFO holds {}", pending, kMostNotifications);
+        fmt::format("{} notifications wait for calls, but their FIFO holds {}", pending, kMostNotifications);
 }
 
 /// Time to take a call of 16 words from the retry queue, check its notification, and put it back.

@@ -125,7 +125,7 @@ class Parser {
     const auto fields = split(text, ':');
     if (fields.size() != 4) {
       return failure(text_of({"DPU ", quoted(text), " has ", std::to_string(fields.size()),
-                              " fields; name:IPv4 address:ports:ports are four"}));
+                              " fields instead of four: name:IPv4 address:ports:ports"}));
     }
     ConfiguredDpu dpu;
     dpu.name = fields[0];
@@ -157,7 +157,7 @@ class Parser {
     if (count != dpu.rank_ports.size()) {
       return failure(text_of({"DPU ", quoted(dpu.name), " has ", std::to_string(count),
                               " ports for service processes and ", std::to_string(dpu.rank_ports.size()),
-                              " for ranks; each service process has one of both"}));
+                              " for ranks; each service process needs one of each"}));
     }
     if (count > kMostProcesses) return failure("a DPU has at most 256 service processes");
     if (processes_ == 0) processes_ = count;
@@ -385,11 +385,10 @@ Result<ServiceIdentity> service_identity(const Lookup& lookup, std::string_view 
     values[i] = *value;
   }
   if (set != 0 && set != 3)
-    return failure("of the three variables of a service process's ids, all or none are set");
+    return failure("set all or none of the three variables of a service process's ids");
   const auto [global_id, local_id, per_dpu] = values;
   if (per_dpu < 1 || local_id >= per_dpu || global_id != place * per_dpu + local_id)
-    return failure(
-        "the ids do not belong together: global id = place of the DPU x processes per DPU + local id");
+    return failure("the ids are inconsistent: global id = index of the DPU x processes per DPU + local id");
   identity.global_id = global_id;
   identity.local_id = local_id;
   identity.per_dpu = per_dpu;

@@ -17,7 +17,7 @@ Result<std::shared_ptr<const Topology>> topology_of(const NetworkOptions& option
   if (!is_platform_file(options.topology)) return parse_topology(options.topology, nodes);
   if (options.platform == nullptr) return failure(fmt::format("{} was not read", options.topology));
   if (options.platform->nodes() < nodes)
-    return failure(fmt::format("{}: it has {} hosts, and there are {} nodes", options.platform->place(),
+    return failure(fmt::format("{}: it has {} hosts, but there are {} nodes", options.platform->place(),
                                options.platform->nodes(), nodes));
   return std::shared_ptr<const Topology>(options.platform);
 }

@@ -101,11 +101,11 @@ std::string Platform::missing(const Way& way) const {
              links, gap);
   const std::string hosts = fmt::format("{} to {}", node_name(way.source), node_name(way.destination));
   if (gap.zone == nullptr)
-    return fmt::format("{}: the way from {} has more than {} links", place_, hosts, kLongestRoute);
+    return fmt::format("{}: the route from {} has more than {} links", place_, hosts, kLongestRoute);
   const std::string own = gap.zone->point == kNone ? "" : " " + point(gap.zone->point).id;
   const std::string ends = fmt::format("{} to {}", point(gap.from).id, point(gap.to).id);
   return fmt::format("{}:{}: the zone{} has no route from {}{}", file_, gap.zone->line, own, ends,
-                     ends == hosts ? "" : fmt::format(", on the way from {}", hosts));
+                     ends == hosts ? "" : fmt::format(", on the route from {}", hosts));
 }
 
 std::string Platform::node_name(int node) const {

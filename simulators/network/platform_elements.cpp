@@ -18,15 +18,15 @@ enum class NoteKind : std::uint8_t { kProfiles, kLoopback, kModels, kActors, kLi
 string_view consequence(NoteKind kind) {
   switch (kind) {
     case NoteKind::kProfiles:
-      return "not read: links and hosts do not change with time";
+      return "ignored: links and hosts do not change with time";
     case NoteKind::kLoopback:
-      return "not read: messages within a node take what the backend's memory takes";
+      return "ignored: messages within a node use the backend's memory";
     case NoteKind::kModels:
-      return "not read: it sets SimGrid's own models";
+      return "ignored: it sets SimGrid's own models";
     case NoteKind::kActors:
-      return "not read: network.placement says where the ranks are";
+      return "ignored: network.placement sets the nodes of the ranks";
     case NoteKind::kLimiters:
-      return "a bound of the hosts alone here; SimGrid has one at switches and on the way, too";
+      return "limits only the hosts here; in SimGrid it also limits switches and routes";
     case NoteKind::kCount:
       break;
   }
@@ -92,7 +92,8 @@ class ElementCheck {
                                            [&](const ElementWords& one) { return one.name == element.name; });
     if (words == std::end(kElements))
       throw WrongPlatform{
-          element.line, fmt::format("<{}> is not read by Offramp: see docs/configuration.md", element.name)};
+          element.line,
+          fmt::format("<{}> is not supported by Offramp: see docs/configuration.md", element.name)};
     for (const auto& [attribute, value] : element.attributes) {
       if (is_word_of(words->read, attribute) || is_word_of(words->without_effect, attribute)) continue;
       if (!is_word_of(words->noted, attribute))
@@ -106,7 +107,7 @@ class ElementCheck {
     for (const XmlElement& child : element.children) {
       if (!words->has_parts && !is_passed_over(child.name))
         throw WrongPlatform{child.line,
-                            fmt::format("<{}> does not belong into a <{}>", child.name, element.name)};
+                            fmt::format("<{}> is not allowed in a <{}>", child.name, element.name)};
       walk(child);
     }
   }

@@ -84,7 +84,7 @@ Bandwidth rate_of(const XmlElement& element, string_view attribute) {
   const string& text = required(element, attribute);
   const auto bits = quantity(text, kUnits, 8);
   if (!bits || *bits < 1e3 || *bits > 1e14)
-    throw Wrong{element.line, fmt::format("{} is no {} from 1kbps to 100Tbps", shown(text), attribute)};
+    throw Wrong{element.line, fmt::format("{} is not a {} from 1kbps to 100Tbps", shown(text), attribute)};
   return Bandwidth::bits_per_second(std::llround(*bits));
 }
 
@@ -96,7 +96,7 @@ Time latency_of(const XmlElement& element, string_view attribute, const char* ot
   const string& text = found == nullptr && otherwise != nullptr ? otherwise : required(element, attribute);
   const auto seconds = quantity(text, kUnits, 1);
   if (!seconds || *seconds < 0 || *seconds > 10)
-    throw Wrong{element.line, fmt::format("{} is no {} from 0 to 10s", shown(text), attribute)};
+    throw Wrong{element.line, fmt::format("{} is not a {} from 0 to 10s", shown(text), attribute)};
   return Time::ps(std::llround(*seconds * 1e12));
 }
 
@@ -124,7 +124,7 @@ std::vector<std::int64_t> radical_of(const XmlElement& element) {
     const auto last =
         dash == string_view::npos ? first : whole(part.substr(dash + 1), 0, std::numeric_limits<int>::max());
     if (!first || !last || *first > *last)
-      throw Wrong{element.line, fmt::format("radical={} is no list of numbers and ranges", shown(text))};
+      throw Wrong{element.line, fmt::format("radical={} is not a list of numbers and ranges", shown(text))};
     if (all.size() + static_cast<std::size_t>(*last - *first) >= kMostHosts)
       throw Wrong{element.line, fmt::format("there are more than {} hosts", kMostHosts)};
     for (std::int64_t number = *first; number <= *last; ++number) all.push_back(number);
@@ -152,7 +152,7 @@ Cascade::Shape cascade_of(const XmlElement& element, string_view text) {
         fmt::format("topo_parameters={} is not GROUPS,LINKS;CHASSIS,LINKS;ROUTERS,LINKS;NODES", shown(text))};
   if (n[0] > n[4])
     throw Wrong{element.line,
-                fmt::format("a chassis has {} routers, and {} groups need one each", n[4], n[0])};
+                fmt::format("a chassis has {} routers, but {} groups need one each", n[4], n[0])};
   const std::int64_t routers = n[0] * n[2] * n[4];
   if (routers * (n[2] + n[4] + 1) > static_cast<std::int64_t>(kMostFileLinks) ||
       routers * n[6] > static_cast<std::int64_t>(kMostHosts))
@@ -169,7 +169,8 @@ class PlatformReader {
 
   void read(const XmlElement& root) {
     if (root.name != "platform")
-      throw Wrong{root.line, fmt::format("it begins with <{}>: no platform file of SimGrid", root.name)};
+      throw Wrong{root.line,
+                  fmt::format("it begins with <{}>: it is not a platform file of SimGrid", root.name)};
     const string* const version = root.find("version");
     if (version == nullptr || (*version != "4" && *version != "4.1"))
       throw Wrong{root.line, "the platform's version is not 4.1; simgrid_update_xml brings files up to date"};
@@ -177,7 +178,7 @@ class PlatformReader {
     const XmlElement* only = nullptr;
     for (const XmlElement& element : root.children) {
       if (is_passed_over(element.name) || is_only_noted(element.name)) continue;
-      if (!is_zone(element)) throw Wrong{element.line, fmt::format("<{}> is no zone", element.name)};
+      if (!is_zone(element)) throw Wrong{element.line, fmt::format("<{}> is not a zone", element.name)};
       if (only != nullptr)
         throw Wrong{element.line,
                     fmt::format("the platform has a second zone; the first begins in line {}", only->line)};
@@ -187,7 +188,7 @@ class PlatformReader {
       const bool has_actors = std::any_of(
           root.children.begin(), root.children.end(),
           [](const auto& element) { return element.name == "actor" || element.name == "process"; });
-      throw Wrong{root.line, has_actors ? "it has actors and no zone: a deployment, and no machine"
+      throw Wrong{root.line, has_actors ? "it has actors but no zone: it is a deployment, not a machine"
                                         : "the platform has no zone"};
     }
     read_zone(*only, Platform::kNone);
@@ -213,7 +214,7 @@ class PlatformReader {
     if (p_.points_.size() >= 2 * kMostHosts)
       throw Wrong{element.line, fmt::format("there are more than {} hosts and zones", 2 * kMostHosts)};
     if (!names_.emplace(id, number).second)
-      throw Wrong{element.line, fmt::format("{} is there twice", shown(id))};
+      throw Wrong{element.line, fmt::format("{} occurs twice", shown(id))};
     p_.points_.push_back({std::move(id), in, Platform::kNone, Platform::kNone});
     return number;
   }
@@ -241,8 +242,9 @@ class PlatformReader {
       return {up, add_link(element, name + "_DOWN", link)};
     }
     if (policy != "SHARED" && policy != "FATPIPE")
-      throw Wrong{element.line,
-                  fmt::format("sharing_policy={} is none of SHARED, SPLITDUPLEX and FATPIPE", shown(policy))};
+      throw Wrong{
+          element.line,
+          fmt::format("sharing_policy={} is not one of SHARED, SPLITDUPLEX, and FATPIPE", shown(policy))};
     const std::int32_t one = add_link(element, name, link);
     return {one, one};
   }
@@ -268,7 +270,7 @@ class PlatformReader {
       zone(number).kind = Platform::Kind::kShortest;
     } else if (routing != "Full" && routing != "None") {
       throw Wrong{element.line,
-                  fmt::format("routing={} is none of Full, Floyd, Dijkstra, DijkstraCache, Cluster, None",
+                  fmt::format("routing={} is not one of Full, Floyd, Dijkstra, DijkstraCache, Cluster, None",
                               shown(routing))};
     }
     for (const XmlElement& child : element.children) read_member(child, number);
@@ -283,7 +285,7 @@ class PlatformReader {
     if (element.name == "link") return void(read_link(element));
     if (element.name == "route") return read_route(element, in, false);
     if (element.name == "zoneRoute" || element.name == "ASroute") return read_route(element, in, true);
-    throw Wrong{element.line, fmt::format("<{}> belongs into a zone with routing=\"Cluster\"", element.name)};
+    throw Wrong{element.line, fmt::format("<{}> belongs in a zone with routing=\"Cluster\"", element.name)};
   }
 
   Ends read_link(const XmlElement& element) {
@@ -292,7 +294,7 @@ class PlatformReader {
         add_links(element, id, {rate_of(element, "bandwidth"), latency_of(element, "latency", "0")},
                   policy_of(element, "sharing_policy", "SHARED"));
     if (!ends_.emplace(id, ends).second)
-      throw Wrong{element.line, fmt::format("the link {} is there twice", shown(id))};
+      throw Wrong{element.line, fmt::format("the link {} occurs twice", shown(id))};
     return ends;
   }
 
@@ -374,11 +376,11 @@ class PlatformReader {
       inner = made;
     } else {
       throw Wrong{element.line,
-                  fmt::format("topology={} is none of FLAT, FAT_TREE, TORUS, DRAGONFLY", shown(kind))};
+                  fmt::format("topology={} is not one of FLAT, FAT_TREE, TORUS, DRAGONFLY", shown(kind))};
     }
     if (static_cast<std::size_t>(inner->nodes()) != hosts)
       throw Wrong{element.line,
-                  fmt::format("the radical has {} hosts, and topo_parameters={} has room for {}", hosts,
+                  fmt::format("the radical has {} hosts, but topo_parameters={} has room for {}", hosts,
                               shown(parameters), inner->nodes())};
     if (inner->links() > kMostFileLinks - p_.links_.size())
       throw Wrong{element.line, fmt::format("there are more than {} links", kMostFileLinks)};
@@ -418,7 +420,7 @@ class PlatformReader {
         zone(number).cluster->backbone = read_link(child).up;
       } else {
         throw Wrong{child.line,
-                    fmt::format("<{}> is no part of a zone with routing=\"Cluster\"", child.name)};
+                    fmt::format("<{}> is not part of a zone with routing=\"Cluster\"", child.name)};
       }
     }
   }
@@ -434,7 +436,7 @@ class PlatformReader {
   void read_host_link(const XmlElement& element, std::int32_t in) {
     const Platform::Point& host = p_.point(member(element, "id", in));
     if (host.place == Platform::kNone)
-      throw Wrong{element.line, fmt::format("id={} is no host", shown(host.id))};
+      throw Wrong{element.line, fmt::format("id={} is not a host", shown(host.id))};
     const auto at = static_cast<std::size_t>(host.place);
     Platform::Cluster& cluster = *zone(in).cluster;
     cluster.up[at] = wire(element, "up", &Ends::up);
@@ -450,7 +452,7 @@ class PlatformReader {
       half = named_half;
     }
     if (found == ends_.end())
-      throw Wrong{element.line, fmt::format("there is no link {} before this line", shown(id))};
+      throw Wrong{element.line, fmt::format("link {} is not defined before this line", shown(id))};
     const std::int32_t link = found->second.*half;
     p_.links_[static_cast<std::size_t>(link)].link.latency = Time();
     return link;
@@ -474,8 +476,9 @@ class PlatformReader {
     const string& id = required(element, attribute);
     const auto found = names_.find(id);
     if (found == names_.end())
-      throw Wrong{element.line, fmt::format("{}={}: there is no such host, router or zone before this line",
-                                            attribute, shown(id))};
+      throw Wrong{element.line,
+                  fmt::format("{}={}: no such host, router, or zone is defined before this line", attribute,
+                              shown(id))};
     return found->second;
   }
 
@@ -493,12 +496,12 @@ class PlatformReader {
     if (!is_zone && given(element, attribute) == nullptr) return point;
     const std::int32_t gateway = named(element, attribute);
     if (!is_zone && gateway != point)
-      throw Wrong{element.line, fmt::format("{}={}: {} is no zone, and has no other gateway than itself",
+      throw Wrong{element.line, fmt::format("{}={}: {} is not a zone, so its only gateway is itself",
                                             attribute, shown(p_.point(gateway).id), p_.point(point).id)};
     std::int32_t at = gateway;
     while (at != Platform::kNone && at != point) at = zone(p_.point(at).zone).point;
     if (at != point || p_.point(gateway).inner != Platform::kNone)
-      throw Wrong{element.line, fmt::format("{}={} is no host or router in {}", attribute,
+      throw Wrong{element.line, fmt::format("{}={} is not a host or router in {}", attribute,
                                             shown(p_.point(gateway).id), shown(p_.point(point).id))};
     return gateway;
   }
@@ -519,7 +522,7 @@ class PlatformReader {
     for (const XmlElement& child : element.children) {
       if (is_passed_over(child.name)) continue;
       if (child.name != "link_ctn")
-        throw Wrong{child.line, fmt::format("<{}> is no part of a route", child.name)};
+        throw Wrong{child.line, fmt::format("<{}> is not part of a route", child.name)};
       add_step(child, hop, back);
     }
     if (hop.links.empty()) throw Wrong{element.line, "the route has no link"};
@@ -529,8 +532,8 @@ class PlatformReader {
       throw Wrong{element.line, fmt::format("the routes have more than {} links together", kMostHops)};
     auto& hops = zone(in).hops;
     if (!hops.emplace(Platform::pair(from, to), std::move(hop)).second)
-      throw Wrong{element.line, fmt::format("the route from {} to {} is there twice",
-                                            shown(p_.point(from).id), shown(p_.point(to).id))};
+      throw Wrong{element.line, fmt::format("the route from {} to {} occurs twice", shown(p_.point(from).id),
+                                            shown(p_.point(to).id))};
     if (both) hops.emplace(Platform::pair(to, from), std::move(back));
   }
 
@@ -539,13 +542,13 @@ class PlatformReader {
     const string* const direction = given(element, "direction");
     const auto found = ends_.find(id);
     if (found == ends_.end())
-      throw Wrong{element.line, fmt::format("there is no link {} before this line", shown(id))};
+      throw Wrong{element.line, fmt::format("link {} is not defined before this line", shown(id))};
     const Ends& ends = found->second;
     if (direction != nullptr && *direction != "UP" && *direction != "DOWN" && *direction != "NONE")
-      throw Wrong{element.line, fmt::format("direction={} is none of UP, DOWN, NONE", shown(*direction))};
+      throw Wrong{element.line, fmt::format("direction={} is not one of UP, DOWN, NONE", shown(*direction))};
     const bool down = direction != nullptr && *direction == "DOWN";
     if (ends.up != ends.down && (direction == nullptr || *direction == "NONE"))
-      throw Wrong{element.line, fmt::format("the link {} has a direction each way: UP or DOWN", shown(id))};
+      throw Wrong{element.line, fmt::format("the link {} has two directions: add UP or DOWN", shown(id))};
     hop.links.push_back(static_cast<std::uint32_t>(down ? ends.down : ends.up));
     back.links.push_back(static_cast<std::uint32_t>(down ? ends.up : ends.down));
   }

@@ -341,7 +341,7 @@ Parsed wrong(string_view text, string_view what) {
 
 Parsed made(const std::string& text, std::shared_ptr<const Topology> topology, int nodes) {
   if (topology->nodes() < nodes)
-    return wrong(text, fmt::format("has room for {} nodes, and there are {}", topology->nodes(), nodes));
+    return wrong(text, fmt::format("has room for {} nodes, but there are {}", topology->nodes(), nodes));
   return topology;
 }
 
@@ -374,9 +374,8 @@ Parsed parse_tree(const std::string& text, string_view rest, int nodes) {
     const auto cables = numbers(parts[3], ',');
     const auto size = static_cast<std::size_t>(*count);
     if (!down || !up || !cables || down->size() != size || up->size() != size || cables->size() != size)
-      return wrong(
-          text, fmt::format("does not have {} numbers, which are at least 1, for each of down, up and cables",
-                            size));
+      return wrong(text,
+                   fmt::format("needs {} numbers of at least 1 for each of down, up, and cables", size));
     if ((*up)[0] != 1 || (*cables)[0] != 1)
       return wrong(text, "gives a node more than one link: a node has one port here");
     for (std::size_t l = 0; l < size; ++l) levels.push_back({(*down)[l], (*up)[l], (*cables)[l]});
@@ -389,10 +388,9 @@ Parsed parse_tree(const std::string& text, string_view rest, int nodes) {
       levels.push_back({(*down)[l], l == 0 ? 1 : (*down)[l - 1], 1});
     if (levels.size() == 1) levels.push_back({1, levels[0].down, 1});
     if (levels[1].up % *over != 0)
-      return wrong(text,
-                   fmt::format("has {} nodes to a switch, which {} does not divide: an oversubscription "
-                               "of {} takes {}, {}, {} or so on",
-                               levels[0].down, *over, *over, *over, 2 * *over, 3 * *over));
+      return wrong(text, fmt::format("has {} nodes per switch, which is not a multiple of {}: an "
+                                     "oversubscription of {} needs {}, {}, {}, ...",
+                                     levels[0].down, *over, *over, *over, 2 * *over, 3 * *over));
     levels[1].up /= *over;
     std::int64_t room = 1;
     for (std::size_t l = 0; l + 1 < levels.size(); ++l) room = std::min(room * levels[l].down, kMostNodes);
@@ -419,7 +417,7 @@ Parsed parse_dragonfly(const std::string& text, string_view rest, int nodes) {
     return wrong(text, fmt::format("is larger than {} nodes or {} links", kMostNodes, kMostLinks));
   if (n[1] * n[3] < n[0] - 1)
     return wrong(text,
-                 fmt::format("has {} global links of a group, and {} other groups", n[1] * n[3], n[0] - 1));
+                 fmt::format("has {} global links per group, but {} other groups", n[1] * n[3], n[0] - 1));
   return made(text, std::make_shared<Dragonfly>(Dragonfly::Shape{n[0], n[1], n[2], n[3]}), nodes);
 }
 
@@ -434,7 +432,7 @@ Result<std::shared_ptr<const Topology>> parse_topology(const std::string& text, 
   if (kind == "fat-tree") return parse_tree(text, rest, nodes);
   if (kind == "torus") return parse_torus(text, rest, nodes);
   if (kind == "dragonfly") return parse_dragonfly(text, rest, nodes);
-  return wrong(text, "is none of star, fat-tree:..., torus:..., dragonfly:...");
+  return wrong(text, "is not one of star, fat-tree:..., torus:..., dragonfly:...");
 }
 
 std::string check_topology(const std::string& text) {

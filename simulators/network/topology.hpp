@@ -68,7 +68,7 @@ class Topology {
                      std::vector<std::size_t>& links) const = 0;
   /// Describes which part of a route is missing, and where.
   [[nodiscard]] virtual std::string missing(const Way& way) const {
-    return "there is no way from " + node_name(way.source) + " to " + node_name(way.destination);
+    return "there is no route from " + node_name(way.source) + " to " + node_name(way.destination);
   }
 };
 

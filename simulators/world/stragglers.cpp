@@ -45,11 +45,10 @@ Result<std::shared_ptr<const Stragglers>> Stragglers::make(const StragglerOption
   made->slow_.resize(places.size());
   if (options.slow.drawn > nodes)
     return failure(
-        fmt::format("{} nodes are to be slow, and the ranks are on {}", options.slow.drawn, nodes));
+        fmt::format("{} slow nodes are requested, but the ranks are on {}", options.slow.drawn, nodes));
   for (const int slow : options.slow.nodes) {
     if (slow >= machine)
-      return failure(
-          fmt::format("there is no node {}: the machine has the nodes 0 to {}", slow, machine - 1));
+      return failure(fmt::format("node {} does not exist: the machine has nodes 0 to {}", slow, machine - 1));
     const auto at = std::find(places.begin(), places.end(), slow);
     if (at != places.end()) made->slow_[static_cast<std::size_t>(at - places.begin())] = true;
   }

@@ -83,7 +83,7 @@ void Core::add_member(const BackendDescription& description, const Settings& set
     const Scope scope = scope_of(resource);
     if (scope == Scope::kGroup) {
       if (member.group != 1 && member.group != resource.ranks)
-        declined_ = fmt::format("{} describes groups of {} and of {} ranks: a backend has one size",
+        declined_ = fmt::format("{} describes groups of {} and of {} ranks, but a backend has one size",
                                 description.name, member.group, resource.ranks);
       member.group = resource.ranks;
     }
@@ -371,7 +371,7 @@ std::string Core::deadlock() const {
           fmt::format("; not received: one from rank {} with tag {}", message->key.source, message->key.tag);
     text += '\n';
   }
-  if (waiting > 8) text += fmt::format("and {} ranks more\n", waiting - 8);
+  if (waiting > 8) text += fmt::format("and {} more ranks\n", waiting - 8);
   return text;
 }
 

@@ -126,9 +126,8 @@ Time Core::send_local(Message& message) {
 void Core::has_wires_of_its_own(const BackendDescription& backend) {
   if (options_.network == nullptr || !declined_.empty()) return;
   declined_ = fmt::format(
-      "{} has wires of its own, whose place no other network can take: take the topology \"star\", or give "
-      "what it carries "
-      "so to the host by a route",
+      "{} has its own links, which no other network can replace: use the topology \"star\", or route these "
+      "operations to the host",
       backend.name);
 }
 

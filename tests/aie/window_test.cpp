@@ -214,7 +214,7 @@ TEST(Memory, LimitsOfSection46) {
   graph.to_host = {0, 0};
   EXPECT_EQ(fixed_limit(array, graph), "");
   graph.window_bytes = 16384;
-  EXPECT_EQ(fixed_limit(array, graph), "a kernel needs 141344 B, and a core reaches 131072 B");
+  EXPECT_EQ(fixed_limit(array, graph), "a kernel needs 141344 B, but a core reaches only 131072 B");
   graph.window_bytes = 16;
   graph.data_bytes = 32768 - 2080;
   EXPECT_EQ(fixed_limit(array, graph), "");
@@ -226,7 +226,7 @@ TEST(Memory, LimitsOfSection46) {
   EXPECT_EQ(fixed_limit(array, graph_of(Tree::filled(16, 15), 16, 16)),
             "a kernel has 15 windows, and 14 are possible");
   EXPECT_EQ(fixed_limit(array, graph_of(Tree::filled(401, 2), 16, 16)),
-            "401 kernels, and the array has 400 tiles");
+            "401 kernels, but the array has 400 tiles");
 }
 
 TEST(Memory, DepthLimitOfEquation49) {

@@ -65,7 +65,7 @@ class Advise(CliTest):
         labels = [line.split()[0] for line in lines[1:] if not line.startswith(" ")]
         self.assertEqual(labels, ["why", "sure", "next"])
         self.assertEqual([line.split()[0] for line in lines if line.startswith("  ")], ["host", "aie", "cclo"])
-        for part in ("# where the time in MPI calls goes", "# what moves the answer: aie over host", "# the best mix"):
+        for part in ("# where the time in MPI calls goes", "# what changes the answer: the ratio of aie to host", "# the best mix"):
             self.assertNotIn(part, text)
             self.assertIn(part, self.offramp("advise", str(HALO), "--backend", "aie,cclo", "--details").stdout)
 
@@ -193,7 +193,7 @@ class Advise(CliTest):
         answer = json.loads(done.stdout)["answer"]
         self.assertFalse(answer["complete"])
         self.assertRegex(answer["answer"], r"^best so far, \d of \d tried: ")
-        self.assertIn("not tried (time)", [bar.get("note") for bar in answer["bars"]])
+        self.assertIn("not tried (time limit)", [bar.get("note") for bar in answer["bars"]])
 
     def test_over_several_numbers_of_ranks_says_from_which_on_hardware_pays(self):
         """The times are those of replays at each number, and sentences, table and plot agree."""
@@ -221,7 +221,7 @@ class Advise(CliTest):
         files = [str(SCALED / f"halo-{ranks}.rec") for ranks in (2, 4, 8, 9, 12, 16, 18)]
         text = self.offramp("advise", *files, "--ranks", "7,16,512", "--backend", "aie", "--details").stdout
         self.assertRegex(text, r"# not at 7 ranks: .+")
-        self.assertRegex(text, r"# aie has no time that counts at 512 ranks: .*the array has 400 tiles")
+        self.assertRegex(text, r"# aie has no valid result at 512 ranks: .*the array has 400 tiles")
         self.refused("advise", *files, "--ranks", "7,11")
         self.refused("advise", *files, "--ranks", "16:64", "--quick")
         self.refused("advise", *files, "--ranks", "many")

@@ -178,7 +178,7 @@ class Info(CliTest):
         for word in (str(LIBRARY), "host, ", "zrlmpi, ", "core", "Open MPI"):
             self.assertIn(word, text)
         self.assertLessEqual(len(text.splitlines()), 15)
-        self.assertRegex(text.splitlines()[0], "^(nothing is wrong here|wrong here:)$")
+        self.assertRegex(text.splitlines()[0], "^(no problems found|problems:)$")
 
     def test_shows_the_values_in_force_and_their_sources(self):
         (self.folder / "offramp.toml").write_text("[cclo]\nlink = 50\n")
@@ -233,7 +233,7 @@ class Info(CliTest):
 
     def test_says_that_the_configuration_is_wrong_but_still_helps(self):
         text = self.offramp("info", OFFRAMP_CLOCK="modell").stdout
-        self.assertIn("wrong here:\n", text)
+        self.assertIn("problems:\n", text)
         self.assertIn('did you mean "model"?', text)
 
 
@@ -276,7 +276,7 @@ class Plugins(CliTest):
         self.build(abi="1")
         path = {"OFFRAMP_PLUGIN_PATH": str(self.folder)}
         self.assertIn("built for backend abi 1, but this offramp has abi 12;", self.refused("run", "--", "/bin/true", **path))
-        for name, reason in (("host", "there already is"), ("off", "is taken"), ("clock", "is a key")):
+        for name, reason in (("host", "already exists"), ("off", "is taken"), ("clock", "is a key")):
             self.build(name)
             self.assertIn(reason, self.refused("run", "--", "/bin/true", **path))
 
@@ -394,7 +394,7 @@ class Predict(CliTest):
 
     def test_says_what_limits_where_a_setting_has_no_effect(self):
         done = self.offramp("predict", "send", "--backend", "cclo", "--set", "link=200", "--bytes", "1MiB", "--csv")
-        self.assertIn("cclo.link = 200 has next to no effect above tcp_bandwidth = 91.5 Gb/s", done.stderr)
+        self.assertIn("cclo.link = 200 has little effect above tcp_bandwidth = 91.5 Gb/s", done.stderr)
         usual = self.predict("send", "--backend", "cclo", "--bytes", "1MiB", "--csv")
         times = [float(text.splitlines()[1].split(",")[4]) for text in (done.stdout, usual)]
         self.assertAlmostEqual(times[0] / times[1], 1, delta=0.002)
@@ -570,7 +570,7 @@ class Replay(CliTest):
 
     def test_ends_where_a_recording_was_cut(self):
         self.recording(4, 3, "cut")
-        self.assertIn("nothing is there of rank 1; --partial", self.refused("replay", "r"))
+        self.assertIn("nothing exists of rank 1; --partial", self.refused("replay", "r"))
         self.assertIn("rank 1 before its first event: its recording was cut", self.replay("--partial")["results"][0]["unfinished"])
 
     @needs_terminals
@@ -594,11 +594,11 @@ class Replay(CliTest):
     def test_names_what_is_wrong(self):
         self.assertIn("nothing", self.refused("replay", "nothing"))
         self.recording(4, 3, "hostile")
-        self.assertIn("rank 1, event 20 (MPI_Isend): rank 4 is none of 4", self.refused("replay", "r"))
+        self.assertIn("rank 1, event 20 (MPI_Isend): rank 4 is not one of 4", self.refused("replay", "r"))
         for arguments, word in ((["--compute", "fast"], "recorded"), (["--backend", "zrlmpy"], "zrlmpi"),
                                 (["--arrival", "late"], "modelled"), (["--set", "x"], "KEY=VALUE")):
             self.assertIn(word, self.refused("replay", "r", *arguments))
-        self.assertIn("several (100-200)", self.refused("replay", "r", "--json", "--receipts", "some"))
+        self.assertIn("a range of calls (100-200)", self.refused("replay", "r", "--json", "--receipts", "some"))
         self.assertIn("--trace", self.refused("replay", "r", "--trace", "nowhere/t.json"))
 
 
@@ -715,7 +715,7 @@ class Calibrate(CliTest):
         self.assertEqual((found["ranks"], found["nodes"], found["ranks_per_node"]), (2, 1, 2))
         self.assertEqual(set(found["host"]) - {"single_copy"}, self.OF_MEMORY | self.OF_A_RANK)
         self.assertEqual(set(found["from"]), set(found["host"]))
-        self.assertIn("Nothing was measured between nodes", found["notes"][0])
+        self.assertIn("nothing was measured between nodes", found["notes"][0])
         self.assertTrue(self.OF_THE_NIC < set(found["undetermined"]))
         rows = {(row["operation"], row["place"], row["bytes"]): row for row in found["comparisons"]}
         self.assertEqual({name for name, _, _ in rows}, {"message", "bcast", "reduce", "allreduce", "gather"})
@@ -725,7 +725,7 @@ class Calibrate(CliTest):
         self.assertTrue(smallest["fitted"])
         self.assertLess(abs(smallest["error"]), 0.01)
         text = (self.folder / "fitted.toml").read_text()
-        self.assertIn("Nothing was measured between nodes", text)
+        self.assertIn("nothing was measured between nodes", text)
         self.assertRegex(text, r"\nmemory_latency = [\d.]+  # ns; fitted to messages of 8 B: [+-]0.\d %\n")
         self.assertRegex(text, r"\n# message +a node +4096 ")
         # The section configures the same hardware, also with other sections beside it.
@@ -763,7 +763,7 @@ class Calibrate(CliTest):
         self.assertEqual(found["undetermined"], ["pcie", "process_bandwidth", "inline_limit", "single_copy", "cache_bandwidth",
                                                  "memory_detour"])
         self.assertIn("The NIC's rate is that of one pair", found["notes"][0])
-        self.assertEqual(found["notes"][1], "Not determined by these figures, and left as they are: pcie, process_bandwidth, "
+        self.assertEqual(found["notes"][1], "Not determined by these results, and unchanged: pcie, process_bandwidth, "
                                             "inline_limit, single_copy, cache_bandwidth, memory_detour.")
         self.assertAlmostEqual(found["host"]["bandwidth"], 80 * 4178 / 4096, delta=4)
         # Both processors copy an eager message within a node, one after the other.
@@ -784,16 +784,16 @@ class Calibrate(CliTest):
         apart = json.loads(self.offramp("calibrate", "--mpirun", self.cluster("2 1", {"network": (2e-6, 1e10)}),
                                         "--json").stdout)
         self.assertEqual(set(apart["host"]), self.OF_THE_NIC | self.OF_A_RANK | {"fetch"})
-        self.assertIn("Nothing was measured within a node", apart["notes"][0])
+        self.assertIn("nothing was measured within a node", apart["notes"][0])
         dealt = json.loads(self.offramp("calibrate", "-n", "4", "--mpirun", self.cluster(
             "2 0", {"node": (3e-7, 1e10), "network": (2e-6, 1e10)}), "--json").stdout)
-        self.assertIn("collectives are not compared", dealt["notes"][0])
+        self.assertIn("Collectives are not compared", dealt["notes"][0])
         self.assertEqual({row["operation"] for row in dealt["comparisons"]}, {"message"})
 
     def test_says_what_is_missing(self):
         self.assertIn('cannot find "no-mpirun"', self.refused("calibrate", "--mpirun", "no-mpirun", code=127))
         self.assertIn("cannot write", self.refused("calibrate", "-o", "none/fitted.toml"))
-        self.assertIn("did not come to its end", self.offramp("calibrate", "--mpirun", "false", code=1).stderr)
+        self.assertIn("did not finish", self.offramp("calibrate", "--mpirun", "false", code=1).stderr)
 
     # Measures what `predict` says of a host with this link, overhead and latency; the fit then finds these values again.
     MACHINE = {"latency": 700, "overhead": 150, "bandwidth": 50, "eager_limit": 4096, "copy_bandwidth": 60}
@@ -840,7 +840,7 @@ class Calibrate(CliTest):
             self.assertEqual((row["operation"], row["ranks"], row["ranks_per_node"], row["fitted"], row["measured_ns"]),
                              ("allreduce", 8, 4, False, time * 1000))
         text = self.offramp("calibrate", "--from", "table.csv").stdout
-        self.assertRegex(text, r"\n# allreduce: off by [\d.]+ % in the median of 1 size, by [\d.]+ % at worst\n")
+        self.assertRegex(text, r"\n# allreduce: median error [\d.]+ % over 1 size, worst error [\d.]+ %\n")
         # The section is a configuration.
         said = self.offramp("predict", "send", "--backend", "host", "--bytes", "8", "--config", "fitted.toml", "--json").stdout
         self.assertGreater(json.loads(said)["time_ns"], 0)
@@ -907,22 +907,22 @@ class Calibrate(CliTest):
             return self.refused("calibrate", "--from", "x.out", *options)
 
         self.assertIn("cannot read none.out", self.refused("calibrate", "--from", "none.out"))
-        self.assertIn("x.out has no figure", refused(""))
-        self.assertIn("x.out has no figure", refused(os.urandom(5000).replace(b"#", b"-").replace(b"b", b"-")))
+        self.assertIn("x.out has no results", refused(""))
+        self.assertIn("x.out has no results", refused(os.urandom(5000).replace(b"#", b"-").replace(b"b", b"-")))
         latency = "# OSU MPI Latency Test v5.6.2\n"
-        for line, problem in (("8", "no figure behind the size"), ("8 nan", '"nan" is no figure'), ("8 -1", '"-1" is no figure'),
-                              ("8 0", '"0" is no figure'), ("8 1e300", "is no figure"), ("99999999999 1", "are more than")):
+        for line, problem in (("8", "no value follows the size"), ("8 nan", '"nan" is not a result'), ("8 -1", '"-1" is not a result'),
+                              ("8 0", '"0" is not a result'), ("8 1e300", "is not a result"), ("99999999999 1", "exceed the maximum")):
             self.assertRegex(refused(latency + line), rf"x\.out:2: .*{problem}")
         table = self.COLUMNS + "\n"
-        for line, problem in (("osu_bw,2,1,8", "4 columns in place of 5"), ("osu_cry,2,1,8,1", 'no benchmark "osu_cry"'),
-                              ("osu_bw,0,1,8,1", '"0" is no number of nodes'), ("osu_bw,2,x,8,1", "no number of ranks on a node"),
-                              ("osu_bw,2,1,-8,1", "no number of bytes"), ("osu_latency,2,2,8,1", "between two ranks"),
-                              ("osu_allreduce,4096,4096,8,1", "cannot be compared"), ("osu_bw,2,1,8,", "is no figure")):
+        for line, problem in (("osu_bw,2,1,8", "4 columns instead of 5"), ("osu_cry,2,1,8,1", 'unknown benchmark "osu_cry"'),
+                              ("osu_bw,0,1,8,1", '"0" is not a number of nodes'), ("osu_bw,2,x,8,1", "not a number of ranks per node"),
+                              ("osu_bw,2,1,-8,1", "is not a number of bytes"), ("osu_latency,2,2,8,1", "message benchmarks need two ranks"),
+                              ("osu_allreduce,4096,4096,8,1", "cannot be compared"), ("osu_bw,2,1,8,", "is not a result")):
             self.assertRegex(refused(table + "\n" + line), rf"x\.out:3: .*{problem}")
         self.assertRegex(refused("# OSU MPI Allreduce Latency Test v7.1\n8 1\n"), r"x\.out:1: .*--ranks-per-node")
-        self.assertIn("no figure of messages", refused("# OSU MPI Bandwidth Test v7.1\n8 1\n"))
-        self.assertIn("no figure of messages", refused("# OSU MPI Allreduce Latency Test v7.1\n8 1\n", "-n", "4", "--ranks-per-node", "2"))
-        self.assertIn("x.out:2002: more than 2000 figures", refused(latency + "8 1\n" * 2001))
+        self.assertIn("ping-pong results (osu_latency) are missing", refused("# OSU MPI Bandwidth Test v7.1\n8 1\n"))
+        self.assertIn("ping-pong results (osu_latency) are missing", refused("# OSU MPI Allreduce Latency Test v7.1\n8 1\n", "-n", "4", "--ranks-per-node", "2"))
+        self.assertIn("x.out:2002: more than 2000 results", refused(latency + "8 1\n" * 2001))
         self.assertIn("larger than 4 MiB", refused(b" " * (5 << 20)))
 
 
@@ -981,7 +981,7 @@ class Programs(CliTest):
                           ("replay", "--job", "script", "--job", "pattern:ring:2:8", "--backend", "host")):
             with self.subTest(arguments=arguments):
                 error = self.refused(*arguments)
-                self.assertIn('cannot read script: it is a text that begins "#!/bin/sh"; what can be opened: ', error)
+                self.assertIn('cannot read script: it is a text file that begins "#!/bin/sh"; supported formats: ', error)
                 self.assertIn("pattern (pattern:NAME:RANKS:BYTES[:ROUNDS])", error)
                 self.assertIn("recording (offramp record", error)
 

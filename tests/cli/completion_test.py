@@ -124,7 +124,7 @@ class Bash(FolderTest):
 
 class OtherShells(FolderTest):
     def test_are_refused(self):
-        self.assertIn("there is one for bash", self.offramp("completion", "zsh", code=2))
+        self.assertIn("available: bash", self.offramp("completion", "zsh", code=2))
 
 
 if __name__ == "__main__":

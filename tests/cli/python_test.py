@@ -146,7 +146,7 @@ class Rows(CliTest):
     def test_of_events_have_those_of_threads(self):
         """Prints what the command prints for a recording of ranks with several threads; an unknown line is an error."""
         lines = ["0.0 computes 120 ns", "0.1 MPI_Isend send byte comm 0 peer 1 tag 3 bytes 8 extra 0 continues",
-                 "0.1 asks 4 times in vain", "1 spends 10 ns between questions, and 2000 ns where it takes longer", "1 is cut off"]
+                 "0.1 polls 4 times without success", "1 spends 10 ns in short gaps between failed polls, and 2000 ns in longer ones", "1 is cut off"]
 
         def events_of(text):
             program = self.folder / "printing"

@@ -243,10 +243,9 @@ TEST_F(ConfigurationFrom, AFileThatItsGroupMayWriteIsNotUsedUnlessTheGroupIsTheU
 
 TEST_F(ConfigurationFrom, AFileThatWasFoundLoadsNoPlugins) {
   const std::string text = "plugin_path = '" + directory_ + "'\n";
-  EXPECT_EQ(
-      error(text).find("offramp.toml:1: plugin_path loads code, and is not read from a file that was only "
-                       "found in the folder"),
-      0U);
+  EXPECT_EQ(error(text).find("offramp.toml:1: plugin_path loads code and is ignored in a file that was only "
+                             "found in the folder"),
+            0U);
   around_.environment = {{"OFFRAMP_CONFIG", write(text, "named.toml")}};
   EXPECT_TRUE(load());
 }
@@ -263,7 +262,8 @@ TEST_F(ConfigurationFrom, AFileThatWasFoundNamesNoOutputOutsideOfItsFolder) {
     };
     for (const char* const path : {"/etc/new", "../new", "below/../../new", "out/new", "part.rec"}) {
       const std::string message = error(setting(path));
-      EXPECT_NE(message.find(" leads out of the folder of the file"), std::string::npos) << message;
+      EXPECT_NE(message.find(" points outside the folder in which the file was found"), std::string::npos)
+          << message;
     }
     for (const char* const path : {"new", "below/new", "./new", "/dev/null"})
       EXPECT_TRUE(load(setting(path))) << setting(path);
@@ -275,7 +275,7 @@ TEST_F(ConfigurationFrom, AFileThatWasFoundNamesNoOutputOutsideOfItsFolder) {
 
 TEST_F(ConfigurationFrom, NothingIsLoadedFromAPluginFolderThatEverybodyMayWrite) {
   ASSERT_EQ(chmod(directory_.c_str(), 0777), 0);
-  EXPECT_NE(variable_error("OFFRAMP_PLUGIN_PATH", directory_).find("everybody may write to"),
+  EXPECT_NE(variable_error("OFFRAMP_PLUGIN_PATH", directory_).find("is writable by all users"),
             std::string::npos);
 }
 
@@ -300,7 +300,7 @@ TEST_F(ConfigurationFrom, UnknownNamesAreErrorsWithLineAndSuggestion) {
   EXPECT_EQ(error("[zrlmpi]\nprset = 'strict'\n"),
             "offramp.toml:2: backend zrlmpi has no parameter \"prset\"; did you mean \"preset\"?");
   EXPECT_EQ(error("[zrlmpi]\nsomething_else = 1\n"),
-            "offramp.toml:2: backend zrlmpi has no parameter \"something_else\"; known are preset, mtu, "
+            "offramp.toml:2: backend zrlmpi has no parameter \"something_else\"; known: preset, mtu, "
             "timeout, wide");
   EXPECT_EQ(error("\"route.backend\" = 'host'\n").substr(0, 28), "offramp.toml:1: unknown key ");
 }
@@ -311,7 +311,7 @@ TEST_F(ConfigurationFrom, UnknownVariablesAreErrorsWithSuggestion) {
   EXPECT_EQ(
       variable_error("OFFRAMP_ZRLMPI_PRESE", "strict"),
       "environment: unknown variable \"OFFRAMP_ZRLMPI_PRESE\"; did you mean \"OFFRAMP_ZRLMPI_PRESET\"?");
-  EXPECT_NE(variable_error("OFFRAMP_QUITE_DIFFERENT", "1").find("offramp info -c lists what there is"),
+  EXPECT_NE(variable_error("OFFRAMP_QUITE_DIFFERENT", "1").find("offramp info -c lists the known ones"),
             std::string::npos);
 }
 
@@ -399,7 +399,7 @@ TEST_F(ConfigurationFrom, TheFirstErrorInTheFileIsReported) {
 
 TEST_F(ConfigurationFrom, RoutesHaveToMakeSense) {
   EXPECT_EQ(error("[[route]]\noperation = 'bcast'\n"),
-            "offramp.toml:1: this route names no backend; add backend");
+            "offramp.toml:1: this route lacks a backend; add backend");
   EXPECT_EQ(error("[[route]]\nbackend='host'\nmin_bytes = 2\nmax_bytes = 1\n"),
             "offramp.toml:1: min_bytes is above max_bytes");
   EXPECT_EQ(error("[[route]]\nbackend='host'\nmin_ranks = 2\nmax_ranks = 1\n"),
@@ -412,8 +412,7 @@ TEST_F(ConfigurationFrom, RoutesHaveToMakeSense) {
 TEST_F(ConfigurationFrom, FaultRatesAddUpToAtMostOne) {
   EXPECT_TRUE(load("[faults]\nloss = 0.5\nreordering = 0.5\n"));
   EXPECT_EQ(error("[faults]\nloss = 0.5\nreordering = 0.75\n"),
-            "faults: loss, duplication, reordering, corruption and delay add up to 1.25; at most 1 is "
-            "possible");
+            "faults: loss, duplication, reordering, corruption, and delay add up to 1.25; the maximum is 1");
 }
 
 TEST_F(ConfigurationFrom, EverythingIsCheckedEvenWhenSwitchedOff) {
@@ -561,7 +560,7 @@ TEST_F(ConfigurationFrom, ARelativeOrMissingPluginFolderIsAnError) {
 TEST(RegistryOfBackends, RefusesWhatCannotBeUsed) {
   Registry registry;
   EXPECT_EQ(registry.add(&quiet(), "x").error(), "");
-  EXPECT_EQ(registry.add(&quiet(), "x").error(), "x: there already is a backend \"host\"");
+  EXPECT_EQ(registry.add(&quiet(), "x").error(), "x: backend \"host\" already exists");
   EXPECT_EQ(registry.add(nullptr, "x").error(), "x: offramp_backend_v1 returned no description");
   BackendDescription other = engine();
   other.abi = 1;

@@ -134,12 +134,12 @@ TEST(JobPlaces, AreRefusedWithTheJob) {
     network.topology = topology;
     return place_jobs(network, jobs, others).error();
   };
-  EXPECT_THAT(error("torus:2x2", {{3, {}}, {2, {}}}), HasSubstr("has room for 4 nodes, and there are 5"));
+  EXPECT_THAT(error("torus:2x2", {{3, {}}, {2, {}}}), HasSubstr("has room for 4 nodes, but there are 5"));
   EXPECT_THAT(error("torus:2x2", {{1, std::vector<int>{4}}}), HasSubstr("has room for 4 nodes"));
   EXPECT_THAT(error("torus:2x2", {{2, std::vector<int>{1}}}),
-              HasSubstr("job 1 needs 2 nodes, and 1 are named"));
+              HasSubstr("job 1 needs 2 nodes, but 1 are named"));
   EXPECT_THAT(error("torus:2x2", {{1, std::vector<int>{1}}, {1, std::vector<int>{1}}}),
-              HasSubstr("job 2: node 1 is taken already"));
+              HasSubstr("job 2: node 1 is already in use"));
   EXPECT_THAT(error("star", {{1, {}}}, true), HasSubstr("needs a network"));
 }
 

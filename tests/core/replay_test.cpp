@@ -724,7 +724,7 @@ TEST_F(AReplay, FollowsRoutesToSeveralBackends) {
   EXPECT_EQ(total.declines.size(), 0u);
   route(OperationKind::kReduce, "none");
   EXPECT_THAT(world_setting(configuration, registry(), *registry().find("zrlmpi"), 2).error(),
-              HasSubstr("there is no such backend"));
+              HasSubstr("which is not a backend"));
 }
 
 std::vector<std::string> texts(const ReplayResult& result) {
@@ -750,11 +750,11 @@ TEST_F(AReplay, EndsWhereARecordingWasCut) {
   never[0].message(EventKind::kReceive, kAnySource, 64);
   never[1].native();
   EXPECT_THAT(texts(replayed(setting_, never)),
-              ElementsAre("rank 0 at event 1 (MPI_Recv): no message ever came"));
+              ElementsAre("rank 0 at event 1 (MPI_Recv): no message ever arrived"));
   never[0] = Tape();
   never[0].wait({never[0].irecv(kAnySource, 64)});
   EXPECT_THAT(texts(replayed(setting_, never)),
-              ElementsAre("rank 0 at event 2 (MPI_Wait): no message ever came"));
+              ElementsAre("rank 0 at event 2 (MPI_Wait): no message ever arrived"));
 }
 
 TEST_F(AReplay, EndsWhereARecordingIsDamagedIfThatIsWanted) {
@@ -880,7 +880,7 @@ INSTANTIATE_TEST_SUITE_P(
     Hostile, ARecording,
     testing::Values(
         Nonsense{"Kind", [](auto& tapes) { tapes[1].add(event_of(static_cast<EventKind>(77))); },
-                 "rank 1, event 2 (MPI_Send): there is no kind 77"},
+                 "rank 1, event 2 (MPI_Send): unknown kind 77"},
         Nonsense{"Element",
                  [](auto& tapes) {
                    Tape::Event event;
@@ -894,39 +894,40 @@ INSTANTIATE_TEST_SUITE_P(
                    event.function = static_cast<ReduceFunction>(200);
                    tapes[0].add(event);
                  },
-                 "element, function or operation"},
+                 "element, function, or operation"},
         Nonsense{"OperationKind",
                  [](auto& tapes) {
                    Tape::Event event = event_of(EventKind::kCollective);
                    event.operation = static_cast<OperationKind>(99);
                    tapes[0].add(event);
                  },
-                 "element, function or operation"},
+                 "element, function, or operation"},
         Nonsense{"Send as a collective", [](auto& tapes) { tapes[0].add(event_of(EventKind::kCollective)); },
-                 "a send is no collective"},
+                 "a send is not a collective"},
         Nonsense{"Peer", [](auto& tapes) { tapes[0].send(2, 8); },
-                 "rank 0, event 2 (MPI_Send): rank 2 is none of 2"},
+                 "rank 0, event 2 (MPI_Send): rank 2 is not one of 2"},
         Nonsense{"Wildcard of a send", [](auto& tapes) { tapes[0].send(kAnySource, 8); },
-                 "rank -1 is none of 2"},
-        Nonsense{"Source", [](auto& tapes) { tapes[0].irecv(-7, 8); }, "rank -7 is none of 2"},
-        Nonsense{"Tag", [](auto& tapes) { tapes[0].send(1, 8, -1); }, "the tag is -1"},
-        Nonsense{"Bytes", [](auto& tapes) { tapes[0].send(1, UINT64_MAX); }, "more than a world can send"},
+                 "rank -1 is not one of 2"},
+        Nonsense{"Source", [](auto& tapes) { tapes[0].irecv(-7, 8); }, "rank -7 is not one of 2"},
+        Nonsense{"Tag", [](auto& tapes) { tapes[0].send(1, 8, -1); }, "invalid tag -1"},
+        Nonsense{"Bytes", [](auto& tapes) { tapes[0].send(1, UINT64_MAX); },
+                 "exceed the largest message of the simulation"},
         Nonsense{"Sum of bytes",
                  [](auto& tapes) {
                    for (int i = 0; i < 1000; ++i)
                      tapes[0].message(EventKind::kSend, 1, std::uint64_t{1} << 43, 0, recording::kBuffered);
                  },
-                 "more than a world can send"},
+                 "exceed the largest message of the simulation"},
         Nonsense{"Communicator",
                  [](auto& tapes) { tapes[0].message(EventKind::kSend, 0, 8, 0, recording::kBlocking, 2); },
-                 "there is no communicator 2"},
+                 "communicator 2 does not exist"},
         Nonsense{"Request before the first",
                  [](auto& tapes) {
                    Tape::Event event = event_of(EventKind::kWait);
                    event.extra = 1;
                    tapes[0].add(event);
                  },
-                 "1 requests back there is none: 0 were begun"},
+                 "it refers to the request 1 back, but only 0 were started"},
         Nonsense{"Request far back",
                  [](auto& tapes) {
                    tapes[0].isend(1, 8);
@@ -934,7 +935,7 @@ INSTANTIATE_TEST_SUITE_P(
                    event.list = tapes[0].list({1, UINT64_MAX});
                    tapes[0].add(event);
                  },
-                 "were begun"},
+                 "were started"},
         Nonsense{"Request that is none yet",
                  [](auto& tapes) {
                    tapes[0].isend(1, 8);
@@ -942,10 +943,10 @@ INSTANTIATE_TEST_SUITE_P(
                    event.list = tapes[0].list({0});
                    tapes[0].add(event);
                  },
-                 "0 requests back"},
+                 "the request 0 back"},
         Nonsense{"Choice",
                  [](auto& tapes) { tapes[0].wait_for(recording::kAny, {tapes[0].isend(1, 8)}, {1}); },
-                 "it came to request 1 of 1"},
+                 "it completed request 1 of 1"},
         Nonsense{"Match",
                  [](auto& tapes) {
                    tapes[0].irecv(kAnySource, 8);
@@ -962,26 +963,26 @@ INSTANTIATE_TEST_SUITE_P(
                  [](auto& tapes) {
                    tapes[0].communicator({0, 2});
                  },
-                 "rank 2 is none of 2"},
+                 "rank 2 is not one of 2"},
         Nonsense{"Member twice",
                  [](auto& tapes) {
                    tapes[0].communicator({0, 1, 0});
                  },
                  "each member once"},
-        Nonsense{"Without itself", [](auto& tapes) { tapes[0].communicator({1}); }, "this rank among them"},
-        Nonsense{"NoMembers", [](auto& tapes) { tapes[0].communicator({}); }, "this rank among them"},
+        Nonsense{"Without itself", [](auto& tapes) { tapes[0].communicator({1}); }, "including this rank"},
+        Nonsense{"NoMembers", [](auto& tapes) { tapes[0].communicator({}); }, "including this rank"},
         Nonsense{"Root",
                  [](auto& tapes) {
                    tapes[0].add(tapes[0].collective(operation_of(OperationKind::kBcast, 8, 2, 2)));
                  },
-                 "root 2 is none of 2"},
+                 "root 2 is not one of 2"},
         Nonsense{"Elements",
                  [](auto& tapes) {
                    Operation operation = operation_of(OperationKind::kAllreduce, 8, 2);
                    operation.elements = SIZE_MAX;
                    tapes[0].add(tapes[0].collective(operation));
                  },
-                 "more than a world can send"},
+                 "exceed the largest message of the simulation"},
         Nonsense{"Number of blocks",
                  [](auto& tapes) {
                    Tape::Event event = tapes[0].collective(operation_of(OperationKind::kAllgatherv, 0, 2));
@@ -1001,15 +1002,15 @@ INSTANTIATE_TEST_SUITE_P(
                    event.list = tapes[0].list({UINT64_MAX, 2});
                    tapes[0].add(event);
                  },
-                 "its blocks are larger"},
+                 "its blocks exceed"},
         Nonsense{"Subject",
                  [](auto& tapes) {
                    Tape::Event event = event_of(EventKind::kExchange);
                    event.tag = -3;
                    tapes[0].add(event);
                  },
-                 "the subject is -3"},
-        Nonsense{"Neighbour", [](auto& tapes) { tapes[0].exchange(0, {}, {2}); }, "rank 2 is none of 2"},
+                 "invalid kind of exchange -3"},
+        Nonsense{"Neighbour", [](auto& tapes) { tapes[0].exchange(0, {}, {2}); }, "rank 2 is not one of 2"},
         Nonsense{"Computing",
                  [](auto& tapes) {
                    tapes[0].compute(UINT64_MAX);
@@ -1044,7 +1045,7 @@ TEST_F(AReplay, DoesNotComputeForEver) {
   EXPECT_THAT(error_of(tapes, options), HasSubstr("the program computes for"));
   tapes[0] = Tape();
   for (int i = 0; i < 3; ++i) tapes[0].compute(std::uint64_t{1} << 50).native();
-  EXPECT_THAT(error_of(tapes, options), HasSubstr("beyond 26 days"));
+  EXPECT_THAT(error_of(tapes, options), HasSubstr("exceeds 26 days"));
 }
 
 }  // namespace

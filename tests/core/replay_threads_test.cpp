@@ -274,7 +274,7 @@ TEST(ThreadsOf, OneRankWaitForWhatNeverComes) {
   tapes[0].native();
   tapes[0].of_thread(1).receive(0, 8);
   EXPECT_THAT(replay(test::setting_of(registry(), "host"), test::source_of(tapes)).error(),
-              HasSubstr("the replay does not come to an end"));
+              HasSubstr("the replay does not finish"));
 }
 
 }  // namespace

@@ -288,10 +288,10 @@ TEST(DpuBackend, GivesEachDeclineItsTrueReason) {
   };
   Operation send;
   EXPECT_EQ(reason(settings, 256, send), "");  // 128 nodes with two service processes each
-  EXPECT_EQ(reason(settings, 257, send), "the service knows 256 service processes");
+  EXPECT_EQ(reason(settings, 257, send), "the service supports at most 256 service processes");
   const Settings crowded = settings_with({{"service_processes", {1, {}}}});
   EXPECT_EQ(reason_on(100, crowded, 10000, send), "");
-  EXPECT_EQ(reason_on(100, crowded, 10001, send), "the service knows 10000 peers");
+  EXPECT_EQ(reason_on(100, crowded, 10001, send), "the service supports at most 10000 peers");
   Operation reduction;
   reduction.kind = OperationKind::kAllreduce;
   reduction.ranks = 4;
@@ -306,7 +306,7 @@ TEST(DpuBackend, GivesEachDeclineItsTrueReason) {
   EXPECT_EQ(reason(settings, 4, reduction), "the service processes combine in the order of arrival");
   reduction.function = ReduceFunction::kUser;
   EXPECT_EQ(reason(settings, 4, reduction),
-            "a reduction of the program is host code, which an Arm core cannot run");
+            "a user-defined reduction is host code, which an Arm core cannot run");
   reduction.kind = OperationKind::kBcast;  // none of this applies without a reduction
   EXPECT_EQ(reason(settings, 4, reduction), "");
   reduction.kind = OperationKind::kScan;

@@ -64,7 +64,7 @@ TEST(Example, WhatHardwareCannotDoItDeclinesWithTheReason) {
   strict.settings.set("strict", {1, {}});
   World alone({.ranks = 2}, strict);
   EXPECT_NE(alone.run(reduce), "");
-  EXPECT_THAT(alone.declined(), HasSubstr("the strict header knows INT and FLOAT only"));
+  EXPECT_THAT(alone.declined(), HasSubstr("the strict header has only INT and FLOAT"));
   EXPECT_GT(end_of(2, test::with_host(strict), reduce), Time()) << "the host beside it carries it";
 }
 

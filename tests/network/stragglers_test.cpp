@@ -260,9 +260,9 @@ TEST(SlowNodes, AreWhereTheMachineHasThem) {
   EXPECT_EQ((*made)->computed(0, Time::us(1)), Time::us(1));
   EXPECT_EQ((*made)->computed(1, Time::us(1)), Time::us(2));
   EXPECT_EQ(Stragglers::make(options, {0, 1}, 4, {}).error(),
-            "there is no node 6: the machine has the nodes 0 to 3");
+            "node 6 does not exist: the machine has nodes 0 to 3");
   options.slow = *parse_slow_nodes("random:3:2");
-  EXPECT_THAT(Stragglers::make(options, {0, 1}, 4, {}).error(), HasSubstr("3 nodes are to be slow"));
+  EXPECT_THAT(Stragglers::make(options, {0, 1}, 4, {}).error(), HasSubstr("3 slow nodes are requested"));
 }
 
 TEST(AReplay, SaysWhatStragglersCost) {

@@ -156,8 +156,8 @@ TEST(ADragonfly, GoesOverAThirdGroupWithValiant) {
 
 TEST(ATopology, IsRefusedWithTheReason) {
   const auto error = [](const std::string& text, int nodes) { return parse_topology(text, nodes).error(); };
-  EXPECT_THAT(error("mesh:4", 4), HasSubstr("is none of star, fat-tree"));
-  EXPECT_THAT(error("torus:4x4", 17), HasSubstr("has room for 16 nodes, and there are 17"));
+  EXPECT_THAT(error("mesh:4", 4), HasSubstr("is not one of star, fat-tree"));
+  EXPECT_THAT(error("torus:4x4", 17), HasSubstr("has room for 16 nodes, but there are 17"));
   EXPECT_THAT(error("torus:4xx4", 4), HasSubstr("is not torus:AxBx..."));
   EXPECT_THAT(error("torus:4x0", 4), HasSubstr("is not torus:AxBx..."));
   EXPECT_THAT(error("torus:99999x99999x99999", 4), HasSubstr("is larger than"));
@@ -169,7 +169,7 @@ TEST(ATopology, IsRefusedWithTheReason) {
   EXPECT_THAT(error("fat-tree:1000000,1000000", 4), HasSubstr("is larger than"));
   EXPECT_THAT(error("fat-tree:2;4,4;1,1000000;1,1000000", 4), HasSubstr("is larger than"));
   EXPECT_THAT(error("dragonfly:9:4:2", 4), HasSubstr("is not dragonfly"));
-  EXPECT_THAT(error("dragonfly:9:2:2:2", 4), HasSubstr("4 global links of a group, and 8 other groups"));
+  EXPECT_THAT(error("dragonfly:9:2:2:2", 4), HasSubstr("4 global links per group, but 8 other groups"));
   EXPECT_THAT(error("dragonfly:1000000:1000000:1:1", 4), HasSubstr("is larger than"));
 }
 
@@ -186,11 +186,11 @@ TEST(Places, AreDifferentNodes) {
 }
 
 TEST(Places, AreRefusedWithTheReason) {
-  EXPECT_THAT(place_nodes("near", 2, 4).error(), HasSubstr("is none of order"));
-  EXPECT_THAT(place_nodes("random:x", 2, 4).error(), HasSubstr("is none of order"));
-  EXPECT_THAT(place_nodes("list:0,4", 2, 4).error(), HasSubstr("\"4\" is no node from 0 to 3"));
-  EXPECT_THAT(place_nodes("list:1,1", 2, 4).error(), HasSubstr("node 1 is there twice"));
-  EXPECT_THAT(place_nodes("list:1", 2, 4).error(), HasSubstr("has 1 nodes, and 2 are needed"));
+  EXPECT_THAT(place_nodes("near", 2, 4).error(), HasSubstr("is not one of order"));
+  EXPECT_THAT(place_nodes("random:x", 2, 4).error(), HasSubstr("is not one of order"));
+  EXPECT_THAT(place_nodes("list:0,4", 2, 4).error(), HasSubstr("\"4\" is not a node from 0 to 3"));
+  EXPECT_THAT(place_nodes("list:1,1", 2, 4).error(), HasSubstr("node 1 occurs twice"));
+  EXPECT_THAT(place_nodes("list:1", 2, 4).error(), HasSubstr("has 1 nodes, but 2 are needed"));
 }
 
 }  // namespace

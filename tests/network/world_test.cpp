@@ -205,7 +205,7 @@ TEST(Host, HasNodesOnTheNetworkAndNotRanks) {
 
 TEST(AWorld, HasNoRoomForMoreNodesThanItsNetwork) {
   EXPECT_THAT(played("host", "torus:2x2", 16, everything).problem,
-              HasSubstr("has room for 4 nodes, and there are 16"));
+              HasSubstr("has room for 4 nodes, but there are 16"));
   EXPECT_EQ(played("host", "torus:2x2", 16, everything, 4).problem, "");
 }
 
@@ -226,8 +226,7 @@ TEST(AWorld, SaysBetweenWhichNodesThereIsNoWay) {
 }
 
 TEST(ABackendWithWiresOfItsOwn, SaysSo) {
-  EXPECT_THAT(played("tinsel", "torus:4x4", 16, everything).problem,
-              HasSubstr("tinsel has wires of its own"));
+  EXPECT_THAT(played("tinsel", "torus:4x4", 16, everything).problem, HasSubstr("tinsel has its own links"));
 }
 
 }  // namespace

@@ -178,7 +178,7 @@ class IndexOfParts : public SmallFile {
     EXPECT_TRUE(recording->is_in_parts(path_));
     EXPECT_FALSE(recording->is_in_parts(folder_.file("elsewhere")));
     EXPECT_THAT(recording->write_index(folder_.file("elsewhere")).error(),
-                HasSubstr("not all parts lie beside it"));
+                HasSubstr("not all parts are beside it"));
     ASSERT_EQ(recording->write_index(path_).error(), "");
   }
   /// The missing ranks of a recording whose other ranks read normally.
@@ -214,7 +214,7 @@ TEST_F(IndexOfParts, NamesAPartThatIsNotThere) {
 }
 
 TEST_F(IndexOfParts, KnowsAPartOfAnotherRun) {
-  const std::string other = ": it is not the part that " + path_ + " was made of";
+  const std::string other = ": it is not the part that " + path_ + " refers to";
   const std::string part = part_path(path_, 1), before = contents(part);
   RecorderOptions options = options_of(1, 3);
   options.file = part;
@@ -298,22 +298,23 @@ TEST_F(SmallFile, OtherVersionsAndOtherFilesAreRefused) {
   std::string other = bytes_;
   other[8] = static_cast<char>(kVersion + 1);
   EXPECT_EQ(Recording::from_bytes(other, "newer").error(),
-            "cannot read newer: it has version 6 of the format, and this Offramp reads version 5: a newer "
-            "Offramp has written it");
+            "cannot read newer: it has version 6 of the format, but this Offramp reads version 5: a newer "
+            "Offramp wrote it");
   other[8] = static_cast<char>(kVersion - 1);
   EXPECT_EQ(Recording::from_bytes(other, "older").error(),
-            "cannot read older: it has version 4 of the format, and this Offramp reads version 5: record the "
+            "cannot read older: it has version 4 of the format, but this Offramp reads version 5: record the "
             "program again");
-  EXPECT_EQ(Recording::from_bytes("#!/bin/sh\n", "script").error(), "cannot read script: it is no recording");
+  EXPECT_EQ(Recording::from_bytes("#!/bin/sh\n", "script").error(),
+            "cannot read script: it is not a recording");
   EXPECT_EQ(Recording::open(folder_.file("none")).error(),
             "cannot read " + folder_.file("none") + ": No such file or directory");
-  EXPECT_THAT(Recording::open(folder_.file(".")).error(), HasSubstr("it is no regular file"));
+  EXPECT_THAT(Recording::open(folder_.file(".")).error(), HasSubstr("it is not a regular file"));
   EXPECT_THAT(Recording::from_parts({}, std::vector<std::string>{"xyz"}).error(),
-              HasSubstr("the part of rank 0: it is no part of a recording"));
+              HasSubstr("the part of rank 0: it is not a part of a recording"));
   std::vector<std::string> parts = small_parts();
   std::swap(parts[0], parts[1]);
   EXPECT_THAT(Recording::from_parts({}, parts).error(),
-              HasSubstr("it is the part of rank 1 of 3, and not of rank 0"));
+              HasSubstr("it is the part of rank 1 of 3, not of rank 0"));
 }
 
 TEST_F(SmallFile, WhatCannotBeWrittenLeavesNothing) {
@@ -515,8 +516,8 @@ TEST_F(Unfinished, PartsBesideTheFileAreRead) {
   ASSERT_TRUE(recording) << recording.error();
   EXPECT_EQ(recording->description().ranks, 4);
   EXPECT_THAT(recording->description().facts,
-              testing::ElementsAre(testing::Pair(
-                  "unfinished", "the run did not come to its end; there are parts of 2 of 4 ranks")));
+              testing::ElementsAre(
+                  testing::Pair("unfinished", "the run did not finish; parts of 2 of 4 ranks exist")));
   EXPECT_EQ(events(0), 0U);
   EXPECT_EQ(events(1, false), steps.size());
   EXPECT_EQ(events(2), 0U);
@@ -617,8 +618,7 @@ TEST_F(Unfinished, PartsOfAnotherRunAreRefused) {
   RecorderOptions other = options_of(1, 2);
   other.file = part_path(path_, 1);
   record({}, other);
-  EXPECT_THAT(Recording::open(path_).error(),
-              HasSubstr("it is the part of rank 1 of 2, and not of rank 1 of 4"));
+  EXPECT_THAT(Recording::open(path_).error(), HasSubstr("it is the part of rank 1 of 2, not of rank 1 of 4"));
 }
 
 TEST_F(Unfinished, APartCutAnywhereIsReadUpToThere) {

@@ -167,7 +167,7 @@ TEST(AccountsOfReceipts, SayWhatTheyLeaveOut) {
   EXPECT_EQ(accounts.not_accounted, Time::us(3));
   ASSERT_EQ(accounts.functions.size(), 1U);
   EXPECT_EQ(accounts.functions[0].parts.of(TimeKind::kSoftware), Time::us(2));
-  EXPECT_THAT(accounts_text(accounts), HasSubstr("not accounted for"));
+  EXPECT_THAT(accounts_text(accounts), HasSubstr("unaccounted for"));
 }
 
 }  // namespace

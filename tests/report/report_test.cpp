@@ -127,8 +127,8 @@ TEST_F(AReport, IsRefusedByTheNameOfAFieldThatIsMissing) {
     const std::string problem = problem_of(report);
     if (problem.empty()) continue;  // absent in reports of some versions
     ++refused;
-    EXPECT_THAT(problem, AllOf(HasSubstr("a.json is no report: "),
-                               testing::AnyOf(HasSubstr(name), HasSubstr("wrote no such file"))));
+    EXPECT_THAT(problem, AllOf(HasSubstr("a.json is not a report: "),
+                               testing::AnyOf(HasSubstr(name), HasSubstr("did not write this file"))));
   }
   EXPECT_GT(refused, 10);
 }
@@ -145,17 +145,17 @@ TEST_F(AReport, IsRefusedByTheNameOfAFieldOfAnotherType) {
     ++refused;
     std::string field = place.substr(0, place.find_last_not_of("0123456789/") + 1);
     field = field.substr(field.rfind('/') + 1);
-    EXPECT_THAT(problem, AllOf(HasSubstr("a.json is no report: "), HasSubstr(field))) << place;
+    EXPECT_THAT(problem, AllOf(HasSubstr("a.json is not a report: "), HasSubstr(field))) << place;
   }
   EXPECT_GT(refused, 50);
 }
 
 TEST_F(AReport, ThatIsCutIsRefusedByThePlace) {
   EXPECT_THAT(parse_report(text_.substr(0, text_.size() / 2), "a.json").error(),
-              HasSubstr("a.json is no report: it is not valid JSON, "));
-  EXPECT_THAT(parse_report("{}", "a.json").error(), HasSubstr("offramp wrote no such file"));
+              HasSubstr("a.json is not a report: it is not valid JSON, "));
+  EXPECT_THAT(parse_report("{}", "a.json").error(), HasSubstr("Offramp did not write this file"));
   EXPECT_THAT(parse_report(std::string(1 << 20, '['), "a.json").error(),
-              HasSubstr("offramp wrote no such file"));
+              HasSubstr("Offramp did not write this file"));
   std::string keys = R"({"offramp":"0")";
   for (int i = 0; i < 300000; ++i) keys += fmt::format(R"(,"k{}":0)", i);
   EXPECT_THAT(parse_report(keys + "}", "a.json").error(), HasSubstr("far too many keys"));

@@ -99,7 +99,8 @@ TEST(Phase, IsScaledWhereTheProgramIsNot) {
 
 TEST(Phase, OfAnotherNameSaysWhichThereAre) {
   EXPECT_EQ(refusal_of(shuffled_and_ring, "parts"), "it has no phase \"parts\"; there are: other, part");
-  EXPECT_THAT(refusal_of([](Tape& tape, int, int) { tape.meet(); }), HasSubstr("it has none: MPI_Pcontrol"));
+  EXPECT_THAT(refusal_of([](Tape& tape, int, int) { tape.meet(); }),
+              HasSubstr("it has no phases: MPI_Pcontrol"));
   EXPECT_EQ(refusal_of(
                 [](Tape& tape, int, int) {
                   tape.phase(2);
@@ -115,19 +116,18 @@ TEST(Phase, IsOfRanksOfWhichOneThreadCalls) {
               if (rank == 2) tape.of_thread(1);
               tape.native();
             }),
-            "rank 2: several of its threads call MPI, and a phase is of one");
+            "rank 2: several of its threads call MPI, but a phase needs a single thread");
 }
 
 TEST(Phase, HasNoRequestsOfItsNeighbours) {
-  EXPECT_EQ(
-      refusal_of([](Tape& tape, int rank, int) {
-        const auto early = tape.irecv(rank, 8);
-        tape.phase(1, kPart);
-        tape.send(rank, 8);
-        tape.wait({early});
-      }),
-      "rank 0: its MPI_Wait in phase \"part\" belongs to a request that was begun before; a phase has to "
-      "begin and end what it waits for");
+  EXPECT_EQ(refusal_of([](Tape& tape, int rank, int) {
+              const auto early = tape.irecv(rank, 8);
+              tape.phase(1, kPart);
+              tape.send(rank, 8);
+              tape.wait({early});
+            }),
+            "rank 0: its MPI_Wait in phase \"part\" belongs to a request that was started before; a phase "
+            "has to start and complete its own requests");
   EXPECT_THAT(
       refusal_of([](Tape& tape, int rank, int) {
         tape.phase(1, kPart);
@@ -136,7 +136,8 @@ TEST(Phase, HasNoRequestsOfItsNeighbours) {
         tape.phase(-1);
         tape.wait({late});
       }),
-      HasSubstr("rank 0: its MPI_Wait outside of phase \"part\" belongs to a request that was begun in it"));
+      HasSubstr(
+          "rank 0: its MPI_Wait outside of phase \"part\" belongs to a request that was started in it"));
   // From one phase to the next one with the same name.
   EXPECT_THAT(refusal_of([](Tape& tape, int rank, int) {
                 tape.phase(1, kPart);
@@ -150,16 +151,15 @@ TEST(Phase, HasNoRequestsOfItsNeighbours) {
 }
 
 TEST(Phase, HasNoHalvesOfMessagesAndCollectives) {
-  EXPECT_EQ(
-      refusal_of([](Tape& tape, int rank, int ranks) {
-        tape.phase(1, kPart);
-        tape.send((rank + 1) % ranks, 8, 5);
-        if (rank == 2) tape.phase(-1);
-        tape.receive((rank + ranks - 1) % ranks, 8, 5);
-        if (rank != 2) tape.phase(-1);
-      }),
-      "rank 1 sends a message (tag 5) in phase \"part\" that rank 2 receives outside of it; what is sent in "
-      "a phase has to be received in it");
+  EXPECT_EQ(refusal_of([](Tape& tape, int rank, int ranks) {
+              tape.phase(1, kPart);
+              tape.send((rank + 1) % ranks, 8, 5);
+              if (rank == 2) tape.phase(-1);
+              tape.receive((rank + ranks - 1) % ranks, 8, 5);
+              if (rank != 2) tape.phase(-1);
+            }),
+            "rank 1 sends a message (tag 5) in phase \"part\" that rank 2 receives outside of it; messages "
+            "sent in a phase have to be received in it");
   // The outcome of a receive from any source.
   EXPECT_THAT(refusal_of([](Tape& tape, int rank, int) {
                 if (rank == 3) tape.send(0, 8);
@@ -175,7 +175,7 @@ TEST(Phase, HasNoHalvesOfMessagesAndCollectives) {
                 tape.phase(1, kPart);
                 if (rank != 1) tape.meet();
               }),
-              HasSubstr("takes part in 1 collective calls in phase \"part\" that rank 1 does outside of it"));
+              HasSubstr("makes 1 collective calls in phase \"part\" that rank 1 makes outside of it"));
 }
 
 }  // namespace

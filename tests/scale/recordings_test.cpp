@@ -27,15 +27,15 @@ Files files() {
 
 /// Programs that do not depend on the number of ranks in a simple way, with the reason of the refusal.
 const std::map<std::string, std::string> kRefused = {
-    {"fftw", "do other things from their call"},
-    {"hpcc", "its list follows no rule that is known"},
-    {"hpcc_hpl", "do other things from their call"},
-    {"hpcc_ptrans", "do other things from their call"},
+    {"fftw", "differ from call"},
+    {"hpcc", "its list follows no known rule"},
+    {"hpcc_hpl", "differ from call"},
+    {"hpcc_ptrans", "differ from call"},
     {"hpcc_random_access", "rank 0 receives from any source"},
-    {"hpcc_random_ring", "its peer follows no rule that is known"},
-    {"lammps_melt", "its peer follows no rule that is known"},
+    {"hpcc_random_ring", "its peer follows no known rule"},
+    {"lammps_melt", "its peer follows no known rule"},
     {"master_worker", "rank 0 receives from any source"},
-    {"scalapack_lu", "do other things from their call"},
+    {"scalapack_lu", "differ from call"},
 };
 
 /// A program's recording; for a part of HPCC, the phase of its name.

@@ -157,7 +157,7 @@ def test_warns_of_arrivals(arguments, tally):
     if not tally.wants(label):
         return
     result, report = reported(arguments, "host", 3, program(arguments, "mpi/wildcards"), {"OFFRAMP_COMPARE": "tinsel"})
-    expected = "times at which message came first"
+    expected = "times on arrival order or a poll"
     ok = report is not None and any(expected in warning for warning in report["warnings"])
     tally.record(label, ok and expected in result.output, result.output, result.seconds)
 
@@ -296,7 +296,7 @@ def test_pages(arguments, tally):
         seen = Links(content)
         problems += seen.problems + [f"reaches outside: {what}" for what in seen.outside]
         expected = ["Communication time", "Calls", "Time by message size", "Balance between ranks",
-                    "Who carries the operations", "Where the hardware is busy", "Critical path", "Certificate", "MPI_Reduce",
+                    "Offloaded operations", "Where the hardware is busy", "Critical path", "Certificate", "MPI_Reduce",
                     report["certificate"], "plain host", "Settings", "host.latency", report["date"], report["hosts"][0]["name"]]
         expected += [decline["reason"] for lane in report["compared"] for decline in lane["declines"]]
         problems += [f"the page lacks {word}" for word in expected if word not in seen.words]
@@ -327,7 +327,7 @@ def hostile_reports(arguments, tally, report):
     function = next(iter(report["calls"]))
     cases = {
         "nothing": ("", "empty"), "no JSON": ("{", "JSON"), "a list": ("[]", "no report"),
-        "deep": ("[" * 1_000_000, "offramp wrote no such file"), "binary": ('{"offramp": "\udcff"}', "JSON"),
+        "deep": ("[" * 1_000_000, "Offramp did not write this file"), "binary": ('{"offramp": "\udcff"}', "JSON"),
         "an older one": (changed(report, ["schema"], None), "schema"),
         "a newer one": (changed(report, ["schema"], 1000), "schema is 1000"),
         "negative": (changed(report, ["calls", function, "count"], -1), f"calls.{function}.count"),

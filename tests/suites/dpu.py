@@ -115,7 +115,7 @@ def failures(arguments, tally, names):
         if ok:
             text += f"\n{good['modelled_time_ns']} ns, with the failure {bad['modelled_time_ns']} ns, {bad['wire']}"
             ok = bad["modelled_time_ns"] != good["modelled_time_ns"]
-            ok = ok and (bad["wire"]["rerouted"] > 0) == ("pauses" not in what) == ("went another way" in hurt.output)
+            ok = ok and (bad["wire"]["rerouted"] > 0) == ("pauses" not in what) == ("rerouted around failed hardware" in hurt.output)
         tally.record(labels[what], ok, text, whole.seconds + hurt.seconds)
 
 

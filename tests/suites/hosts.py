@@ -51,7 +51,7 @@ def unreachable(arguments, backend, ranks):
     """The user's transports do not reach the other host: MPI_Init reports that with both ends."""
     program_path = os.path.join(arguments.build, "tests/mpi/fixed_pattern")
     result = on_two_hosts(arguments, backend, ranks, ["-x", "UCX_TLS=posix,self", program_path])
-    said = re.search(r"offramp: rank \d cannot reach rank \d: no transport of UCX leads there", result.output)
+    said = re.search(r"offramp: rank \d cannot reach rank \d: no UCX transport connects them", result.output)
     return not result.ok and said is not None and "still running" not in result.output, result
 
 

@@ -170,7 +170,7 @@ def incomplete(arguments, fault, backend, ranks):
                     "OFFRAMP_CAPTURE": f"{folder}/capture.pcap", "OFFRAMP_RECEIPTS": "all",
                     "LD_PRELOAD": f"{watching_handlers(libraries)}:{os.path.join(arguments.build, 'lib/libofframp.so')}"}
         result = run_alone(arguments, backend, ranks, [fault, victim, "reduce"], settings)
-        said = "offramp: the program did not come to its end; offramp replay --partial" in result.output
+        said = "offramp: the program did not finish; offramp replay --partial" in result.output
         try:
             problem = parts_problem(tool, folder, victim, ranks, *reasons)
         except (OSError, ValueError, KeyError) as error:
@@ -215,7 +215,7 @@ def short_of_memory(arguments, backend, ranks, shm, settings, options, network):
         ranks = RANKS_WITH_UCX
     result = run_alone(arguments, backend, ranks, ["none", 0], settings, options,
                        shm.format(little=taken_by_library(arguments) * ranks + 2))
-    return went_well(result) and network == ("messages take the network" in result.output), result
+    return went_well(result) and network == ("messages use the network" in result.output), result
 
 
 def asked_for_too_much(arguments, backend, ranks):

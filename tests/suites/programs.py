@@ -82,7 +82,7 @@ def run_over(arguments, tally, name, execute, ranks, carriers):
         tally.skip(f"programs/{name}", reason)
         return
     if family(arguments) != "openmpi" and execute(arguments, None, ranks)[1] is None:
-        tally.skip(f"programs/{name} {ranks} ranks", "it does not come to its end natively over this library")
+        tally.skip(f"programs/{name} {ranks} ranks", "it does not finish natively over this library")
         return
     elsewhere = everywhere(arguments, tally, name, execute, ranks)
     for backend in carriers:

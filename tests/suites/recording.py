@@ -195,7 +195,7 @@ def test_ends_untimely(arguments, tally):
         refused = here.replay(file, "--backend", "host")
         replay = here.replay(file, "--backend", "host", "--partial")
         ok = ("unfinished" in info.get("facts", {}) and all(rank["events"] > 100 for rank in info["ranks"])
-              and isinstance(refused, str) and "is not whole" in refused and "--partial" in refused
+              and isinstance(refused, str) and "is incomplete" in refused and "--partial" in refused
               and not isinstance(replay, str) and replay[0]["events_done"] > 100 and not replay[0]["complete"])
         tally.record(label, ok, f"{output[-500:]}\n{str(info)[:500]}\n{str(replay)[:500]}", time.monotonic() - begun)
 
@@ -284,7 +284,7 @@ def test_full_disk(arguments, tally):
                 ok = "it ended with 0" in result.output and info.get("complete") is True
             else:
                 info = here.info(here.path("a.rec"))
-                ok = (re.search(r"the recording is not whole: of rank 0, on \S+, it ends early: cannot write \S+/a\.rec\.rank-0: No space left", result.output)
+                ok = (re.search(r"the recording is incomplete: rank 0 on \S+ ends early: cannot write \S+/a\.rec\.rank-0: No space left", result.output)
                       and "cannot write the recording to" in result.output and "it ended with 74" in result.output
                       and info["ranks"][0]["events"] > 100 and os.path.getsize(here.path("1/a.rec.rank-1")) > 100_000)
             tally.record(f"{label} of rank {rank}", bool(ok), f"{result.output}\n{str(info)[:1000]}", result.seconds)
@@ -313,7 +313,7 @@ def test_places(arguments, tally):
             good.append(found is not None and place["function"] in lines.get(int(found[2]), "")
                         and re.fullmatch(r"halo\+0x[0-9a-f]+", place["place"]) is not None)
         ok = (build.ok and recorded.ok and len(good) >= 8 and all(good) and same["places"] == named["places"]
-              and "is not there as it was recorded" in other.output and re.search(r"MPI_Allreduce +\d+  halo\+0x", other.output))
+              and "is missing or has changed since the recording" in other.output and re.search(r"MPI_Allreduce +\d+  halo\+0x", other.output))
         tally.record(label, bool(ok), f"{build.output}{recorded.output}\n{named}\n{other.output}", recorded.seconds)
 
 

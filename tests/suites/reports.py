@@ -82,7 +82,7 @@ def test_summary_in_words(arguments, tally):
     command = [os.path.join(arguments.build, "tests/exchange"), "5"]
     result = mpirun(arguments.build, "host", 1, command, 60, {"OFFRAMP_COMPARE": "cclo"})
     patterns = [r"backend host, 1 rank, modelled time [\d.]{3,5} (ns|us|ms)$", r"MPI calls, [\d.]+ (B|KiB|MiB);",
-                r"operations \(MPI_Sendrecv makes several", r"cclo +[\d.]+ .s +x[\d.]+ of host "]
+                r"operations \(MPI_Sendrecv counts as several", r"cclo +[\d.]+ .s +x[\d.]+ of host "]
     missing = [pattern for pattern in patterns if not re.search(pattern, result.output, re.M)]
     tally.record(label, result.ok and not missing, f"{result.output}\n{missing}", result.seconds)
 
@@ -230,7 +230,7 @@ def test_places_are_named(arguments, tally):
         offramp, page = os.path.join(arguments.build, "bin/offramp"), os.path.join(folder, "page.html")
         subprocess.run([offramp, "report", *files, "--html", page], check=True)
         with open(page, encoding="utf-8") as file:
-            section = file.read().split("<h2>Where the order of arrival decides", 1)[1].split("</section>")[0]
+            section = file.read().split("<h2>Calls that depend on arrival order", 1)[1].split("</section>")[0]
     headed = re.findall(r"<h3>(.*?)</h3>\s*<div class=\"scroll\"><table><caption>", section)
     tally.record(label, headed == files, section)
 
@@ -425,11 +425,11 @@ def test_settled_clock(arguments, tally):
         seen = [half_round_trip(run.output) for run in runs]
         time = json.loads(predicted.output)["time_ns"] / 1000 if predicted.ok else None
         ok = all(run.ok for run in runs) and None not in (*seen, time) and seen[0] == seen[1] and abs(seen[0] - time) < 0.06 * time \
-            and all(run.output.count("half a round trip") == 1 and "MPI_Wtime said settled times" in run.output for run in runs)
+            and all(run.output.count("half a round trip") == 1 and "MPI_Wtime returned settled times" in run.output for run in runs)
         tally.record(label, ok, f"{seen} us, predicted {time}\n" + "".join(run.output for run in runs) + predicted.output)
     label = "reports/--clock settled: a program that acts by the time is named"
     if tally.wants(label):
         result = launch([offramp, "run", "-n", "2", "--backend", "host", "--clock", "settled", "--", *program(arguments, "wtime")],
                         base_environment(), 120)
-        ok = result.ok and "this run is not as the first one was: rank 0: " in result.output
+        ok = result.ok and "this run differs from the first one: rank 0: " in result.output
         tally.record(label, ok, result.output, result.seconds)

@@ -167,13 +167,13 @@ TEST(TinselBackend, DeclinesWithFigures) {
   EXPECT_TRUE(Driver()->supports(operation).yes());
   ++operation.bytes;
   EXPECT_EQ(Driver()->supports(operation).reason,
-            "the data needs more than a rank's 128 MiB of memory with this placement");
+            "the data exceeds a rank's 128 MiB of memory with this placement");
   EXPECT_EQ(Driver({{"placement", {0, "dense"}}})->supports(operation).reason,
-            "the data needs more than a rank's 2 MiB of memory with this placement");
+            "the data exceeds a rank's 2 MiB of memory with this placement");
   operation.bytes = 8;
   EXPECT_TRUE(Driver({}, {}, 49152)->supports(operation).yes());
   EXPECT_EQ(Driver({}, {}, 49153)->supports(operation).reason,
-            "48 boards hold 49152 ranks with this placement, the world has 49153");
+            "48 boards hold 49152 ranks with this placement, but the program has 49153");
   EXPECT_FALSE(
       Driver({{"mesh", {0, "3x2"}}, {"placement", {0, "spread"}}}, {}, 97)->supports(operation).yes());
   Operation gather;

@@ -135,7 +135,7 @@ TEST(TinselForecast, TheRouterBeatsSoftwareByMoreTheMoreRanksThereAre) {
 
 TEST(TinselForecast, DeclinesWhatTheMachineCannotHold) {
   EXPECT_EQ(run(operation(OperationKind::kBcast, 49153, 8)).declined,
-            "48 boards hold 49152 ranks with this placement, the world has 49153");
+            "48 boards hold 49152 ranks with this placement, but the program has 49153");
 }
 
 TEST(TinselExplain, EveryTopicHasAText) {

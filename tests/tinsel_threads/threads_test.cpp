@@ -266,15 +266,15 @@ TEST_F(TinselThreads, WorkTakesEightCyclesAnInstructionAndACoreOneForAllItsThrea
 
 TEST_F(TinselThreads, MistakesEndTheRunAndAreNamed) {
   const std::vector<std::pair<std::string, std::function<void()>>> mistakes = {
-      {"there is no mailbox", [] { tinselSend(tinselToAddr(4, 0, 0, 0, 0, 0), tinselSendSlot()); }},
-      {"there is no mailbox", [] { tinselMulticast(1U << 10U, 0, 1, tinselSendSlot()); }},
-      {"to no thread", [] { tinselMulticast(0, 0, 0, tinselSendSlot()); }},
-      {"no send slot",
+      {"mailbox", [] { tinselSend(tinselToAddr(4, 0, 0, 0, 0, 0), tinselSendSlot()); }},
+      {"mailbox", [] { tinselMulticast(1U << 10U, 0, 1, tinselSendSlot()); }},
+      {"no destination thread", [] { tinselMulticast(0, 0, 0, tinselSendSlot()); }},
+      {"not a send slot",
        [] {
          std::uint32_t other[16] = {};
          tinselSend(1, other);
        }},
-      {"tinselCanSend() does not hold",
+      {"tinselCanSend() is false",
        [] {
          while (tinselIdle(1) == 0) continue;
          tinselSend(1, tinselSendSlot());  // before the detection's last round
@@ -283,7 +283,7 @@ TEST_F(TinselThreads, MistakesEndTheRunAndAreNamed) {
       {"tinselSetLen: -1", [] { tinselSetLen(-1); }},
       {"tinselRecv", [] { (void)tinselRecv(); }},
       {"tinselFree", [] { tinselFree(tinselSendSlot()); }},
-      {"no condition 4", [] { tinselWaitUntil(4); }},
+      {"unknown condition 4", [] { tinselWaitUntil(4); }},
       {"tinselWork", [] { tinselWork(~std::uint64_t{0}); }},
       {"deadlock: 1 threads are in tinselWaitUntil", [] { tinselWaitUntil(TINSEL_CAN_RECV); }},
       {"deadlock",
@@ -317,7 +317,7 @@ TEST_F(TinselThreads, ProgramsThatDoNotEndAreEnded) {
 TEST_F(TinselThreads, WrongRecordsAndOptionsAreRefused) {
   std::uint32_t key = 0;
   EXPECT_EQ(tinselAddURM1(machine_, tinselToAddr(3, 0, 0, 0, 0, 0), 1), -1);
-  EXPECT_NE(error().find("tinselAddURM1: there is no thread 0xc00"), std::string::npos) << error();
+  EXPECT_NE(error().find("tinselAddURM1: thread 0xc00 does not exist"), std::string::npos) << error();
   EXPECT_EQ(tinselAddMRM(machine_, 0, 0, 0, 1), -1);
   EXPECT_EQ(tinselAddRR(machine_, 0, 0, TINSEL_SOUTH, 0), -1);
   EXPECT_EQ(tinselAddRR(machine_, 0, 0, 4, 0), -1);

@@ -104,8 +104,8 @@ TEST(ExitCodes, SayWhatEachSubcommandMeansByThem) {
     }
   }
   EXPECT_EQ(texts.at("any other"),
-            "run: mpirun's, which may also return one of those above; record: mpirun's, "
-            "which may also return one of those above");
+            "run: the launcher's exit code, which may equal one of those above; record: the launcher's exit "
+            "code, which may equal one of those above");
 }
 
 /// Options of one name take the same value and have the same help in all subcommands, except for these, with

@@ -66,10 +66,8 @@ TEST(Reports, OfDifferentMachinesAreToldApartAndWarnedOf) {
   EXPECT_THAT(warnings_of(reports), IsEmpty());
   reports[1].settings[0] = {"machine.ranks_per_node", "4", "--ranks-per-node"};
   EXPECT_EQ(shown_lanes(reports)[1].label, "host (machine.ranks_per_node 4)");
-  EXPECT_THAT(
-      warnings_of(reports),
-      ElementsAre("b.json: the machine is not that of the first report: machine.ranks_per_node 4 instead of "
-                  "1"));
+  EXPECT_THAT(warnings_of(reports), ElementsAre("b.json: the machine differs from that of the first report: "
+                                                "machine.ranks_per_node 4 instead of 1"));
 }
 
 TEST(Reports, OfProgramsThatComputedElsewhereAreWarnedOf) {

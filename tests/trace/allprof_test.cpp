@@ -52,15 +52,15 @@ TEST(AllprofTrace, FindsTheFilesOfAllRanks) {
   const auto trace = [](int rank) { return fmt::format("# collprof\n\nMPI_Barrier:1.0:8,{},3:2.0\n", rank); };
   EXPECT_THAT(
       problem_of(folder.file("t-02.txt", trace(2))),
-      HasSubstr("nothing is there of ranks 0, 1, and there is " + folder.file("t-02.txt") + ": the last"));
+      HasSubstr("nothing exists of ranks 0, 1, but there is " + folder.file("t-02.txt") + ": the last"));
   (void)folder.file("t-00.txt", trace(0));
   (void)folder.file("t-02.txt", trace(2));
-  EXPECT_THAT(problem_of(folder.file("t-02.txt")), HasSubstr("nothing is there of rank 1, and there is "));
+  EXPECT_THAT(problem_of(folder.file("t-02.txt")), HasSubstr("nothing exists of rank 1, but there is "));
   (void)folder.file("t-01.txt", trace(1));
   EXPECT_EQ(problem_of(folder.file("t-02.txt")), "");
   EXPECT_EQ(opened(folder.file("t-02.txt")).description.ranks, 3);
   (void)folder.file("t-1.txt", trace(1));
-  EXPECT_THAT(problem_of(folder.file("t-00.txt")), HasSubstr("are both of rank 1"));
+  EXPECT_THAT(problem_of(folder.file("t-00.txt")), HasSubstr("both belong to rank 1"));
 }
 
 TEST(AllprofTrace, NamesFileAndLineOfWhatIsWrong) {
@@ -70,15 +70,15 @@ TEST(AllprofTrace, NamesFileAndLineOfWhatIsWrong) {
   };
   EXPECT_EQ(problem("MPI_Barrier:1.0:8,0,1:2.0"), "");
   EXPECT_THAT(problem("MPI_Barrier:1.0:8,0,2:2.0"),
-              HasSubstr("t:4: MPI_Barrier: the trace does not say who is in its communicator"));
-  EXPECT_THAT(problem("MPI_Barrier"), HasSubstr("t:4: this is no line MPI_NAME:START:ARGUMENTS:END"));
+              HasSubstr("t:4: MPI_Barrier: the members of its communicator are not in the trace"));
+  EXPECT_THAT(problem("MPI_Barrier"), HasSubstr("t:4: this line is not MPI_NAME:START:ARGUMENTS:END"));
   EXPECT_THAT(problem("MPI_Send:1.0:9:x:1,4,4:0:0:8,0,1:2.0"), HasSubstr("t:4: MPI_Send: its count"));
   EXPECT_THAT(problem("MPI_Send:1.0:9:1:1:0:0:8,0,1:2.0"),
               HasSubstr("t:4: MPI_Send: the size of its datatype"));
   EXPECT_THAT(problem("MPI_Send:1.0:9:1:1,4,4:5:0:8,0,1:2.0"), HasSubstr("no rank 5"));
   EXPECT_THAT(problem("MPI_Bcast:1.0:9:1:1,4,4:1:8,0,1:2.0"), HasSubstr("t:4: MPI_Bcast: its root"));
   EXPECT_THAT(problem("MPI_Reduce_scatter:1.0:1:1:2:3,4:1,4,4:3:8,0,1:2.0"),
-              HasSubstr("its recvcounts are not one for each of the 1 ranks"));
+              HasSubstr("its recvcounts do not list one value for each of the 1 ranks"));
 }
 
 /// The name of the file gives the rank: liballprof 0.9 writes rank 0 into all of them.
@@ -97,7 +97,7 @@ TEST(AllprofTrace, SaysWhichCallsAreNotCarried) {
   const Program program = opened(folder.file("t",
                                              "MPI_Init:-:0:0:1.0\nMPI_Put:2.0:1:1:1,4,4:0:0:1:1,4,4:77:3.0\n"
                                              "MPI_File_read:4.0:1:2:5.0\n"));
-  EXPECT_THAT(program.notes, Contains("calls that are not carried and take no time: MPI_File_read, MPI_Put"));
+  EXPECT_THAT(program.notes, Contains("unsupported calls, which take no time: MPI_File_read, MPI_Put"));
 }
 
 TEST(AllprofTrace, ThatIsCutIsNotWhole) {
@@ -146,7 +146,7 @@ TEST(AllprofTrace, HasTheNumbersOfTheLibraryThatWroteIt) {
             "");
   EXPECT_THAT(bytes, ElementsAre(8));
   // Only the standard's ABI has the handle 257 for MPI_COMM_WORLD, and it leaves wildcards open.
-  EXPECT_THAT(receives("257").notes, Contains(HasSubstr("nothing says which MPI library")));
+  EXPECT_THAT(receives("257").notes, Contains(HasSubstr("the MPI library of the program is not known")));
 }
 
 /// Requests of MPICH are integers: in an array they are 4 bytes apart, and others may follow it.

@@ -64,14 +64,14 @@ TEST(DumpiTrace, NamesFileAndLineOfWhatIsWrong) {
   EXPECT_EQ(sent("9 (MPI_INT)", 0, "2 (MPI_COMM_WORLD)"), "");
   EXPECT_THAT(sent("31 (user)", 0, "2"), HasSubstr("t:7: MPI_Send: the size of its datatype is not known"));
   EXPECT_THAT(sent("9", 1, "2"), HasSubstr("its communicator has no rank 1"));
-  EXPECT_THAT(sent("9", 0, "7"), HasSubstr("the trace does not say who is in its communicator"));
+  EXPECT_THAT(sent("9", 0, "7"), HasSubstr("the members of its communicator are not in the trace"));
   EXPECT_THAT(
       problem(call_of("MPI_Init", "") + "MPI_Barrier entering at walltime 1.000000000, x\nMPI_Comm comm=2\n"),
       HasSubstr("t:4: MPI_Barrier never returns"));
   EXPECT_THAT(problem("MPI_Init entering at walltime 1.000000000, x\n" + call_of("MPI_Init", "")),
               HasSubstr("t:2: MPI_Init is entered before MPI_Init returns"));
   EXPECT_THAT(problem(call_of("MPI_Waitall", "int count=2\nMPI_Request requests[2]=[2]\n")),
-              HasSubstr("MPI_Waitall: its requests make no sense"));
+              HasSubstr("MPI_Waitall: its requests are invalid"));
 }
 
 TEST(DumpiTrace, NamesCommunicatorsThatNotAllMake) {
@@ -80,10 +80,10 @@ TEST(DumpiTrace, NamesCommunicatorsThatNotAllMake) {
       call_of("MPI_Comm_split", "MPI_Comm oldcomm=2\nint color=0\nint key=0\nMPI_Comm newcomm=4\n");
   (void)folder.file("t-0", split);
   EXPECT_THAT(problem_of(folder.file("t-1", call_of("MPI_Init", ""))),
-              HasSubstr("t-0:6: MPI_Comm_split: not all ranks of its communicator make this one"));
+              HasSubstr("t-0:6: MPI_Comm_split: not all ranks of its communicator create this one"));
   EXPECT_THAT(
       problem_of(folder.file("t-1", call_of("MPI_Comm_dup", "MPI_Comm oldcomm=2\nMPI_Comm newcomm=4\n"))),
-      HasSubstr("make different things of one communicator"));
+      HasSubstr("create different objects from one communicator"));
   EXPECT_EQ(problem_of(folder.file("t-1", split)), "");
 }
 
@@ -103,13 +103,12 @@ TEST(DumpiTrace, SaysWhatItDoesNotRead) {
                call_of("MPI_Allreduce_init", "") + call_of("MPI_Comm_rank", "") +
                call_of("MPI_Finalize", "") +
                "MPI_Recv called 3 times and ignored 0 times\nMPI_Send called 3 times and ignored 2 times\n"));
+  EXPECT_THAT(program.notes, Contains("unsupported calls, which take no time: MPI_Allreduce_init, MPI_Foo"));
   EXPECT_THAT(program.notes,
-              Contains("calls that are not carried and take no time: MPI_Allreduce_init, MPI_Foo"));
-  EXPECT_THAT(program.notes, Contains("lines that belong to no call are not read: 3, the first at " +
-                                      folder.file("t") + ":4"));
+              Contains("lines outside of calls are ignored: 3, the first at " + folder.file("t") + ":4"));
   EXPECT_THAT(opened(data(kRing)).notes, Not(Contains(HasSubstr("not read:"))));
   EXPECT_THAT(problem_of(folder.file("t", init + "MPI_Barrier returning at walltime 1.000000000, x\n")),
-              HasSubstr("t:3: MPI_Barrier returns, and was not entered"));
+              HasSubstr("t:3: MPI_Barrier returns but was not entered"));
 }
 
 /// DUMPI has -1 for any rank, and MPICH's MPI_PROC_NULL is also -1, and stays.

@@ -179,10 +179,10 @@ TEST(LogGopsRules, SayWhatIsLeftAndWhatTheyAreNotFor) {
     return times->left;
   };
   EXPECT_THAT(left({"l1: recv 8b from 1\nl2: calc 1\nl2 requires l1", "calc 1"}),
-              ElementsAre("rank 0: 1 of its receives get nothing", "rank 0: 1 operations never begin"));
-  EXPECT_THAT(left({"calc 1", "send 8b to 0"}), ElementsAre("rank 0: 1 messages are not received"));
+              ElementsAre("rank 0: 1 of its receives never complete", "rank 0: 1 operations never begin"));
+  EXPECT_THAT(left({"calc 1", "send 8b to 0"}), ElementsAre("rank 0: 1 messages are never received"));
   EXPECT_THAT(run_by_loggops(opened("pattern:ring:2:8"), {}).error(), HasSubstr("offramp convert --to goal"));
-  EXPECT_THAT(parse_loggops("o=1,x=2").error(), HasSubstr("\"x=2\" is none of L, o, g, G, O and S"));
+  EXPECT_THAT(parse_loggops("o=1,x=2").error(), HasSubstr("\"x=2\" is not one of L, o, g, G, O, and S"));
   EXPECT_THAT(parse_loggops("o=-1").error(), HasSubstr("\"o=-1\""));
   EXPECT_THAT(parse_loggops("o").error(), HasSubstr("\"o\""));
 }

@@ -312,7 +312,7 @@ TEST(Otf2Archive, IsFoundInItsFolder) {
   write_step(written);
   EXPECT_EQ(opened(folder.file("")).description.ranks, 4);
   folder.file("more.otf2", "x");
-  EXPECT_THAT(problem_of(folder.file("")), HasSubstr("has 2 archives of OTF2: name one of them"));
+  EXPECT_THAT(problem_of(folder.file("")), HasSubstr("has 2 OTF2 archives: name one of them"));
 }
 
 TEST(Otf2Archive, IsReplayedOnAllHardware) {
@@ -385,7 +385,7 @@ TEST(Otf2Archive, TellsTheBlocksOfCollectivesFromTheirSums) {
                                  // 40 of 100 bytes leave, distributed like the incoming 10:40:50; and 40 of
                                  // 100 arrive, like 40:40:20.
                                  "MPI_Alltoallv 0 40 0 0 x40 [4,16,20] [16,16,8]", "MPI_Barrier 0 0 0 0"));
-  EXPECT_THAT(notes, Contains(HasSubstr("it is spread in proportion")));
+  EXPECT_THAT(notes, Contains(HasSubstr("these are spread in proportion")));
   EXPECT_THAT(notes, Contains(HasSubstr("types and functions")));
 }
 
@@ -423,11 +423,11 @@ TEST(Otf2Archive, SaysWhatItLeavesOut) {
   const Program program = opened(written.close());
   EXPECT_THAT(
       program.notes,
-      ElementsAre("computing is the time between calls of MPI", HasSubstr("receives name the source"),
-                  "ends of requests whose beginning is missing are left out",
+      ElementsAre("computing is the time between MPI calls", HasSubstr("receives have the source"),
+                  "completions of requests whose start is missing are left out",
                   HasSubstr("probes take no time"), "receives and collectives without an end are left out",
                   "receives that were cancelled are left out",
-                  "calls that are not carried and take no time: MPI_Put"));
+                  "unsupported calls, which take no time: MPI_Put"));
   const auto calls = calls_of(program, 0);
   EXPECT_EQ(calls.size(), 5U) << fmt::format("{}", fmt::join(calls, "\n"));
   EXPECT_THAT(calls[0], HasSubstr("MPI_Ibsend 1 8 0 3"));
@@ -484,7 +484,7 @@ TEST(Otf2Archive, NamesRankAndRecordOfWhatIsWrong) {
               HasSubstr("traces.otf2: rank 0, record 4 (MpiSend): communicator 3 has no rank 2"));
   EXPECT_THAT(problem_with(sends(1, 77, 1, 1)),
               HasSubstr("communicator 77 is not defined, or joins two groups"));
-  EXPECT_THAT(problem_with(sends(1, kWorldComm, 1U << 31U, 1)), HasSubstr("the tag is 2147483648"));
+  EXPECT_THAT(problem_with(sends(1, kWorldComm, 1U << 31U, 1)), HasSubstr("invalid tag 2147483648"));
   EXPECT_THAT(problem_with(receives(1, kWorldComm, 1, UINT64_MAX)),
               HasSubstr("(MpiRecv): 18446744073709551615 bytes"));
   EXPECT_THAT(problem_with(collective(OTF2_COLLECTIVE_OP_BCAST, kWorldComm, 2, 8, 8)),
@@ -497,7 +497,7 @@ TEST(Otf2Archive, NamesRankAndRecordOfWhatIsWrong) {
                 begins_receive(6)(w, t);
                 ended(OTF2_COLLECTIVE_OP_BARRIER, kWorldComm, kNoRoot, 0, 0, 6)(w, t);
               }),
-              HasSubstr("request 6 began as something else"));
+              HasSubstr("request 6 was started as another operation"));
 }
 
 TEST(Otf2Archive, RefusesDefinitionsThatDoNotFit) {
@@ -510,14 +510,13 @@ TEST(Otf2Archive, RefusesDefinitionsThatDoNotFit) {
     return problem_of(written.close());
   };
   EXPECT_EQ(problem([](Written&) {}), "");
-  EXPECT_THAT(problem([](Written& one) { one.has_locations() = false; }),
-              HasSubstr("it has no ranks of MPI"));
+  EXPECT_THAT(problem([](Written& one) { one.has_locations() = false; }), HasSubstr("it has no MPI ranks"));
   EXPECT_THAT(problem([](Written& one) {
                 one.odd_members() = {0, 2};
               }),
-              HasSubstr("communicator 8 has a rank 2, and there are 2"));
+              HasSubstr("communicator 8 contains rank 2, but there are 2 ranks"));
   EXPECT_THAT(problem([](Written& one) { one.odd_members() = {1, 1}; }), HasSubstr("has rank 1 twice"));
-  EXPECT_THAT(problem([](Written& one) { one.odd_members() = {1}; }), HasSubstr("is not one of this rank's"));
+  EXPECT_THAT(problem([](Written& one) { one.odd_members() = {1}; }), HasSubstr("this rank is not a member"));
   EXPECT_THAT(problem([](Written& one) { one.tick(0); }), HasSubstr("clock"));
   EXPECT_THAT(problem([](Written& one) { one.claim_events(1, 3); }),
               HasSubstr("rank 1: 3 of its records are missing"));
@@ -525,7 +524,7 @@ TEST(Otf2Archive, RefusesDefinitionsThatDoNotFit) {
   Written written(folder, {0, 1, 2});
   written.at(0, 0).call("MPI_Init");
   written.at(1, 1).call("MPI_Init");
-  EXPECT_THAT(problem_of(written.close()), HasSubstr("there is no location 2, which is to be rank 2"));
+  EXPECT_THAT(problem_of(written.close()), HasSubstr("location 2 of rank 2 does not exist"));
 }
 
 /// Each file of an archive, truncated anywhere.
@@ -618,7 +617,7 @@ TEST(Otf2Archive, DoesNotTakeThePlaceOfAnother) {
   std::vector<std::string> unsaid;
   written_from(opened("pattern:ring:2:8"), folder.file("out"), unsaid);
   EXPECT_THAT(write_otf2(opened("pattern:ring:2:8"), folder.file("out"), unsaid),
-              HasSubstr("there is an archive already"));
+              HasSubstr("an archive already exists"));
   folder.file("file", "x");
   EXPECT_THAT(otf2_problem(folder.file("file")), HasSubstr("it is a file"));
   EXPECT_THAT(otf2_problem(folder.file("no/out")), HasSubstr("there is no folder"));

@@ -56,7 +56,7 @@ TEST_F(ARehearsal, NamesMessagesWithoutAReceiveAndTheOtherWayRound) {
       findings.problems,
       Contains(HasSubstr("rank 0, event 1 (MPI_Isend): its message of 8 bytes to rank 1, tag 5, is never")));
   EXPECT_THAT(findings.problems,
-              Contains(HasSubstr("rank 1, event 1 (MPI_Irecv): no message ever comes for this receive")));
+              Contains(HasSubstr("rank 1, event 1 (MPI_Irecv): no message ever matches this receive")));
 }
 
 TEST_F(ARehearsal, NamesCollectivesThatNotAllCall) {
@@ -78,7 +78,7 @@ TEST_F(ARehearsal, NamesRanksThatDoNothing) {
 
 TEST_F(ARehearsal, NamesMessagesThatAreTooLong) {
   EXPECT_THAT(found("0 send 1 0 80\n1 recv 0 0 8\n").problems,
-              ElementsAre(HasSubstr("80 bytes for a receive of 8")));
+              ElementsAre(HasSubstr("80 bytes do not fit into the receive of 8")));
 }
 
 TEST_F(ARehearsal, RemarksOnSizesOfZero) {

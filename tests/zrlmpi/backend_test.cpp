@@ -303,7 +303,7 @@ TEST(ZrlmpiBackend, DeclinesWithReasonsWhenItIsStrict) {
   EXPECT_TRUE(driver->supports(operation(OperationKind::kSend, ElementType::kFloat32)).yes());
   EXPECT_TRUE(driver->supports(operation(OperationKind::kBarrier, ElementType::kByte)).yes());
   EXPECT_EQ(driver->supports(operation(OperationKind::kSend, ElementType::kFloat64)).reason,
-            "the strict header knows INT and FLOAT only");
+            "the strict header has only INT and FLOAT");
   Operation tagged = operation(OperationKind::kSend);
   tagged.tag = 3;
   EXPECT_EQ(driver->supports(tagged).reason, "the strict header has no tag");
@@ -313,12 +313,13 @@ TEST(ZrlmpiBackend, DeclinesWithReasonsWhenItIsStrict) {
   EXPECT_TRUE(driver->supports(empty).yes());  // no element, no type
   Operation product = operation(OperationKind::kReduce);
   product.function = ReduceFunction::kProduct;
-  EXPECT_EQ(driver->supports(product).reason, "the tool chain reduces with SUM only");
+  EXPECT_EQ(driver->supports(product).reason, "the tool chain has only SUM reductions");
 }
 
 TEST(ZrlmpiBackend, DeclinesWorldsBeyondTheShellsNodes) {
   EXPECT_TRUE(Driver({}, {}, 64)->supports(operation(OperationKind::kSend)).yes());
-  EXPECT_EQ(Driver({}, {}, 65)->supports(operation(OperationKind::kSend)).reason, "the shell knows 64 nodes");
+  EXPECT_EQ(Driver({}, {}, 65)->supports(operation(OperationKind::kSend)).reason,
+            "the shell supports at most 64 nodes");
 }
 
 AffineMap element_of(int rank) {

@@ -81,8 +81,8 @@ Measurement measure(const CalibrateOptions& options, int& code) {
       found.figures.push_back(one);
   }
   if (child.status != 0 || found.figures.empty()) {
-    complain(fmt::format("{} did not come to its end{}:\n{}", shell_word(program),
-                         child.timed_out ? " in time" : "", child.output));
+    complain(fmt::format("{} did not finish{}:\n{}", shell_word(program), child.timed_out ? " in time" : "",
+                         child.output));
     code = kBroken;
     return {};
   }
@@ -96,7 +96,7 @@ Measurement measure(const CalibrateOptions& options, int& code) {
                            counted(static_cast<std::uint64_t>(found.nodes), "node"));
   if (found.ranks_per_node == 0)
     found.notes.emplace_back(
-        "The nodes do not have equal blocks of neighbouring ranks: collectives are not compared.");
+        "Collectives are not compared: the nodes do not hold equal blocks of consecutive ranks.");
   return found;
 }
 
@@ -137,15 +137,14 @@ Measurement measured_elsewhere(const CalibrateOptions& options, int& code) {
   read(options.from, false);
   read(options.from_node, true);
   if (names.empty()) throw Misuse{fmt::format("{}", fmt::join(problems, "; "))};
-  for (const std::string& problem : problems) complain(problem + "; its figures are left out");
+  for (const std::string& problem : problems) complain(problem + "; its results are left out");
   if (!problems.empty()) code = kUsage;
   const auto lacks = [&](std::string_view place) {
     return found.has(place) && found.find(place, "message") == nullptr;
   };
   if (lacks(kNode) || lacks(kNetwork) || (!found.has(kNode) && !found.has(kNetwork)))
-    throw Misuse{fmt::format(
-        "{}: there is no figure of messages there and back (osu_latency), which all else rests on",
-        fmt::join(names, ", "))};
+    throw Misuse{fmt::format("{}: ping-pong results (osu_latency) are missing, and the fit starts from them",
+                             fmt::join(names, ", "))};
   found.from = fmt::format("{}", fmt::join(names, ", "));
   return found;
 }
@@ -169,17 +168,18 @@ std::vector<std::string> notes_on(const Fit& fit) {
   std::vector<std::string> notes = fit.measured().notes;
   if (!fit.measured().has(kNetwork))
     notes.emplace_back(
-        "Nothing was measured between nodes: the NIC's keys stay as they are. Ranks on two nodes or more "
-        "tell "
-        "them.");
+        "The NIC's keys keep their values, because nothing was measured between nodes. Ranks on two or more "
+        "nodes determine them.");
   if (!fit.measured().has(kNode))
-    notes.emplace_back("Nothing was measured within a node: the keys of its memory stay as they are.");
+    notes.emplace_back(
+        "The keys of the nodes' memory keep their values, because nothing was measured within a node.");
   if (fit.measured().has(kNetwork) && !fit.has_rate_of_pairs(kNetwork))
     notes.emplace_back(
-        "The NIC's rate is that of one pair: if several move more, osu_mbw_mr of long messages tells it.");
+        "The NIC's rate is that of one pair of ranks. If several pairs reach more, add osu_mbw_mr of long "
+        "messages.");
   if (const auto names = fit.undetermined(); !names.empty())
     notes.push_back(
-        fmt::format("Not determined by these figures, and left as they are: {}.", fmt::join(names, ", ")));
+        fmt::format("Not determined by these results, and unchanged: {}.", fmt::join(names, ", ")));
   return notes;
 }
 
@@ -221,7 +221,7 @@ std::string table_of(const std::vector<Comparison>& rows) {
                         words_for(row.measured.place), row.measured.bytes, row.measured.seconds * 1e6,
                         row.modelled * 1e6, row.error() * 100, row.fitted ? " fitted" : "");
   for (const Spread& spread : spreads_of(rows))
-    text += fmt::format("# {}: off by {:.1f} % in the median of {}, by {:.1f} % at worst\n", spread.operation,
+    text += fmt::format("# {}: median error {:.1f} % over {}, worst error {:.1f} %\n", spread.operation,
                         spread.median() * 100, counted(spread.errors.size(), "size"), spread.worst() * 100);
   return text;
 }
@@ -354,14 +354,13 @@ const Registered<CalibrateCommand> calibrate_command(
     {.name = "calibrate",
      .place = 90,
      .summary = "fit the host backend to the MPI library of this machine",
-     .about =
-         "Measures messages, local copies and reductions of the MPI library alone, and prints a section "
-         "[host] for offramp.toml that takes as long, each figure with where it is from; above it what "
-         "messages, bcast, reduce, allreduce and gather took, and what the fitted host says. Messages "
-         "between ranks of one host become the parameters of memory; those of the NIC are only written "
-         "where ranks are on several hosts (--launcher-args). Let nothing else run meanwhile. With --from "
-         "nothing is measured: the figures are those of another machine, and the table says how far its "
-         "collectives are from the ones that the fitted host predicts.",
+     .about = "Measures messages, local copies, and reductions of the MPI library, and prints a section "
+              "[host] for offramp.toml that reproduces their times, each value with its origin. Above it, a "
+              "table compares the measured times of messages, bcast, reduce, allreduce, and gather with "
+              "those of the fitted host. Messages between ranks of one host determine the parameters of "
+              "memory; those of the NIC need ranks on several hosts (--launcher-args). Let nothing else run "
+              "meanwhile. With --from, nothing is measured: the results come from another machine, and the "
+              "table compares its collectives with those of the fitted host.",
      .often = {"-h", "-n", "--from", "--from-node", "-o", "--launcher", "--launcher-args", "--json"},
      .exits = {{kUsage}, {kBroken}, {kNotWritten}, {kNotFound}}});
 

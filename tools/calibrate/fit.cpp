@@ -147,7 +147,7 @@ void Fit::fit_nic_rate() {
   if (is_open("pcie") && gigabits(most) > host_.in_force(settings_, "pcie").value_or(0)) {
     constexpr double kMore = 1.1;
     set("pcie", kMore * gigabits(most));
-    bases_["pcie"] = fmt::format("at least what {} move", pairs);
+    bases_["pcie"] = fmt::format("at least the rate of {}", pairs);
   }
   fit_rate(kNetworkKeys.bandwidth, {&most});
   bases_[kNetworkKeys.bandwidth] =
@@ -211,7 +211,7 @@ std::vector<std::string_view> Fit::undetermined() const {
 
 const Measured& Fit::figure(std::string_view place, std::string_view name) const {
   const Measured* const found = measured_.find(place, name);
-  if (found == nullptr) throw Misuse{fmt::format("there is no figure of {} ({})", name, place)};
+  if (found == nullptr) throw Misuse{fmt::format("no results of {} ({})", name, place)};
   return *found;
 }
 
@@ -466,7 +466,7 @@ void Fit::tell_bases(const MessageKeys& keys, const char* bandwidth,
   const double error = 100 * std::sqrt(misfit(keys.place) / static_cast<double>(count));
   for (const std::string_view name : names)
     bases_[std::string(name)] =
-        fmt::format("fitted to {} figures of messages: root mean square {:.1f} %", count, error);
+        fmt::format("fitted to {} message times: root mean square {:.1f} %", count, error);
 }
 
 /// In s, as it was measured.

@@ -42,11 +42,11 @@ int Command::refuse(const std::string& what) const {
 
 std::string_view usual_meaning(int code) {
   constexpr ExitMeaning kUsual[] = {
-      {kDone, "all went well"},
-      {kBroken, "this installation is incomplete, or something unexpected went wrong"},
+      {kDone, "success"},
+      {kBroken, "the installation is incomplete, or an unexpected error occurred"},
       {kUsage, "the command line or the configuration is wrong"},
-      {kNotWritten, "an output could not be written, although its name was right"},
-      {kNotFound, "the program or mpirun is not found"}};
+      {kNotWritten, "an output could not be written"},
+      {kNotFound, "the program or the launcher was not found"}};
   for (const ExitMeaning& usual : kUsual) {
     if (usual.code == code) return usual.text;
   }
@@ -63,7 +63,7 @@ void register_command(CommandDescription description) {
 }
 
 CommandLine::CommandLine()
-    : app_("Runs unmodified MPI programs over models of communication hardware.", "offramp") {
+    : app_("Runs unmodified MPI programs on models of communication hardware.", "offramp") {
   app_.set_version_flag("--version", "offramp " OFFRAMP_VERSION);
   app_.require_subcommand(1);
   app_.formatter(std::make_shared<HelpFormatter>());

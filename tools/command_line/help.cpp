@@ -133,7 +133,7 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI:
           one != app->get_help_all_ptr())
         others += (others.empty() ? "" : ", ") + one->get_name(false, false);
     }
-    text += wrapped(fmt::format("\nMore, described by {} --help-all: {}", name, others), 2, 0) + "\n";
+    text += wrapped(fmt::format("\nMore options, described by {} --help-all: {}", name, others), 2, 0) + "\n";
   }
   if (description == nullptr) {
     text += "\nSubcommands:\n";

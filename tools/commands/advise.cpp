@@ -109,7 +109,7 @@ std::string candidates_text(const Advisor& advisor) {
         one.carried.text());
   }
   for (const BackendDescription* backend : advisor.untried())
-    add(text, "{:<10} not tried (time)\n", backend->name);
+    add(text, "{:<10} not tried (time limit)\n", backend->name);
   for (const Candidate& one : advisor.candidates()) {
     if (!one.refused.empty()) add(text, "# {}: {}\n", one.backend->name, one.refused);
     if (!one.why_not.empty()) add(text, "# {}\n", one.why_not);
@@ -132,7 +132,8 @@ std::string reasons_text(const Advisor& advisor) {
   add(text, "# where the time in MPI calls goes\n");
   add(text, "  over {}: {}\n", baseline_name(), functions_text(host->result));
   if (advisor.program() && host->run && host->run->in_calls > Time())
-    add(text, "  {} of it is waiting for other ranks' computing, which no hardware changes\n",
+    add(text,
+        "  {} of it is load imbalance (waiting for ranks that still compute), which no hardware changes\n",
         percent_text(earlier(advisor.program()->free.in_calls, host->run->in_calls), host->run->in_calls));
   if (best == nullptr) return text;
   add(text, "  over {}: {}\n", best->backend->name, functions_text(best->result));
@@ -165,9 +166,8 @@ std::string influences_text(const Advisor& advisor) {
   if (best == nullptr || advisor.influences().empty()) return text;
   const double now = ratio_of(best->fair_end(), advisor.baseline()->end());
   add(text,
-      "# what moves the answer: {} over {}, {:.3f} now, with a parameter at half, at 10 % less, at 10 % "
-      "more, "
-      "and at twice its value ({} tried); o: now, |: as long as over {}\n",
+      "# what changes the answer: the ratio of {} to {}, {:.3f} now, with each parameter at half, at 90 %, "
+      "at 110 %, and at twice its value ({} tried); o: now, |: same time as {}\n",
       best->backend->name, baseline_name(), now, advisor.tried(), baseline_name());
   const auto ratio = [](const std::optional<double>& value) {
     return value ? fmt::format("{:.3f}", *value) : std::string("-");
@@ -176,7 +176,7 @@ std::string influences_text(const Advisor& advisor) {
     add(text, "  {:<28} {:>14} {:>7.3f} {:>7} {:>7} {:>7.3f} [{}]{}\n", one.key, one.value, one.at_half,
         ratio(one.at_less), ratio(one.at_more), one.at_twice, bar(one.at_half, one.at_twice, now),
         one.turns_round(now) ? " changes it" : "");
-  if (!advisor.influences().front().turns_round(now)) add(text, "  none changes it\n");
+  if (!advisor.influences().front().turns_round(now)) add(text, "  none of them changes the answer\n");
   return text;
 }
 
@@ -185,12 +185,12 @@ std::string mix_text(const Advisor& advisor) {
   if (!advisor.mix() || host == nullptr)
     return fmt::format("# {}\n",
                        advisor.knows_mix()
-                           ? "no mix of hardware is faster than the best alone by more than half a percent"
-                           : "mixes of hardware: not computed (time)");
+                           ? "no mix of hardware is more than 0.5 % faster than the best hardware alone"
+                           : "mixes of hardware: not computed (time limit)");
   const Mix& mix = *advisor.mix();
   return fmt::format(
-      "# the best mix, at equal links, on a machine that has all of it: {:.3f} us, {:.3f} of {}; in "
-      "offramp.toml:\n{}",
+      "# the best mix, at equal link rates, on a machine with all of this hardware: {:.3f} us, ratio {:.3f} "
+      "to {}; offramp.toml:\n{}",
       microseconds(mix.end), ratio_of(mix.end, host->end()), baseline_name(), routes_toml(mix));
 }
 
@@ -200,11 +200,13 @@ std::string algorithms_text(const Advisor& advisor) {
   const Candidate* const host = advisor.baseline();
   if (host == nullptr) return text;
   if (all.empty())
-    return fmt::format("# {}\n", advisor.knows_algorithms()
-                                     ? "every blocking collective of the host has its fastest algorithm"
-                                     : "the host's fastest algorithms: not computed (time)");
+    return fmt::format("# {}\n",
+                       advisor.knows_algorithms()
+                           ? "the host already uses the fastest algorithm for every blocking collective"
+                           : "the host's fastest algorithms: not computed (time limit)");
   add(text,
-      "# algorithms that are faster than the MPI library's choice, a call alone; --tuning writes them\n");
+      "# algorithms that are faster than the MPI library's choice, for a call on its own; --tuning writes "
+      "them\n");
   add(text, "  {:<16} {:>6} {:>10} {:>9} {:>14} {:>14}  {}\n", "collective", "ranks", "bytes", "calls",
       "chosen (us)", "fastest (us)", "algorithm");
   for (std::size_t i = 0; i < std::min(all.size(), kShownAlgorithms); ++i)
@@ -212,8 +214,8 @@ std::string algorithms_text(const Advisor& advisor) {
         all[i].bytes, all[i].calls, microseconds(all[i].usual), microseconds(all[i].fastest), all[i].best);
   if (all.size() > kShownAlgorithms) add(text, "  {}\n", and_more_text(all.size() - kShownAlgorithms));
   if (const std::optional<Time>& tuned = advisor.weighing().sides.tuned)
-    add(text, "  with the fastest everywhere: {:.3f} us, {:.3f} of {} as it is\n", microseconds(*tuned),
-        ratio_of(*tuned, host->end()), baseline_name());
+    add(text, "  with the fastest algorithms everywhere: {:.3f} us, ratio {:.3f} to {} as it is\n",
+        microseconds(*tuned), ratio_of(*tuned, host->end()), baseline_name());
   return text;
 }
 
@@ -223,7 +225,7 @@ ReportAnswer whole_answer(const Advisor& advisor, const AdviseOptions& options, 
   const bool is_plain = options.overrides.empty() && options.backends.empty() && options.scaled.ranks == 0;
   ReportAnswer answer =
       answer_of(advisor, {name_of_program(file), is_plain ? shell_word(file) : std::string()});
-  if (!part.empty()) answer.but = clauses_text({"only a part: " + part, answer.but});
+  if (!part.empty()) answer.but = clauses_text({"incomplete: " + part, answer.but});
   answer.details = {candidates_text(advisor), reasons_text(advisor)};
   if (!options.quick) {
     for (std::string text : {influences_text(advisor), mix_text(advisor), algorithms_text(advisor)})
@@ -295,8 +297,8 @@ struct Tuned {
   std::string_view nothing;  // why there may be no rules
 };
 constexpr Tuned kTunedLibraries[] = {
-    {"openmpi", tuned_rules, "Open MPI's choices are the fastest, or its component tuned has no others"},
-    {"mpich", mpich_rules, "the plain host's choices are the fastest, or MPICH has no others"},
+    {"openmpi", tuned_rules, "Open MPI already chooses the fastest algorithms that its tuned component has"},
+    {"mpich", mpich_rules, "the plain host already chooses the fastest algorithms that MPICH has"},
 };
 const Tuned* tuned_for(std::string_view name) {
   return std::find_if(std::begin(kTunedLibraries), std::end(kTunedLibraries),
@@ -372,8 +374,8 @@ int write_report(const AdviseOptions& options, Advisor& advisor, const ReportAns
 void check_results(const Advisor& advisor, const std::string& file, const AdviseOptions& options) {
   const std::vector<Candidate>& all = advisor.candidates();
   if (all.empty())
-    throw Misuse{fmt::format("{}: no replay came to its end in {} s; --seconds gives more", in_quotes(file),
-                             options.seconds)};
+    throw Misuse{
+        fmt::format("{}: no replay finished within {} s; raise --seconds", in_quotes(file), options.seconds)};
   if (std::all_of(all.begin(), all.end(), [](const Candidate& one) { return !one.refused.empty(); }))
     throw Misuse{problem_text(file, all.front().refused)};
 }
@@ -489,7 +491,7 @@ int advise(const AdviseOptions& options) try {
     }
     if (advisor.cut_short())
       complain(is_interrupted() ? std::string("interrupted")
-                                : fmt::format("the time is over after {} s (--seconds)", options.seconds));
+                                : fmt::format("the time limit of {} s is over (--seconds)", options.seconds));
   }
   for (const std::string& note : setup.notes()) complain(note);
   int code = write_files(options, advisor);
@@ -557,11 +559,11 @@ class AdviseCommand final : public Command {
     const bool of_one = options_.json || !options_.routes.empty() || !options_.tuning.empty() ||
                         !options_.report.empty() || !options_.html.empty();
     if (ranks_.empty() && options_.files.size() > 1 && of_one)
-      problem = "--json, --routes, --tuning, --report and --html are of one program";
+      problem = "--json, --routes, --tuning, --report, and --html need a single program";
     if (is_given("--tuning-for") && options_.tuning.empty()) problem = "--tuning-for needs --tuning FILE";
     if (ranks_.empty()) {
       if (is_given("--compute-scaling")) problem = "--compute-scaling needs --ranks N";
-      if (!options_.svg.empty()) problem = "--svg is of several numbers of ranks, see --ranks";
+      if (!options_.svg.empty()) problem = "--svg needs several numbers of ranks; see --ranks";
     } else if (const std::string misfit = take_ranks(of_one); !misfit.empty()) {
       problem = misfit;
     }
@@ -578,12 +580,12 @@ class AdviseCommand final : public Command {
     options_.scaled.files =
         std::exchange(options_.files, {fmt::format("{}", fmt::join(options_.files, ","))});
     if (!is_curve) options_.scaled.ranks = options_.rank_counts.front();
-    if (options_.partial) return "--ranks scales recordings that are whole";
-    if (!is_curve && !options_.svg.empty()) return "--svg is of several numbers of ranks, see --ranks";
+    if (options_.partial) return "--ranks needs complete recordings: leave out --partial";
+    if (!is_curve && !options_.svg.empty()) return "--svg needs several numbers of ranks; see --ranks";
     const bool is_page = !options_.html.empty() && options_.routes.empty() && options_.tuning.empty() &&
                          options_.report.empty();
     if (is_curve && ((of_one && !options_.json && !is_page) || options_.quick))
-      return "--quick, --routes, --tuning and --report are of one number of ranks";
+      return "--quick, --routes, --tuning, and --report need a single number of ranks";
     return {};
   } catch (const Misuse& misuse) {
     return misuse.text;

@@ -69,7 +69,7 @@ std::string plotted(const RankCurve& curve) {
 }
 
 Plot plot_of(const RankCurve& curve, const std::string& program) {
-  Plot plot{.title = fmt::format("{}, {} over that of host", program,
+  Plot plot{.title = fmt::format("{}, {} relative to host", program,
                                  curve.with_computing() ? "run" : "communication"),
             .x = "ranks",
             .y = "ratio"};
@@ -117,16 +117,13 @@ std::string page_of(const RankCurve& curve, const ReportAnswer& answer, const st
   }
   plot.part_of_page = true;
   std::string text = fmt::format(
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-      "'unsafe-inline'\">\n"
-      "<title>Offramp report</title>\n<style>{}</style></head>\n<body><main>\n"
-      "<p class=\"about\">Offramp report</p>\n<h1 class=\"headline\">{}</h1>\n<dl "
-      "class=\"answer\">{}</dl>\n<section><h2>Time over that of the host</h2>\n<div "
-      "class=\"scroll\">{}</div>\n"
-      "<div class=\"scroll\"><table><caption>Time over that of the host</caption><thead><tr>"
-      "<th scope=\"col\">ranks</th><th scope=\"col\">host, {}</th>",
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+      "content=\"width=device-width, initial-scale=1\">\n<meta http-equiv=\"Content-Security-Policy\" "
+      "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n<title>Offramp "
+      "report</title>\n<style>{}</style></head>\n<body><main>\n<p class=\"about\">Offramp report</p>\n<h1 "
+      "class=\"headline\">{}</h1>\n<dl class=\"answer\">{}</dl>\n<section><h2>Time relative to the "
+      "host</h2>\n<div class=\"scroll\">{}</div>\n<div class=\"scroll\"><table><caption>Time relative to the "
+      "host</caption><thead><tr><th scope=\"col\">ranks</th><th scope=\"col\">host, {}</th>",
       kReportStyle, escaped(answer.answer), lines, svg(plot),
       curve.with_computing() ? "run" : "communication");
   const std::vector<std::string_view> names = hardware_of(curve);
@@ -155,7 +152,7 @@ void print_text(const RankCurve& curve, const ReportAnswer& answer, const scale:
   fmt::print("{}{}", answer_text(answer), table_text(curve));
   if (!options.details) return;
   for (const std::string& text : refusals_of(curve)) fmt::print("# {}\n", text);
-  fmt::print("\n# time over that of host, which is 1\n{}\n", plotted(curve));
+  fmt::print("\n# time relative to host (host = 1)\n{}\n", plotted(curve));
   for (const std::string& text : remarks_on(curve)) fmt::print("# {}\n", text);
   print_scaling(scaling, options.scaled);
 }
@@ -205,7 +202,7 @@ void check_points(const RankCurve& curve, const AdviseOptions& options) {
     if (!point.refused.empty()) reasons.insert(fmt::format("at {} ranks: {}", point.ranks, point.refused));
   }
   if (reasons.empty())
-    throw Misuse{fmt::format("no replay came to its end in {} s; --seconds gives more", options.seconds)};
+    throw Misuse{fmt::format("no replay finished within {} s; raise --seconds", options.seconds)};
   throw Misuse{fmt::format("{}", fmt::join(reasons, "; "))};
 }
 

@@ -134,13 +134,14 @@ Row judge(const std::string& name, const Verdicts& verdicts) {
   // An extension may send messages on communicators whose messages Offramp carries. Those of Open MPI 4.1
   // that Offramp does not list only ask questions.
   if (known == nullptr && is_extension(name) && !name.starts_with("mpix_query_"))
-    return {name, Fate::kRisk, "an extension that Offramp does not know: its messages may cross Offramp's"};
+    return {name, Fate::kRisk, "an unknown extension: its messages may interfere with Offramp's"};
   if (known == nullptr || !known->own) return {name, Fate::kNative, {}};
   const std::optional<OperationKind> operation = operation_of(name);
-  if (!operation) return {name, Fate::kCarried, "beside the operations it belongs to"};
+  if (!operation) return {name, Fate::kCarried, "handled with the operations it belongs to"};
   const auto backends = verdicts.by.find(*operation);
   if (backends == verdicts.by.end())
-    return {name, Fate::kHost, verdicts.all ? "no hardware has it" : "the chosen hardware does not have it"};
+    return {name, Fate::kHost,
+            verdicts.all ? "no hardware supports it" : "the chosen hardware does not support it"};
   return {name, Fate::kOffloaded, fmt::format("{}", fmt::join(backends->second, ", "))};
 }
 
@@ -192,17 +193,19 @@ struct Survey {
   }
   /// Why Offramp cannot be put in front of it; empty: it can.
   [[nodiscard]] std::string obstacle() const {
-    if (mpi.empty() && own_mpi) return "it contains an MPI library itself: nothing can be put in front of it";
+    if (mpi.empty() && own_mpi)
+      return "it contains its own MPI library, so Offramp cannot intercept its calls";
     if (mpi.empty() && functions.empty())
-      return "it uses no MPI (or loads it only when it runs, as interpreters do)";
-    if (mpi.empty()) return "it calls MPI but names no MPI library";
+      return "it is not linked to MPI (or loads MPI only at run time, as interpreters do)";
+    if (mpi.empty()) return "it calls MPI functions but is not linked to an MPI library";
     return other_mpi();
   }
   [[nodiscard]] std::string other_mpi() const {
     const std::string_view family = family_of_mpi_library(mpi);
     if (family.empty() || !library_path(family).empty() || library_path().empty()) return {};
     return fmt::format(
-        "it is linked to {} ({}), and this Offramp was built for {}; build it where {} is installed, too",
+        "it is linked to {} ({}), but this Offramp was built for {}; rebuild Offramp where {} is installed, "
+        "too",
         name_of_mpi_family(family), mpi, name_of_mpi_family(kMpiFamily), name_of_mpi_family(family));
   }
 };
@@ -230,11 +233,11 @@ void print_text(const CheckOptions& options, const Survey& survey, const std::ve
              survey.mpi, rows.size());
   if (!survey.sanitizer.empty())
     fmt::print(
-        "note: AddressSanitizer has to come before Offramp: offramp run preloads {}, under another launcher "
-        "it is first in LD_PRELOAD\n",
+        "note: AddressSanitizer has to be loaded before Offramp: offramp run preloads {} first; under "
+        "another launcher, put it first in LD_PRELOAD\n",
         printable(survey.sanitizer));
   for (const std::string& name : survey.missing)
-    fmt::print("note: {} was not found; what it calls is not listed\n", printable(name));
+    fmt::print("note: {} was not found; MPI functions that it calls are not listed\n", printable(name));
   std::size_t width = 28;
   for (const Row& row : rows) width = std::max(width, printable(spelled(row.name)).size());
   for (const Row& row : rows)
@@ -272,7 +275,7 @@ int check(const CheckOptions& options) {
   if (path.find('/') == std::string::npos) path = find_program(path);
   if (path.empty()) {
     const bool here = access(options.program.c_str(), F_OK) == 0;
-    complain(fmt::format("{} is not found{}", in_quotes(options.program),
+    complain(fmt::format("{} was not found{}", in_quotes(options.program),
                          here ? fmt::format("; did you mean ./{}?", printable(options.program)) : ""));
     return kUsage;
   }
@@ -323,10 +326,11 @@ const Registered<CheckCommand> check_command(
      .place = 40,
      .summary = "list which MPI calls of a program Offramp carries, or check that a trace is consistent",
      .exits = {
-         {kDone, "it works, or its calls fit together"},
-         {kUsage, "Offramp cannot be put in front of it, or the command line or the configuration is wrong"},
-         {kDeclined, "it works, with a risk that is named"},
-         {kFoundFailures, "calls of a recording, trace or pattern do not fit together"}}});
+         {kDone, "Offramp can run the program, or the trace is consistent"},
+         {kUsage,
+          "Offramp cannot intercept the program's calls, or the command line or the configuration is wrong"},
+         {kDeclined, "Offramp can run the program, with a risk that the output names"},
+         {kFoundFailures, "the recording, trace, or pattern is inconsistent"}}});
 
 }  // namespace
 

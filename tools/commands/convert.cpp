@@ -65,7 +65,7 @@ int convert(const ConvertOptions& options) try {
   const auto* const format = std::find_if(kFormats.begin(), kFormats.end(),
                                           [&](const Format& one) { return one.name == options.format; });
   if (format == kFormats.end())
-    throw Misuse{fmt::format("--to: {} is no format{}", in_quotes(options.format),
+    throw Misuse{fmt::format("--to: unknown format {}{}", in_quotes(options.format),
                              suggestion(options.format, kNames))};
   const Destination destination = format->has_several_files ? Destination::kRegular : Destination::kStream;
   const std::string unwritable =
@@ -77,7 +77,7 @@ int convert(const ConvertOptions& options) try {
   std::vector<std::string> unsaid;
   const Result<void> written = format->write(played.program, options.output, unsaid);
   for (const std::string& one : unsaid)
-    complain(fmt::format("note: {} cannot say all: {}", options.format, one));
+    complain(fmt::format("note: {} cannot express: {}", options.format, one));
   if (written) return kDone;
   complain(problem_text(options.file, written.error()));
   return kNotWritten;
@@ -109,10 +109,11 @@ const Registered<ConvertCommand> convert_command(
     {.name = "convert",
      .place = 45,
      .summary = "convert a recording, trace, or pattern",
-     .about = "What the format cannot say is named on standard error, each kind once.",
-     .exits = {
-         {kUsage},
-         {kNotWritten, "it could not be written, the format cannot hold it, or the input is damaged"}}});
+     .about = "Standard error names, once per kind, the calls that the format cannot express.",
+     .exits = {{kUsage},
+               {kNotWritten,
+                "the output could not be written, the format cannot represent the program, or the input is "
+                "damaged"}}});
 
 }  // namespace
 }  // namespace offramp::tool

@@ -23,7 +23,7 @@ void list_topics(const BackendDescription& backend) {
     fmt::print("{:<10} {:<14} {}\n", backend.name, topic.topic, topic.description);
   if (backend.validation != nullptr)
     fmt::print("{:<10} {:<14} {}\n", backend.name, kValidation,
-               "published figures beside the model's; of several backends, how far to trust each");
+               "published figures compared with the model's; with several backends, the accuracy of each");
 }
 
 std::vector<std::string_view> topics_of(const BackendDescription& backend) {
@@ -37,9 +37,8 @@ std::vector<std::string_view> topics_of(const BackendDescription& backend) {
 std::string without_topic(const Registry& registry, const BackendDescription& backend,
                           const std::string& topic) {
   if (access(topic.c_str(), F_OK) == 0 || topic.ends_with(".json"))
-    return fmt::format(
-        "{} is no topic; to see a call of a report with receipts, name it: --call N --rank RANK",
-        in_quotes(topic));
+    return fmt::format("{} is not a topic; to see a call of a report with receipts, add --call N --rank RANK",
+                       in_quotes(topic));
   std::vector<std::string> all;
   std::vector<std::string_view> owners;
   for (const BackendDescription* const one : registry.all()) {
@@ -91,9 +90,9 @@ int explain(const ExplainOptions& options) try {
     return kDone;
   }
   if (!options.svg.empty() && options.topic != kValidation)
-    throw Misuse{fmt::format("--svg plots the topic {} and no other", kValidation)};
+    throw Misuse{fmt::format("--svg plots only the topic {}", kValidation)};
   if (options.topic == kValidation && setup.backends.size() > 1) {
-    if (!options.svg.empty()) throw Misuse{"--svg plots the figures of one backend"};
+    if (!options.svg.empty()) throw Misuse{"--svg needs a single backend"};
     fmt::print("{}", trust_table(setup.backends));
     return kDone;
   }

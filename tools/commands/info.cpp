@@ -118,8 +118,8 @@ void print_backend(const BackendDescription& backend, const Configuration* confi
 /// What is wrong comes first: the rest is of no use before it is right.
 void print_overview(const Machine& machine, const Registry& registry, const Configuration* configuration,
                     const std::vector<std::string>& problems) {
-  if (problems.empty()) fmt::print("nothing is wrong here\n");
-  if (!problems.empty()) fmt::print("wrong here:\n");
+  if (problems.empty()) fmt::print("no problems found\n");
+  if (!problems.empty()) fmt::print("problems:\n");
   for (const std::string& problem : problems) fmt::print("- {}\n", problem);
   const auto line = [](std::string_view name, const std::string& value) {
     fmt::print("{:<14} {}\n", name, value.empty() ? "not found" : value);
@@ -130,7 +130,7 @@ void print_overview(const Machine& machine, const Registry& registry, const Conf
   line("mpirun", machine.mpirun);
   line("ucx", machine.ucx);
   line("otf2", trace::otf2_version().empty()
-                   ? "not in this build: archives of OTF2 are neither read nor written"
+                   ? "not in this build: OTF2 archives can be neither read nor written"
                    : std::string(trace::otf2_version()));
   line("machine",
        fmt::format("{}, {}, {}, {}", counted(machine.packages, "package"), counted(machine.cores, "core"),
@@ -157,7 +157,7 @@ void print_text(const InfoOptions& options, const Registry& registry, const Conf
     print_overview(machine, registry, configuration, problems);
     return;
   }
-  for (const std::string& problem : problems) fmt::print("wrong here: {}\n", problem);
+  for (const std::string& problem : problems) fmt::print("problem: {}\n", problem);
   for (const BackendDescription* backend : chosen(registry, options.backend))
     print_backend(*backend, configuration);
 }
@@ -201,8 +201,8 @@ void print_section(const BackendDescription& backend) {
 
 void print_sample(const InfoOptions& options, const Registry& registry) {
   fmt::print(
-      "# offramp {}: offramp.toml with every key at its default.\n"
-      "# Times and sizes may have a unit: \"2.5us\", \"64K\". Variables win over this file.\n",
+      "# offramp {}: offramp.toml with every key at its default.\n# Times and sizes may have a unit: "
+      "\"2.5us\", \"64K\". Environment variables override this file.\n",
       OFFRAMP_VERSION);
   if (options.backend.empty()) print_keys(registry);
   for (const BackendDescription* backend : chosen(registry, options.backend)) print_section(*backend);
@@ -320,8 +320,8 @@ const Registered<InfoCommand> info_command(
      .place = 30,
      .summary = "show this installation, its settings, or the contents of a recording",
      .often = {"-h", "--backend", "--configuration", "--sources", "--events", "--set", "--config", "--json"},
-     .exits = {{kDone, "all went well, or the configuration is wrong, which is reported"},
-               {kUsage, "the command line is wrong, or the file cannot be opened or is not whole"}}});
+     .exits = {{kDone, "success; the output lists problems of the configuration"},
+               {kUsage, "the command line is wrong, or the file cannot be opened or is incomplete"}}});
 
 }  // namespace
 

@@ -124,7 +124,7 @@ class Jobs {
     const int per_node = machine_.ranks_per_node;
     if (nodes_ > 0 && static_cast<int>(placed->size()) > nodes_)
       throw Misuse{
-          fmt::format("machine.nodes: the jobs take {} nodes with {} ranks on each, and the machine has {}",
+          fmt::format("machine.nodes: the jobs need {} nodes with {} ranks each, but the machine has {}",
                       placed->size(), per_node, nodes_)};
     std::size_t next = 0;
     for (Job& job : jobs_) {
@@ -135,10 +135,10 @@ class Jobs {
     }
     for (; next < placed->size(); ++next) background_.ranks.push_back(static_cast<int>(next) * per_node);
     if (others && background_.ranks.size() < 2)
-      throw Misuse{"--background: the jobs are on all nodes of the network but " +
-                   std::to_string(background_.ranks.size()) + "; take a larger one"};
+      throw Misuse{"--background: the number of nodes that the jobs leave free is only " +
+                   std::to_string(background_.ranks.size()) + "; use a larger network"};
     const std::size_t ranks = placed->size() * static_cast<std::size_t>(per_node);
-    if (ranks > std::size_t{1} << 20) throw Misuse{"all jobs together have more than 2^20 ranks"};
+    if (ranks > std::size_t{1} << 20) throw Misuse{"the jobs have more than 2^20 ranks in total"};
     ranks_ = static_cast<int>(ranks);
   }
 
@@ -279,12 +279,12 @@ int replay_jobs(const ReplayToolOptions& options) {
     json["interrupted"] = is_interrupted();
     fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
   } else if (!facts.replayed_part.empty()) {
-    complain("only a part: " + facts.replayed_part);
+    complain("incomplete: " + facts.replayed_part);
   }
   for (const std::string& note : setup.notes()) complain(note);
   if (!all.empty() && write_reports(options.report, options.html, {report}) != kDone) code = kNotWritten;
   if (!is_interrupted()) return code;
-  complain("interrupted: the backends that are left out were not replayed");
+  complain("interrupted: the missing backends were not replayed");
   return kInterrupted;
 }
 

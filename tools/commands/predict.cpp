@@ -76,7 +76,7 @@ std::vector<Operation> points_of(const PredictOptions& options) {
   const SweepAxis axis = sweep_axis(options.sweep, step);
   const bool bytes = axis.key == "bytes";
   if (!bytes && axis.key != "ranks")
-    throw Misuse{fmt::format("--sweep {} is neither of bytes nor of ranks", in_quotes(options.sweep))};
+    throw Misuse{fmt::format("--sweep {}: only bytes and ranks can be swept", in_quotes(options.sweep))};
   for (const std::string& text : axis.values) {
     // Between whole numbers of elements or ranks there is nothing; the ends have to be some.
     const double value = parse_quantity(text, bytes ? "B" : "").value_or(-1);
@@ -125,7 +125,7 @@ Answer answer_to(const Setup& setup, const Operation& point, const BackendDescri
     answer.cycles = engine_cycles(setting, answer.forecast);
     answer.band = band_of(setting, setup, point, options);
   } else if (could_be_larger(setting, point)) {
-    answer.forecast.declined += "; --what-if forecasts it with a larger one";
+    answer.forecast.declined += "; --what-if predicts the time with a larger one";
   }
   return answer;
 }
@@ -303,7 +303,7 @@ void print_table(const std::vector<Answer>& answers, int repeat) {
     const bool last = a.question.operation.ranks == ranks &&
                       a.question.operation.bytes == answers.back().question.operation.bytes;
     if (last && !a.footing.text.empty())
-      fmt::print("# {} stands on {}\n", a.question.backend->name, a.footing.text);
+      fmt::print("# {} runs on {}\n", a.question.backend->name, a.footing.text);
     if (last && a.band && a.band->first != a.band->second)
       fmt::print("# {}: {:.6f} to {:.6f} us with the fastest and the slowest memory of that class\n",
                  a.question.backend->name, in_microseconds(a.band->first), in_microseconds(a.band->second));
@@ -365,8 +365,7 @@ void print_crossovers(const Setup& setup, const std::vector<Answer>& answers, bo
 void refuse_other_pictures(const std::string& file) {
   for (const std::string_view ending : {".png", ".jpg", ".jpeg", ".gif", ".pdf", ".eps", ".webp"}) {
     if (file.ends_with(ending))
-      throw Misuse{
-          fmt::format("--svg writes SVG, and {} is named otherwise; end the name in .svg", in_quotes(file))};
+      throw Misuse{fmt::format("--svg writes SVG: end the name {} in .svg", in_quotes(file))};
   }
 }
 
@@ -422,7 +421,7 @@ int predict(const PredictOptions& options) try {
     throw Misuse{problem};
   const std::vector<Operation> points = points_of(options);
   if (points.size() > 1 && !(options.records.trace.empty() && options.records.capture.empty()))
-    throw Misuse{"--trace and --capture are of one point: leave out --sweep"};
+    throw Misuse{"--trace and --capture need a single point: leave out --sweep"};
   refuse_too_large(setup, points, options);
   std::optional<SharedPoints> shared;
   if (!options.sweep.empty()) shared.emplace(plan_of(setup, points, options), options.sharing);

@@ -26,7 +26,7 @@ OperationKind parse_kind(const std::string& word) {
   if (!parse_operation(word) && letter < word.size() && (word[letter] == 'I' || word[letter] == 'i')) {
     const std::string blocking = word.substr(letter + 1);
     if (const std::optional<OperationKind> kind = parse_operation(blocking))
-      throw Misuse{fmt::format("unknown operation {}; its time, up to its end, is that of {}",
+      throw Misuse{fmt::format("unknown operation {}; its time until completion is that of {}",
                                in_quotes(word), to_string(*kind))};
   }
   return parse_name<OperationKind>(word, "operation", static_cast<int>(OperationKind::kCount),
@@ -59,7 +59,7 @@ std::string QuestionOptions::collect() {
 std::size_t parse_bytes(const std::string& text) {
   const std::optional<double> value = parse_quantity(text, "B");
   if (!value || *value < 0 || *value > 0x1p46 || *value != std::floor(*value))
-    throw Misuse{fmt::format("{} is no number of bytes; write 65536, 64K or 1MiB (units: {})",
+    throw Misuse{fmt::format("{} is not a number of bytes; write 65536, 64K, or 1MiB (units: {})",
                              in_quotes(text), units_beside("B"))};
   return static_cast<std::size_t>(*value);
 }
@@ -67,7 +67,7 @@ std::size_t parse_bytes(const std::string& text) {
 int parse_ranks(const std::string& text) {
   const std::optional<double> value = parse_quantity(text, "");
   if (!value || *value < 1 || *value > 1 << 20 || *value != std::floor(*value))
-    throw Misuse{fmt::format("{} is no number of ranks", in_quotes(text))};
+    throw Misuse{fmt::format("{} is not a number of ranks", in_quotes(text))};
   return static_cast<int>(*value);
 }
 
@@ -79,7 +79,7 @@ Operation operation_of(const Asked& asked) {
     operation.element = parse_name<ElementType>(asked.type, "type", static_cast<int>(ElementType::kMixed) + 1,
                                                 parse_element_type);
   if (!reduces(operation.kind) && !asked.function.empty())
-    throw Misuse{fmt::format("a {} reduces nothing: it has no function", to_string(operation.kind))};
+    throw Misuse{fmt::format("a {} is not a reduction: it has no function", to_string(operation.kind))};
   if (reduces(operation.kind)) {
     operation.function = ReduceFunction::kSum;
     if (!asked.function.empty())
@@ -96,8 +96,8 @@ Operation operation_of(const Asked& asked) {
 void set_elements(Operation& operation) {
   const std::size_t size = element_bytes(operation.element);
   if (operation.bytes % size != 0)
-    throw Misuse{fmt::format("{} bytes are not whole elements of {} ({} bytes each)", operation.bytes,
-                             to_string(operation.element), size)};
+    throw Misuse{fmt::format("{} bytes are not a whole number of {} elements ({} bytes each)",
+                             operation.bytes, to_string(operation.element), size)};
   operation.elements = operation.bytes / size;
 }
 

@@ -126,14 +126,14 @@ int receipt(const ReceiptOptions& options) {
   if (!receipts) return refuse(fmt::format("{}: {}", in_quotes(options.report), receipts.error()));
   const auto& ranks = receipts->ranks;
   if (static_cast<std::size_t>(options.rank) >= ranks.size())
-    return refuse(fmt::format("there is no rank {}: the run had {}", options.rank, ranks.size()));
+    return refuse(fmt::format("rank {} does not exist: the run had {}", options.rank, ranks.size()));
   const Receipts::Rank& rank = ranks[static_cast<std::size_t>(options.rank)];
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     if (ranks[i].dropped > 0)
-      complain(fmt::format(
-          "rank {}'s receipts were full: {} entries are missing, and what they took of later calls "
-          "is shown as the host's",
-          i, ranks[i].dropped));
+      complain(
+          fmt::format("the receipts of rank {} were full: {} entries are missing, and their time in later "
+                      "calls is shown as the host's",
+                      i, ranks[i].dropped));
   }
   if (options.call == 0) {
     list(rank, options);

@@ -176,12 +176,11 @@ void print_comparison(const Results& results) {
   for (const Refused& one : results.refused)
     fmt::print("{:<10} {:>18} {:>8} {:>9}\n", one.backend, "refused", "-", "-");
   for (const Settled& replayed : all)
-    notes += fmt::format("# {} stands on {}\n", replayed.backend, replayed.result->footing.text);
+    notes += fmt::format("# {} runs on {}\n", replayed.backend, replayed.result->footing.text);
   if (results.host_at_its_best)
     notes += fmt::format(
         "# host with the fastest algorithms: {:.3f} us{}\n", microseconds(*results.host_at_its_best),
-        first > Time() ? fmt::format(", ratio {:.3f}; what hardware gains beyond that is not "
-                                     "due to the choice of algorithms",
+        first > Time() ? fmt::format(", ratio {:.3f}; only a gain beyond that is due to the hardware",
                                      results.host_at_its_best->seconds() / first.seconds())
                        : "");
   fmt::print("{}", notes);
@@ -192,10 +191,9 @@ void print_against_star(const Results& results, const NetworkOptions& network) {
   for (std::size_t i = 0; i < results.all.size(); ++i) {
     const auto& star = results.over_star[i];
     if (!star || *star <= Time()) continue;
-    fmt::print(
-        "# {} over one switch, where no links are shared: {:.3f} us; over {} it takes {:.3f} of that\n",
-        results.all[i].backend, microseconds(*star), printable(network.topology),
-        results.all[i].result->modelled_time.seconds() / star->seconds());
+    fmt::print("# {} over one switch, without shared links: {:.3f} us; over {} the ratio to that is {:.3f}\n",
+               results.all[i].backend, microseconds(*star), printable(network.topology),
+               results.all[i].result->modelled_time.seconds() / star->seconds());
   }
 }
 
@@ -220,11 +218,11 @@ void print_whole_runs(const std::vector<Settled>& all, const ProgramTimes& progr
           "{} {}", replayed.backend,
           percent_text(hidden_share(replayed.result->modelled_time, *replayed.run, program.free), 1)));
   }
-  fmt::print("# of the communication alone, what does not make the run longer: {}\n",
+  fmt::print("# overlap (share of communication that does not make the run longer): {}\n",
              fmt::join(hidden, ", "));
   fmt::print(
-      "# the ranks compute {:.3f} us on the average, as recorded, the longest {:.2f} of it; free: "
-      "communication that takes no time, which leaves the waiting for other ranks' computing\n",
+      "# computing: {:.3f} us per rank on average, as recorded; imbalance {:.2f} (longest over average); "
+      "free: communication that takes no time, which leaves the load imbalance\n",
       microseconds(program.computing.mean()), program.computing.imbalance());
   if (program.computing.is_ambiguous())
     fmt::print("# {}\n",
@@ -446,12 +444,12 @@ std::vector<std::string> recordings_in(const std::string& folder) {
 std::string is_compute(const std::string& text) {
   const std::optional<double> factor = parse_quantity(text, "");
   if (text == "none" || text == "recorded" || (factor && *factor > 0)) return {};
-  return fmt::format("{} is neither none nor recorded nor a factor above 0", in_quotes(text));
+  return fmt::format("{} is not none, recorded, or a factor above 0", in_quotes(text));
 }
 
 std::string is_calls(const std::string& text) {
   if (parse_calls(text)) return {};
-  return fmt::format("{} is neither none nor all nor a call (127) nor several (100-200)", in_quotes(text));
+  return fmt::format("{} is not none, all, a call (127), or a range of calls (100-200)", in_quotes(text));
 }
 
 class ReplayCommand final : public Command {
@@ -527,10 +525,10 @@ class ReplayCommand final : public Command {
     if (files.empty() && options_.jobs.empty()) problem = "no recording, pattern or --job";
     if (is_given("--ranks") &&
         (files.empty() || !options_.jobs.empty() || !options_.background.empty() || options_.partial))
-      problem = "--ranks scales recordings that are whole, without --job and --background";
+      problem = "--ranks needs complete recordings, without --job and --background";
     if (is_given("--compute-scaling") && !is_given("--ranks")) problem = "--compute-scaling needs --ranks N";
     if (is_given("--phase") && (!options_.jobs.empty() || !options_.background.empty()))
-      problem = "--phase is of one program, without --job and --background";
+      problem = "--phase needs a single program, without --job and --background";
     if (is_given("--ranks")) {
       options_.scaled.compute = compute_scaling_.value();
       options_.scaled.files = std::exchange(files, {fmt::format("{}", fmt::join(files, ","))});
@@ -541,9 +539,10 @@ class ReplayCommand final : public Command {
                        is_given("--receipts");
       if (one)
         problem =
-            "--job, --background, --report, --trace, --capture, --otf2 and --receipts are of one program";
+            "--job, --background, --report, --trace, --capture, --otf2, and --receipts need a single program";
     }
-    if (is_given("--otf2") && !options_.jobs.empty()) problem = "--otf2 is of one program, without --job";
+    if (is_given("--otf2") && !options_.jobs.empty())
+      problem = "--otf2 needs a single program, without --job";
     if (!options_.sweeps.empty()) {
       const bool more = files.size() != 1 || is_given("--ranks") || options_.wants_report() ||
                         !options_.jobs.empty() || !options_.background.empty() || is_given("--trace") ||
@@ -551,8 +550,8 @@ class ReplayCommand final : public Command {
                         is_given("--phase");
       if (more)
         problem =
-            "--sweep is of one program, without --job, --background, --ranks, --phase, --report, "
-            "--html, --trace, --capture, --otf2 and --receipts";
+            "--sweep needs a single program, without --job, --background, --ranks, --phase, --report, "
+            "--html, --trace, --capture, --otf2, and --receipts";
     }
     if (const std::string wrong = sharing_problem(options_.sharing);
         options_.sweeps.empty() && !wrong.empty())
@@ -564,10 +563,11 @@ class ReplayCommand final : public Command {
       for (const char* other :
            {"--backend", "--compare", "--job", "--background", "--ranks", "--phase", "--sweep", "--route",
             "--compute", "--check", "--report", "--html", "--trace", "--capture", "--otf2", "--receipts"}) {
-        if (is_given(other)) problem = fmt::format("--rules go without {}: no hardware takes part", other);
+        if (is_given(other))
+          problem = fmt::format("--rules cannot be combined with {}: no hardware takes part", other);
       }
     }
-    if (options_.csv && options_.sweeps.empty()) problem = "--csv is of a sweep, see --sweep";
+    if (options_.csv && options_.sweeps.empty()) problem = "--csv needs a sweep; see --sweep";
     if (!problem.empty()) return refuse(problem);
     if (is_given("--rules")) return replay_by_rules(options_);
     if (is_given("--compute"))

@@ -54,7 +54,7 @@ std::string with_field(const std::string& file, std::size_t field, const std::st
     return parts.size() > 1 && one.name == parts[1];
   });
   if (kind != kinds.end() && !kind->parameter.empty()) ++field;
-  if (field >= parts.size()) throw Misuse{fmt::format("{} has no such part to sweep", in_quotes(file))};
+  if (field >= parts.size()) throw Misuse{fmt::format("{} has no such number to sweep", in_quotes(file))};
   parts[field] = value;
   return fmt::format("{}", fmt::join(parts, ":"));
 }
@@ -74,7 +74,8 @@ std::vector<Point> points_of(const ReplayToolOptions& options, const std::vector
   std::size_t count = 1;
   for (const SweepAxis& axis : axes) count *= axis.values.size();
   if (count > kMostSweepPoints)
-    throw Misuse{fmt::format("--sweep: {} points, and {} are the most", count_text(count), kMostSweepPoints)};
+    throw Misuse{
+        fmt::format("--sweep: {} points exceed the maximum of {}", count_text(count), kMostSweepPoints)};
   std::vector<Point> points = {{{}, options.files.front(), options.overrides}};
   for (const SweepAxis& axis : axes) {
     std::vector<Point> more;
@@ -115,16 +116,16 @@ void refuse_repeated_keys(const ReplayToolOptions& options, const std::vector<Sw
   for (const SweepAxis& axis : axes) {
     for (const std::string& key : keys_of(axis, options, setup)) {
       if (!swept.insert(key).second)
-        throw Misuse{fmt::format("--sweep {}: {} is swept already", axis.key, in_quotes(key))};
+        throw Misuse{fmt::format("--sweep {}: {} is already swept", axis.key, in_quotes(key))};
     }
   }
   for (const Override& one : options.overrides) {
-    if (one.key == "details") throw Misuse{fmt::format("{} does nothing in a sweep", one.origin)};
+    if (one.key == "details") throw Misuse{fmt::format("{} has no effect in a sweep", one.origin)};
     if (one.key == "config" || one.key == "route") continue;
     const auto keys = resolved_keys(one, setup.registry, names_of(setup));
     if (std::all_of(keys.begin(), keys.end(), [&](const std::string& key) { return swept.contains(key); }))
       throw Misuse{
-          fmt::format("{}: {} is swept, too; leave out one of them", one.origin, in_quotes(one.key))};
+          fmt::format("{}: {} is also swept; leave out one of them", one.origin, in_quotes(one.key))};
   }
 }
 
@@ -251,7 +252,7 @@ SharedPoints::Plan plan_of(const ReplayToolOptions& options, const std::vector<P
   }
   plan.check = [&](const Json& record) {
     if (rows_of(record).rows.size() != points.front().setup(options).backends.size())
-      throw Misuse{"--merge: a point has other backends"};
+      throw Misuse{"--merge: a point has different backends"};
   };
   plan.worker = [&] {
     auto played = std::make_shared<std::optional<Played>>();  // readers of one program are of one thread
@@ -376,7 +377,7 @@ class Sentences {
     std::set<std::string> parts;
     for (const PointRows& point : all_) {
       for (const SweepRow& row : point.rows) {
-        if (!row.part.empty() && parts.insert(row.part).second) fmt::print("# only a part: {}\n", row.part);
+        if (!row.part.empty() && parts.insert(row.part).second) fmt::print("# incomplete: {}\n", row.part);
       }
     }
   }
@@ -446,9 +447,9 @@ class Sentences {
                                    [&](std::size_t point) { return ground(point) == ground(known.front()); });
     const std::string& name = all_.front().rows[backend].backend;
     if (alike) {
-      fmt::print("# {} stands on {}\n", name, ground(known.front()));
+      fmt::print("# {} runs on {}\n", name, ground(known.front()));
     } else {
-      fmt::print("# at {} {} stands on {}; at {} on {}\n", place(known.front()), name, ground(known.front()),
+      fmt::print("# at {} {} runs on {}; at {} on {}\n", place(known.front()), name, ground(known.front()),
                  place(known.back()), ground(known.back()));
     }
   }
@@ -475,7 +476,7 @@ std::set<std::string> refusals_of(const std::vector<PointRows>& all) {
 int replay_sweep(const ReplayToolOptions& options) {
   std::vector<SweepAxis> axes;
   for (const std::string& text : options.sweeps) axes.push_back(sweep_axis(text));
-  if (axes.size() > 2) throw Misuse{"--sweep has two axes at most"};
+  if (axes.size() > 2) throw Misuse{"--sweep allows at most two axes"};
   const std::vector<Point> points = points_of(options, axes);
   const std::set<std::string> notes = checked_notes(points, options, axes);
   std::atomic<std::uint64_t> events = 0;

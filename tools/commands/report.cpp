@@ -64,7 +64,7 @@ class ReportCommand final : public Command {
   }
   int execute(std::vector<std::string>) override {
     if (!options_.html.empty() && !options_.table.empty())
-      return refuse("--table prints, and --html writes a page: one of them");
+      return refuse("--table and --html cannot be combined");
     return report(options_);
   }
 
@@ -77,9 +77,7 @@ const Registered<ReportCommand> report_command(
      .place = 100,
      .summary = "compare reports, as text or as a web page",
      .exits = {
-         {kUsage,
-          "a file is no report, and what the others say is shown all the same, or --html names one that "
-          "cannot be written"},
+         {kUsage, "a file is not a report (the others are shown), or the page of --html cannot be written"},
          {kNotWritten}}});
 
 }  // namespace

@@ -58,7 +58,7 @@ void print_times(const trace::LogGopsTimes& times) {
 
 std::string is_rules(const std::string& text) {
   const auto values = values_in(text);
-  if (!values) return fmt::format("{} are no rules: loggopsim are", in_quotes(text));
+  if (!values) return fmt::format("unknown rules {}; known: loggopsim", in_quotes(text));
   const auto parameters = trace::parse_loggops(*values);
   return parameters ? std::string() : parameters.error();
 }

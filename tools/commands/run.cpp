@@ -268,7 +268,7 @@ void tell_of_recording(const std::string& path) {
   std::uint64_t bytes = 0;
   const int ranks = program->description.ranks;
   for (int rank = 0; rank < ranks; ++rank) bytes += program->recording->bytes(rank);
-  complain(fmt::format("recorded {} of {} in {} ({}); offramp replay says what they take on other hardware",
+  complain(fmt::format("recorded {} of {} in {} ({}); offramp replay predicts their time on other hardware",
                        counted(events_of(*program), "event"),
                        counted(static_cast<std::uint64_t>(ranks), "rank"), printable(path),
                        bytes_text(static_cast<double>(bytes))));
@@ -281,11 +281,10 @@ void tell_of_parts(const std::vector<Expected>& files, const std::string& path) 
   if (recording == files.end() || recording->is_written() ||
       !recording::mark_of_part(recording::part_path(path, 0)))
     return;
-  complain(
-      fmt::format("the program did not come to its end, and what it recorded is kept: {}offramp replay {} "
-                  "--partial",
-                  std::filesystem::exists(path) ? "remove the older recording of that name, then " : "",
-                  shell_word(path)));
+  complain(fmt::format(
+      "the program did not finish; its recording up to that point is kept: {}offramp replay {} --partial",
+      std::filesystem::exists(path) ? "remove the older recording of that name, then " : "",
+      shell_word(path)));
 }
 
 /// After a program that ended well.
@@ -293,7 +292,7 @@ int look_for(const std::vector<Expected>& files, const Configuration& configurat
   int code = kDone;
   for (const Expected& file : files) {
     if (!file.is_written()) {
-      complain(fmt::format("the program ended well, and there is no {} {}: did it call MPI_Init?", file.what,
+      complain(fmt::format("the program succeeded but wrote no {} {}: did it call MPI_Init?", file.what,
                            in_quotes(file.path)));
       code = kNotWritten;
     } else if (file.path == configuration.record && configuration.summary) {
@@ -354,8 +353,8 @@ int run(const RunOptions& given) {
   if (runs_twice && !options.dry_run) {
     if (hosts_are_named(options.mpirun_arguments)) {
       complain(
-          "--clock settled with ranks on other hosts needs a file that all of them see, --set times=FILE: a "
-          "run without it writes it, the next one reads it");
+          "--clock settled with ranks on other hosts needs a file on a shared file system, --set times=FILE: "
+          "the first run writes it, the next one reads it");
       return kUsage;
     }
     times.emplace();

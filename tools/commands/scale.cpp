@@ -24,7 +24,7 @@ scale::Comparison comparison_with(const scale::Scaling& scaling, const ScaleOpti
   Played real(options.against, false);
   real.use_phase(options.against, options.scaled.phase);
   if (real.ranks() != options.scaled.ranks)
-    throw Misuse{fmt::format("--against: {} has {} ranks, and not {}", options.against, real.ranks(),
+    throw Misuse{fmt::format("--against: {} has {} ranks instead of {}", options.against, real.ranks(),
                              options.scaled.ranks)};
   const scale::Foretold made = scale::foretell(scaling.model, options.scaled.ranks);
   Result<scale::Comparison> comparison = scale::compare(real.program, made.read, made.role);

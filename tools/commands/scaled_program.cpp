@@ -31,7 +31,7 @@ std::string compute_text(const ScaledOptions& options, std::int64_t largest) {
     case ComputeScaling::kRecorded:
       break;
   }
-  return fmt::format("CPU times: as recorded at {} ranks; --compute-scaling says how they scale", largest);
+  return fmt::format("CPU times: as recorded at {} ranks; --compute-scaling changes this", largest);
 }
 
 /// What the order of arrival decided, in words; empty: nothing.
@@ -39,9 +39,9 @@ std::string arrival_text(const scale::Scaling& scaling) {
   std::vector<std::string> parts;
   if (scaling.wildcards > 0) parts.push_back(counted(scaling.wildcards, "receive") + " from any source");
   if (scaling.choices > 0) parts.push_back(counted(scaling.choices, "wait") + " for any of several requests");
-  if (scaling.questions > 0) parts.push_back(counted(scaling.questions, "question") + " that found nothing");
+  if (scaling.questions > 0) parts.push_back(counted(scaling.questions, "poll") + " that failed");
   if (parts.empty()) return {};
-  return fmt::format("left to the replay, for the order of arrival decides it: {}", fmt::join(parts, ", "));
+  return fmt::format("left to the replay, because they depend on arrival order: {}", fmt::join(parts, ", "));
 }
 
 /// How many ranks have which role: "8 x 4 ranks: 4 corner, 16 edge, 12 interior".
@@ -65,9 +65,8 @@ std::string growth_text(const scale::Scaling& scaling) {
   if (all.empty()) return {};
   const std::span<const std::string> first = std::span(all).first(std::min(all.size(), kMost));
   return fmt::format(
-      "grows with the ranks: {}{}. If the program ends this growth above {} ranks, no recording shows it, "
-      "and "
-      "the result is wrong",
+      "grows with the number of ranks: {}{}. If this growth ends above {} ranks, the result is wrong: no "
+      "recording shows it",
       fmt::join(first, ", "), all.size() > kMost ? fmt::format(", and {} more", all.size() - kMost) : "",
       scaling.model->learned_from.back());
 }
@@ -171,16 +170,16 @@ void print_scaling(const scale::Scaling& scaling, const ScaledOptions& options) 
   const scale::Share total = scaling.held_out.total();
   if (total.all() == 0) {
     fmt::print(
-        "# held out: nothing, for there is one recording: sizes and turns are taken to be those of its {} "
-        "ranks at any number of them (weak scaling)\n",
+        "# held out: nothing; with one recording, sizes and iterations are assumed to be those of its {} "
+        "ranks at any number of ranks (weak scaling)\n",
         model.learned_from.back());
     return;
   }
   fmt::print(
-      "# held out: {} ranks, of whose {} the smaller recordings foretell {}\n", model.learned_from.back(),
+      "# held out: {} ranks; of its {}, the smaller recordings predict {}\n", model.learned_from.back(),
       counted(total.all(), "call"),
       total.exact == 0 ? "none: nothing confirms the result" : scale::share_text(total.exact, total.all()));
-  for (const std::string& why : scaling.not_foretold) fmt::print("# not foretold: {}\n", why);
+  for (const std::string& why : scaling.not_foretold) fmt::print("# not predicted: {}\n", why);
   if (!scaling.held_out.first_difference.empty())
     fmt::print("# first difference: {}\n", scaling.held_out.first_difference);
 }
@@ -188,8 +187,8 @@ void print_scaling(const scale::Scaling& scaling, const ScaledOptions& options) 
 std::string held_out_text(const scale::Scaling& scaling) {
   const scale::Share total = scaling.held_out.total();
   if (total.all() == 0) return "nothing was held out";
-  if (total.exact == 0) return "not confirmed: no held-out call is foretold";
-  return fmt::format("held out {} of {}", scale::share_text(total.exact, total.all()),
+  if (total.exact == 0) return "not confirmed: no held-out call is predicted";
+  return fmt::format("the smaller recordings predict {} of {}", scale::share_text(total.exact, total.all()),
                      counted(total.all(), "call"));
 }
 

@@ -27,8 +27,8 @@ std::vector<ExitMeaning> launch_exits() {
        "started"},
       {kNotFound},
       {kBroken, "libofframp.so is not found"},
-      {kNotWritten, "a report, trace, capture or recording could not be written, and the program ended well"},
-      {kAnyOther, "mpirun's, which may also return one of those above"}};
+      {kNotWritten, "the program succeeded, but a report, trace, capture, or recording could not be written"},
+      {kAnyOther, "the launcher's exit code, which may equal one of those above"}};
 }
 
 }  // namespace offramp::tool

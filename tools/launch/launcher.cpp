@@ -80,7 +80,7 @@ Result<Launcher> find_launcher(const std::string& wanted, std::string_view of_pr
       const bool decides = of_program.empty() && kind != Kind::kSlurm && !library_path(own).empty();
       return Launcher{kind, path, std::string(decides ? own : family)};
     }
-    return failure(fmt::format("cannot find {}; install {} or name what starts its programs with --launcher",
+    return failure(fmt::format("cannot find {}; install {}, or name the launcher with --launcher",
                                in_quotes(wanted), name_of_mpi_family(family)));
   }
   static constexpr std::array kOfOpenMpi = {"mpirun", "mpirun.openmpi", "prterun"};
@@ -95,9 +95,8 @@ Result<Launcher> find_launcher(const std::string& wanted, std::string_view of_pr
     if (const std::string path = find_program("srun"); !path.empty())
       return Launcher{Kind::kSlurm, path, std::string(family)};
   }
-  return failure(
-      fmt::format("cannot find the mpirun of {}; install it or name what starts its programs with --launcher",
-                  name_of_mpi_family(family)));
+  return failure(fmt::format("cannot find the mpirun of {}; install it, or name the launcher with --launcher",
+                             name_of_mpi_family(family)));
 }
 
 std::vector<FurtherProgram> further_programs(const std::vector<std::string>& command) {

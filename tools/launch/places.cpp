@@ -48,14 +48,16 @@ void Places::ask(const std::string& name, const std::vector<std::string>& offset
     objects_.erase(object);  // nobody asks again
   };
   if (build_id_of_file(path) != build_id)
-    return give_up(fmt::format("{} is not there as it was recorded: its calls have offsets for places",
-                               in_quotes(path)));
-  if (program.empty()) return give_up("addr2line (binutils) is not installed: calls have offsets for places");
+    return give_up(fmt::format(
+        "{} is missing or has changed since the recording: its calls are shown with offsets instead of lines",
+        in_quotes(path)));
+  if (program.empty())
+    return give_up("addr2line (binutils) is not installed: calls are shown with offsets instead of lines");
   std::vector<std::string> words = {program, "-f", "-C", "-e", path};
   words.insert(words.end(), offsets.begin(), offsets.end());
   const ChildResult done = run_child(words, kTimeLimit);
   if (done.status != 0 || done.timed_out)
-    return give_up(fmt::format("addr2line does not read {}", in_quotes(path)));
+    return give_up(fmt::format("addr2line cannot read {}", in_quotes(path)));
   std::istringstream lines(done.output);
   std::string function, line;
   for (const std::string& offset : offsets) {

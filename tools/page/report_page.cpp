@@ -281,10 +281,10 @@ void ReportPage::overview() {
                                  {"operations", {}},
                                  {"offloaded, of their time", {}},
                                  {"packets", {}},
-                                 {"on its wires", {}}};
+                                 {"on the wire", {}}};
   const bool faults =
       any([](const ReportLane& lane) { return lane.given_up > 0 || lane.wire.retransmissions > 0; });
-  if (faults) columns.insert(columns.end(), {{"packets repeated", {}}, {"given up", {}}});
+  if (faults) columns.insert(columns.end(), {{"retransmissions", {}}, {"failed", {}}});
   for (const ShownLane& shown : lanes_) {
     const ReportLane& lane = *shown.lane;
     std::vector<std::string> cells = {time_text(lane.modelled_time),
@@ -303,7 +303,7 @@ void ReportPage::overview() {
   for (const ShownLane& shown : lanes_) {
     const std::string& ground = shown.lane->footing.text;
     if (!ground.empty())
-      add("<p class=\"about\">{} stands on {}.</p>\n", escaped(shown.label), escaped(ground));
+      add("<p class=\"about\">{} runs on {}.</p>\n", escaped(shown.label), escaped(ground));
   }
   for (const ShownLane& shown : lanes_) {
     if (!shown.lane->time.carries_program())
@@ -375,7 +375,7 @@ void ReportPage::calls() {
 void ReportPage::phases() {
   const auto rows = rows_of(lanes_, &ReportLane::phases, nullptr);
   if (rows.empty()) return;
-  section("Phases", "Parts of the program that it names by MPI_Pcontrol: the longest time of a rank.");
+  section("Phases", "Parts of the program named with MPI_Pcontrol: the longest time of any rank.");
   heads_and_lanes({"phase", "times"});
   for (const auto& row : rows) {
     add("<tr><td>{}</td><td>{}</td>", escaped(row.name),
@@ -388,11 +388,10 @@ void ReportPage::phases() {
 
 void ReportPage::places() {
   if (!any_run([](const RunReport& run) { return !run.places.empty(); })) return;
-  section(
-      "Where the order of arrival decides",
-      "Calls that take a message from any source, choose among several requests, or ask whether something "
-      "has come. Modelled time may differ from run to run by what they find. addr2line finds the line of "
-      "an address in a program with debugging information.");
+  section("Calls that depend on arrival order",
+          "Calls that receive from any source, complete one of several requests, or poll. Modelled time may "
+          "differ from run to run with their outcome. addr2line finds the line of an address in a program "
+          "with debugging information.");
   for (const RunReport& run : reports_) {
     if (run.places.empty()) continue;
     add("<h3>{}</h3>\n", escaped(run.file));
@@ -413,9 +412,9 @@ void ReportPage::places() {
 void ReportPage::certificates() {
   if (!any([](const ReportLane& lane) { return !lane.certificate.empty(); })) return;
   section("Certificate",
-          "A hash over every call of every rank: its arguments, its data and when it ended in modelled "
-          "time. It is the same on every run, unless the order of arrival decided something.");
-  heads({"hardware", "certificate", "data alone", "how often arrival decided"});
+          "A hash over every call of every rank: its arguments, its data, and its end in modelled time. It "
+          "is the same on every run, unless the program depends on arrival order.");
+  heads({"hardware", "certificate", "data alone", "arrival-order decisions"});
   for (std::size_t i = 0; i < lanes_.size(); ++i)
     add("<tr><td>{}</td><td><code>{}</code></td><td><code>{}</code></td><td>{}</td></tr>\n", dotted(i),
         escaped(lanes_[i].lane->certificate), escaped(lanes_[i].run->data_certificate),
@@ -426,9 +425,9 @@ void ReportPage::certificates() {
 
 void ReportPage::settings() {
   if (!any_run([](const RunReport& run) { return !run.settings.empty(); })) return;
-  section("Settings",
-          "What was in force, and where it came from: the defaults, a line of a file, a variable "
-          "or an option.");
+  section(
+      "Settings",
+      "The settings of the run and their origin: the defaults, a line of a file, a variable, or an option.");
   for (const RunReport& run : reports_) {
     if (run.settings.empty()) continue;
     const auto set = static_cast<std::size_t>(

@@ -78,10 +78,9 @@ void ReportPage::timeline_of(const RunReport& run) {
 
 void ReportPage::accounts() {
   if (!any([](const ReportLane& lane) { return lane.accounts.has_value(); })) return;
-  section(
-      "Where the time goes",
-      "What the time in MPI calls is spent on, of all ranks together. Each moment of a call belongs to one "
-      "kind, so the kinds of a function add up to its time.");
+  section("Where the time goes",
+          "How the time in MPI calls is spent, all ranks together. Each moment of a call belongs to one "
+          "kind, so the kinds of a function add up to its time.");
   add("<div class=\"key\">");
   for (std::size_t kind = 0; kind < TimeParts::kKinds; ++kind)
     add("<span><span class=\"dot\" style=\"background:{}\"></span><b>{}</b> {}</span>", colour_of_kind(kind),
@@ -104,8 +103,8 @@ void ReportPage::accounts_of(std::size_t index) {
   account_bars(accounts.functions);
   add("<details><summary>by size, phase, and place, as tables, and who waits for whom</summary>\n");
   if (accounts.sizes.size() > 1) {
-    add("<h4>By size</h4>\n<p class=\"about\">Of what a call is about; of several operations, of the "
-        "largest.</p>\n");
+    add("<h4>By size</h4>\n<p class=\"about\">The size of the call's operation, or of the largest of "
+        "several.</p>\n");
     account_bars(account_rows(accounts, AccountsBy::kSize));
   }
   if (accounts.phases.size() > 1) {
@@ -115,7 +114,7 @@ void ReportPage::accounts_of(std::size_t index) {
   std::vector<ReportAccount> sites = account_rows(accounts, AccountsBy::kSite);
   sites.resize(std::min(sites.size(), kShownSites));
   if (sites.size() > 1) {
-    add("<h4>By place in the program</h4>\n<p class=\"about\">Those with the most time.</p>\n");
+    add("<h4>By place in the program</h4>\n<p class=\"about\">The places with the most time.</p>\n");
     account_bars(sites);
   }
   account_table(index, "function", accounts.functions);
@@ -125,7 +124,7 @@ void ReportPage::accounts_of(std::size_t index) {
     account_table(index, "called from", sites);
     left_out(accounts.sites.size(), kShownSites);
   }
-  heads({"rank", "waits for rank", "in all"}, label(index) + ", who waits for whom");
+  heads({"rank", "waits for rank", "total"}, label(index) + ", who waits for whom");
   for (std::size_t i = 0; i < std::min(kMostWaitingPairs, accounts.waits.size()); ++i)
     add("<tr><td>{}</td><td>{}</td><td>{}</td></tr>\n", accounts.waits[i].rank, accounts.waits[i].peer,
         time_text(accounts.waits[i].waited));
@@ -170,10 +169,9 @@ void ReportPage::traffic() {
     const auto& accounts = lanes_[i].lane->accounts;
     if (!accounts || accounts->traffic.empty() || lanes_[i].run == last) continue;
     if (last == nullptr)
-      section(
-          "Who sends to whom",
-          "Bytes of the program's own messages, without those of collectives: from the rank of the row to "
-          "that of the column.");
+      section("Who sends to whom",
+              "Bytes of point-to-point messages, without collectives: from the rank of the row to the rank "
+              "of the column.");
     last = lanes_[i].run;
     traffic_of(accounts->traffic, last->ranks);
   }
@@ -228,8 +226,8 @@ void ReportPage::sizes() {
   const SizeRows rows = size_rows();
   if (rows.empty()) return;
   section("Time by message size",
-          "What the operations of each class of sizes take, all ranks together: sends, receives and "
-          "collectives (by the size of the message, or of one rank's block).");
+          "Time of the operations in each size class, all ranks together: sends, receives, and collectives "
+          "(by the size of the message, or of one rank's block).");
   Plot plot{.x = "message size in bytes", .y = "time of all ranks in ms", .part_of_page = true};
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     PlotLine line{.name = lanes_[i].label, .points = {}, .colour = colour(i)};
@@ -255,8 +253,7 @@ void ReportPage::sizes() {
 
 void ReportPage::balance() {
   section("Balance between ranks",
-          "Time in MPI calls of each rank, from rank 0 on the left. A rank that waits for another one "
-          "spends that time in MPI calls too.");
+          "Time in MPI calls of each rank, with rank 0 on the left. It includes waiting for other ranks.");
   add("<div class=\"cards\">\n");
   std::vector<std::string> even;
   for (std::size_t i = 0; i < lanes_.size(); ++i) {

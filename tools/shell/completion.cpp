@@ -106,7 +106,7 @@ class CompletionCommand final : public Command {
   }
   int execute(std::vector<std::string>) override {
     if (shell_ != kShell) {
-      complain(fmt::format("no completion for {}; there is one for {}", in_quotes(shell_), kShell));
+      complain(fmt::format("no completion for {}; available: {}", in_quotes(shell_), kShell));
       return kUsage;
     }
     Registry registry(built_in_backends());

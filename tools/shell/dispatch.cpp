@@ -99,7 +99,7 @@ int standard_output_lost(int error) {
 /// message needs no memory.
 [[noreturn]] void on_no_memory() {
   constexpr std::string_view kLine =
-      "offramp: there is not enough memory for this; fewer ranks, fewer bytes or fewer events need less\n";
+      "offramp: out of memory; use fewer ranks, fewer bytes, or fewer events\n";
   (void)!write(STDERR_FILENO, kLine.data(), kLine.size());
   unlink_unfinished();
   _exit(kBroken);

@@ -11,13 +11,13 @@ namespace offramp::tool {
 namespace {
 
 constexpr const char* kAbout =
-    "Offramp carries the messages and collectives of an unmodified MPI program over software models of "
-    "communication hardware, and says what time the modelled hardware would take.";
+    "Offramp runs the messages and collectives of an unmodified MPI program on software models of "
+    "communication hardware and reports the time that the hardware would need.";
 constexpr const char* kFileAbout =
     "Settings of Offramp, in TOML. The file is offramp.toml in the working directory, or the one that "
-    "OFFRAMP_CONFIG names. Variables win over it, and options of offramp run over those. Numbers may carry a "
-    "unit, in quotes: \"2.5us\", \"64K\", \"25Gb/s\". offramp info -c prints a complete file with every key "
-    "at its default.";
+    "OFFRAMP_CONFIG names. Environment variables override the file, and options of offramp run override "
+    "both. Numbers may carry a unit, in quotes: \"2.5us\", \"64K\", \"25Gb/s\". offramp info -c prints a "
+    "complete file with every key at its default.";
 
 std::string unit_of(const Parameter& p) {
   return p.unit.empty() || p.unit == "1" ? std::string() : " " + std::string(p.unit);

@@ -193,7 +193,7 @@ void print_traffic(const std::vector<ShownLane>& lanes) {
     return shown.lane->accounts && !shown.lane->accounts->traffic.empty();
   });
   if (first == lanes.end()) return;
-  fmt::print("\nBytes of the program's own messages, without those of collectives:\n");
+  fmt::print("\nBytes of point-to-point messages, without collectives:\n");
   for (const std::string& line : traffic_lines(first->lane->accounts->traffic, first->run->ranks))
     fmt::print("{}\n", line);
 }
@@ -201,10 +201,9 @@ void print_traffic(const std::vector<ShownLane>& lanes) {
 void print_changes(const ShownLane& before, const ShownLane& after) {
   fmt::print("\nFrom {} to {}:\n", printable(before.label), printable(after.label));
   if (before.lane->run && after.lane->run && before.lane->run->end > Time())
-    fmt::print("the run takes {}: {} instead of {}\n",
-               ratio_text(after.lane->run->end, before.lane->run->end), time_text(after.lane->run->end),
-               time_text(before.lane->run->end));
-  Columns table({"call", "calls", "bytes of one", "time", "difference"});
+    fmt::print("run: {} ({} instead of {})\n", ratio_text(after.lane->run->end, before.lane->run->end),
+               time_text(after.lane->run->end), time_text(before.lane->run->end));
+  Columns table({"call", "calls", "bytes each", "time", "difference"});
   const auto size = [](const CallCounter& counter) {
     return counter.count == 0 ? std::string("-") : bytes_text(counter.bytes / counter.count);
   };
@@ -265,7 +264,7 @@ void print_calls(const std::vector<ShownLane>& lanes) {
 void print_phases(const std::vector<ShownLane>& lanes) {
   const auto rows = rows_of(lanes, &ReportLane::phases, nullptr);
   if (rows.empty()) return;
-  fmt::print("\nPhases, the longest time of a rank:\n");
+  fmt::print("\nPhases, longest time of any rank:\n");
   std::vector<std::string> heads = {"phase", "times"};
   for (const ShownLane& shown : lanes) heads.push_back(printable(shown.label));
   Columns table(std::move(heads));
@@ -284,9 +283,9 @@ void print_links(const ShownLane& shown) {
   constexpr std::size_t kShown = 5;
   const std::vector<LinkUse>& links = shown.lane->links;
   if (links.empty()) return;
-  fmt::print("\n{}: {} of the network used; messages waited {} in all for one another\n",
+  fmt::print("\n{}: {} of the network used; messages waited {} in total for other messages\n",
              printable(shown.label), counted(links.size(), "link"), time_text(waited_for(links)));
-  Columns table({"busiest link", "busy", "of the time", "bytes", "waited for", "once"});
+  Columns table({"busiest link", "busy", "share of the run", "bytes", "waiting", "once"});
   for (const LinkUse* link : busiest(links, kShown))
     table.add({printable(link->name), time_text(link->busy),
                percent_text(link->busy, shown.lane->modelled_time), bytes_text(link->bytes),
@@ -363,7 +362,7 @@ void print_reports(const std::vector<RunReport>& reports) {
   fmt::print("\n");
   for (const ShownLane& shown : lanes) {
     if (const std::string& ground = shown.lane->footing.text; !ground.empty())
-      fmt::print("{} stands on {}\n", printable(shown.label), printable(ground, 400));
+      fmt::print("{} runs on {}\n", printable(shown.label), printable(ground, 400));
   }
   for (const RunReport& report : reports) {
     if (report.computing && !report.computing->gaps.empty())
@@ -393,7 +392,7 @@ void print_reports(const std::vector<RunReport>& reports) {
     for (std::size_t i = 0; i < std::min(kShownPlaces, report.places.size()); ++i) {
       const ReportPlace& place = report.places[i];
       fmt::print(
-          "{}: arrival decides {}\n", printable(report.file),
+          "{}: depends on arrival order: {}\n", printable(report.file),
           printable(place_text(place.times, place.call, place.communicator, to_string(place.site)), 400));
     }
     const std::uint64_t all = std::max<std::uint64_t>(report.place_count, report.places.size());

@@ -24,21 +24,21 @@ namespace {
 /// What other settings change: of the run where both have one, and of communication.
 std::string difference_in_words(const ShownLane& before, const ShownLane& after) {
   const auto part = [](Time time, Time base) {
-    return base > Time() ? ratio_text(time, base) : std::string("more than nothing");
+    return base > Time() ? ratio_text(time, base) : std::string("more than 0");
   };
   const auto times = [](Time time, Time base) {
     return fmt::format("({} instead of {})", time_text(time), time_text(base));
   };
   const Time time = after.lane->communication;
   const Time base = before.lane->communication;
-  std::string text = fmt::format("{} takes ", after.label);
+  std::string text = fmt::format("{}: ", after.label);
   if (after.lane->run && before.lane->run) {
     const Time run = after.lane->run->end;
     const Time base_run = before.lane->run->end;
-    text += fmt::format("{} of the run of {} {}, and {} of its communication time {}", part(run, base_run),
+    text += fmt::format("run time {} compared with {} {}, communication time {} {}", part(run, base_run),
                         before.label, times(run, base_run), part(time, base), times(time, base));
   } else {
-    text += fmt::format("{} of the communication time of {} {}", part(time, base), before.label,
+    text += fmt::format("communication time {} compared with {} {}", part(time, base), before.label,
                         times(time, base));
   }
   return text + ".";
@@ -60,7 +60,7 @@ std::string of_the_run(const ShownLane& host, const ShownLane* other) {
   std::string text =
       " " + share_in_calls_text(host.label, run->in_calls, run->sum, host.run->computing->free.in_calls);
   if (other != nullptr)
-    text += fmt::format("; without computing {} would take {} of {}", other->label,
+    text += fmt::format("; communication alone over {}: {} compared with {}", other->label,
                         ratio_text(other->lane->communication, host.lane->communication), host.label);
   return text + ".";
 }
@@ -114,7 +114,7 @@ std::string of_communication(const std::vector<ShownLane>& lanes, const ShownLan
     if (best == nullptr || is_better(lane, *best)) best = &lane;
   }
   if (best == nullptr)
-    return idle == 1 ? refusal + "." : fmt::format("None of this hardware carries this program.");
+    return idle == 1 ? refusal + "." : fmt::format("None of this hardware can carry this program.");
   const bool whole = host->lane->run && best->lane->run && host->lane->run->end > Time();
   const double ratio = whole ? share(best->lane->run->end, host->lane->run->end)
                              : share(best->lane->communication, host->lane->communication);
@@ -124,10 +124,10 @@ std::string of_communication(const std::vector<ShownLane>& lanes, const ShownLan
   if (ratio < 1.0005) return fmt::format("{} would take as long as a plain host.", best->label);
   const std::string_view what = whole ? "the run takes" : "it takes";
   if (lanes.size() == 2)
-    return fmt::format("{} would not save anything: {} {:.2f} times as long as over a plain host.",
-                       best->label, what, ratio);
+    return fmt::format("{} would not save time: {} {:.2f} times as long as over a plain host.", best->label,
+                       what, ratio);
   return fmt::format(
-      "None of this hardware would save anything: over the nearest{}, {}, {} {:.2f} times as long as over a "
+      "None of this hardware would save time: over the closest{}, {}, {} {:.2f} times as long as over a "
       "plain host.",
       idle > 0 ? " that carries the program" : "", best->label, what, ratio);
 }
@@ -174,7 +174,7 @@ std::string headline(const std::vector<RunReport>& reports, const std::vector<Sh
   if (best != nullptr && host != nullptr) {
     text += of_the_ground(best->lane->footing, host->lane->footing);
     if (!host->lane->footing.text.empty())
-      text += fmt::format(" The host stands on {}.", host->lane->footing.text);
+      text += fmt::format(" The host runs on {}.", host->lane->footing.text);
   }
   return text + of_the_run(host == nullptr ? lanes.front() : *host, best);
 }
@@ -240,40 +240,41 @@ std::vector<std::string> warnings_of(const std::vector<RunReport>& reports) {
     for (const std::string& warning : report.warnings) warnings.push_back(where + warning);
     if (report.lanes.size() == 1 && report.arrival_order_dependences > 0)
       warnings.push_back(
-          where + fmt::format("the modelled time depends on arrival order or polling, {}, and may differ "
-                              "from run to run",
-                              counted(report.arrival_order_dependences, "time")));
+          where +
+          fmt::format(
+              "the modelled time depends on arrival order or polling ({}) and may differ from run to run",
+              counted(report.arrival_order_dependences, "time")));
     if (report.lanes.front().given_up > 0)
-      warnings.push_back(where + fmt::format("{} could not repair the faults of {}",
+      warnings.push_back(where + fmt::format("{} could not recover from the faults of {}",
                                              report.lanes.front().backend,
                                              counted(report.lanes.front().given_up, "operation")));
     std::uint64_t routed = 0;
     for (const ReportLane& lane : report.lanes) routed = std::max(routed, sum_of(lane.calls).routed);
     if (routed > 0)
-      warnings.push_back(where + fmt::format("routes gave {} to other backends than the lane's own, "
-                                             "in every lane: no lane is that hardware alone",
-                                             counted(routed, "operation")));
+      warnings.push_back(
+          where +
+          fmt::format("routes sent {} to other backends, in every lane: no lane shows one hardware alone",
+                      counted(routed, "operation")));
     if (report.compute != "none")
       warnings.push_back(where +
-                         "CPU time between MPI calls was added: modelled times depend on the machine" +
+                         "CPU time between MPI calls is included: modelled times depend on the machine" +
                          (report.recordings.empty() ? "" : " that recorded it"));
     if (report.ranks != first.ranks)
       warnings.push_back(where + fmt::format("a run on {} is compared with one on {}",
                                              counted(report.ranks, "rank"), first.ranks));
     if (const std::vector<std::string> machine = machine_differences(report, first); !machine.empty())
-      warnings.push_back(
-          where + fmt::format("the machine is not that of the first report: {}", fmt::join(machine, ", ")));
+      warnings.push_back(where + fmt::format("the machine differs from that of the first report: {}",
+                                             fmt::join(machine, ", ")));
     if (const std::string here = where_it_computed(report), there = where_it_computed(first);
         report.computing && first.computing && !here.empty() && !there.empty() && here != there)
-      warnings.push_back(
-          where + fmt::format("its computing was recorded on {}, that of the first report on {}: runs differ "
-                              "by their processors, too, if these do",
-                              here, there));
+      warnings.push_back(where + fmt::format("its computing was recorded on {}, that of the first report on "
+                                             "{}: different processors may explain part of the difference",
+                                             here, there));
     if (report.command != first.command)
-      warnings.push_back(where + "the command is not that of the first report");
+      warnings.push_back(where + "the command differs from that of the first report");
     if (report.data_certificate != first.data_certificate && !report.data_certificate.empty() &&
         !first.data_certificate.empty())
-      warnings.push_back(where + "the program sent or received other data than in the first report");
+      warnings.push_back(where + "the program sent or received different data than in the first report");
   }
   return warnings;
 }
@@ -294,10 +295,9 @@ std::string whole_run_of(const ShownLane& shown, const ReportJob& job) {
 std::string stragglers_of(const ReportLane& lane) {
   const Time without = lane.stragglers->undisturbed;
   const Time cost = later(lane.modelled_time, without) - earlier(lane.modelled_time, without);
-  return fmt::format(
-      "stragglers: {} {} than without them, {} of the time; one processor was held up for up to {}",
-      time_text(cost), lane.modelled_time < without ? "shorter" : "longer",
-      percent_text(cost, lane.modelled_time), time_text(lane.stragglers->longest));
+  return fmt::format("stragglers: {} {} than without them, {} of the run; longest delay of one processor {}",
+                     time_text(cost), lane.modelled_time < without ? "shorter" : "longer",
+                     percent_text(cost, lane.modelled_time), time_text(lane.stragglers->longest));
 }
 
 }  // namespace offramp::tool

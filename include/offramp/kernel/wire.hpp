@@ -49,7 +49,7 @@ inline constexpr CounterField<WireCounters> kWireFields[] = {
     {"retransmissions", "packets", "that a protocol sent again", &WireCounters::retransmissions},
     {"lost", "packets", "that a fault lost", &WireCounters::lost},
     {"duplicated", "packets", "that a fault sent twice", &WireCounters::duplicated},
-    {"reordered", "packets", "that a fault put behind the next one", &WireCounters::reordered},
+    {"reordered", "packets", "that a fault delivered after the next one", &WireCounters::reordered},
     {"rerouted", "operations", "that went past hardware that had failed", &WireCounters::rerouted},
     {"corrupted", "packets", "that a fault damaged", &WireCounters::corrupted},
     {"delayed", "packets", "that a fault held up", &WireCounters::delayed},

@@ -85,7 +85,7 @@ class DataCarrier {
   /// Explains a failed message in the hardware's terms, for the text of the MPI error. reason: from its fate;
   /// 0 for a collective. Valid as long as the backend.
   [[nodiscard]] virtual std::string_view failure(std::uint8_t /*reason*/) const {
-    return "the modelled protocol could not repair a fault";
+    return "the modelled protocol could not recover from a fault";
   }
 };
 

@@ -193,7 +193,7 @@ std::string sure_text(const Advisor& advisor) {
   const BackendDescription& side = all.kind == AnswerKind::kAlgorithm ? base : *all.hardware->backend;
   if (!all.range) {
     if (const std::string text = unknown_errors_text(side, base); !text.empty()) return text;
-    return advisor.cut_short() ? "not computed (time)" : "not known: the models' errors give no result";
+    return advisor.cut_short() ? "not computed (time limit)" : "not known: the models' errors give no result";
   }
   const std::string memory =
       all.memory ? fmt::format("; {:.2f} to {:.2f} by the nodes' memory", all.memory->low, all.memory->high)
@@ -276,7 +276,7 @@ void add_bars(ReportAnswer& answer, const Advisor& advisor) {
   add_own("tuned", sides.tuned);
   add_own("thread", sides.threaded);
   for (const BackendDescription* backend : advisor.untried())
-    answer.bars.push_back({std::string(backend->name), Time(), "not tried (time)"});
+    answer.bars.push_back({std::string(backend->name), Time(), "not tried (time limit)"});
 }
 
 std::string_view name_of(AnswerKind kind) {
@@ -299,7 +299,7 @@ Sentence sentence_of(const Advisor& advisor) {
   const Sides& sides = all.sides;
   const std::string_view what = base != nullptr && base->run ? "run" : "communication";
   if (all.kind == AnswerKind::kUnknown)
-    return {fmt::format("nothing can be compared, {} has no result", baseline_name()), {}};
+    return {fmt::format("no comparison is possible: {} has no result", baseline_name()), {}};
   const std::string free_gain =
       sides.free ? fmt::format("communication that takes no time would save {}",
                                share_text(std::max(0.0, 1 - ratio_of(*sides.free, sides.baseline))))
@@ -324,7 +324,8 @@ Sentence sentence_of(const Advisor& advisor) {
       sentence.more = fmt::format("; {} {}", all.hardware->backend->name,
                                   share_text(1 - ratio_of(*sides.hardware, sides.baseline)));
     if (sides.is_by_thread()) {
-      sentence.why.push_back("operations of the host go on while the program computes, on a core's time");
+      sentence.why.push_back(
+          "the host's operations progress while the program computes, at the cost of core time");
     } else if (!advisor.algorithms().empty()) {
       const AlgorithmChoice& one = advisor.algorithms().front();
       sentence.why.push_back(fmt::format("{} of {} on {} ranks: {} a call", to_string(one.kind),

@@ -157,7 +157,7 @@ std::string paying_text(const RankCurve& curve, std::string_view backend) {
   if (least == all.end() || !least->ratio) return {};
   const std::vector<PayingRange> ranges = paying_ranges(curve, backend);
   if (ranges.empty())
-    return fmt::format("{} pays nowhere: {:.3f} of the host's time at {} ranks is the least", backend,
+    return fmt::format("{} never pays: its lowest ratio to the host's time is {:.3f} at {} ranks", backend,
                        *least->ratio, number(least->ranks));
   std::vector<std::string> texts;
   for (const PayingRange& range : ranges) {
@@ -166,7 +166,7 @@ std::string paying_text(const RankCurve& curve, std::string_view backend) {
     std::vector<std::string> limits = {range_text(range, all)};
     const auto limit = [&](std::string_view what, const Compared& one) {
       limits.push_back(one.ratio ? fmt::format("{} at {} ({:.3f})", what, number(one.ranks), *one.ratio)
-                                 : fmt::format("has no time at {}", number(one.ranks)));
+                                 : fmt::format("no result at {}", number(one.ranks)));
     };
     if (begin != all.begin()) limit("not yet", *(begin - 1));
     if (end + 1 != all.end()) limit("no longer", *(end + 1));
@@ -191,8 +191,8 @@ std::string lacking_text(const RankCurve& curve, std::string_view backend) {
   std::vector<std::string> numbers;
   numbers.reserve(lacking.size());
   for (const int ranks : lacking) numbers.push_back(number(ranks));
-  return fmt::format("{} has no time that counts at {} ranks{}: {}", backend, fmt::join(numbers, ", "),
-                     lacking.size() == tried && tried > 1 ? ", which is nowhere" : "", why);
+  return fmt::format("{} has no valid result at {} ranks{}: {}", backend, fmt::join(numbers, ", "),
+                     lacking.size() == tried && tried > 1 ? ", which are all" : "", why);
 }
 
 ReportAnswer answer_of(const RankCurve& curve, const std::string& program) {
@@ -201,7 +201,7 @@ ReportAnswer answer_of(const RankCurve& curve, const std::string& program) {
   const std::string name = cut_text(program, 28);
   const auto closest = closest_at_last(curve);
   if (!closest) {
-    answer.answer = fmt::format("{}: no hardware can be compared at any of these numbers", name);
+    answer.answer = fmt::format("{}: no hardware has a result at any of these numbers of ranks", name);
     answer.kind = "unknown";
     return answer;
   }
@@ -238,7 +238,7 @@ ReportAnswer answer_of(const RankCurve& curve, const std::string& program) {
   if (best.footing.node_bits_per_second == 0 && !best.footing.text.empty())
     lacking.push_back(fmt::format("{} runs on {}", closest->backend, best.footing.text));
   answer.but = clauses_text(lacking);
-  answer.next = fmt::format("--ranks {} alone says how sure that is, and why", last);
+  answer.next = fmt::format("--ranks {} alone shows the confidence and the reasons", last);
   return answer;
 }
 

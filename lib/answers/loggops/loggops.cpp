@@ -215,9 +215,9 @@ class LogGopsRun {
 
   static void tell_left(std::uint32_t rank, const Host& host, std::vector<std::string>& left) {
     if (!host.posted.empty())
-      left.push_back(fmt::format("rank {}: {} of its receives get nothing", rank, host.posted.size()));
+      left.push_back(fmt::format("rank {}: {} of its receives never complete", rank, host.posted.size()));
     if (!host.unexpected.empty())
-      left.push_back(fmt::format("rank {}: {} messages are not received", rank, host.unexpected.size()));
+      left.push_back(fmt::format("rank {}: {} messages are never received", rank, host.unexpected.size()));
     if (host.begun < host.graph.nodes.size())
       left.push_back(
           fmt::format("rank {}: {} operations never begin", rank, host.graph.nodes.size() - host.begun));
@@ -249,8 +249,9 @@ Result<LogGopsParameters> parse_loggops(std::string_view text) {
     const auto value =
         part.size() > name.size() ? number_in<std::uint32_t>(part.substr(name.size() + 1)) : std::nullopt;
     if (to == nullptr || !value || *value > INT32_MAX)
-      return failure(fmt::format("{} is none of L, o, g, G, O and S with a whole number below 2^31: o=1500",
-                                 in_quotes(part)));
+      return failure(
+          fmt::format("{} is not one of L, o, g, G, O, and S with a whole number below 2^31, such as o=1500",
+                      in_quotes(part)));
     *to = *value;
   }
   return parameters;
@@ -259,16 +260,16 @@ Result<LogGopsParameters> parse_loggops(std::string_view text) {
 Result<LogGopsTimes> run_by_loggops(const Program& program, const LogGopsParameters& parameters) {
   if (program.graph == nullptr)
     return failure(
-        "its calls are a sequence, and no schedule: offramp convert --to goal makes one of messages");
+        "it is a sequence of calls, not a schedule: convert its messages with offramp convert --to goal");
   std::vector<Graph> graphs;
   for (int rank = 0; rank < program.description.ranks; ++rank) {
     Result<Graph> graph = program.graph(rank);
     if (!graph) return failure(graph.error());
     if (!graph->collectives.empty() || !graph->communicators.empty())
-      return failure(fmt::format("rank {} has collectives, which LogGOPSim has not", rank));
+      return failure(fmt::format("rank {} has collectives, which LogGOPSim does not support", rank));
     for (const Graph::Node& node : graph->nodes) {
       if (node.kind == Graph::Kind::kSend && (node.peer < 0 || node.peer >= program.description.ranks))
-        return failure(fmt::format("rank {} sends to rank {}, which there is not", rank, node.peer));
+        return failure(fmt::format("rank {} sends to rank {}, which does not exist", rank, node.peer));
     }
     graphs.push_back(std::move(*graph));
   }

@@ -24,10 +24,10 @@ std::string otf2_problem(const std::string& folder) {
                ? std::string()
                : fmt::format("there is no folder {}", in_quotes(above.string()));
   }
-  if (!fs::is_directory(folder, error)) return "it is a file, and an archive is a folder";
+  if (!fs::is_directory(folder, error)) return "it is a file, but an archive is a folder";
   const Result<std::optional<std::string>> found = trace::otf2_anchor(folder);
   const bool is_free = found && !found->has_value();
-  return is_free ? std::string() : "there is an archive already: name another folder, or remove it";
+  return is_free ? std::string() : "an archive already exists there: name another folder, or remove it";
 }
 
 std::string write_otf2(const Timeline& timeline, const std::string& program, const std::string& folder) {

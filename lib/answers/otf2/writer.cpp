@@ -300,8 +300,8 @@ std::string try_to_read_back(const std::string& anchor,
   const std::optional<std::string> problem =
       in_trial_process(seconds, [&] { return read_back(anchor, events).error(); });
   if (problem && problem->empty()) return {};
-  return fmt::format("it is not whole ({}); the disk may be full, or files may have a limit (ulimit -f)",
-                     problem.value_or("the library of OTF2 cannot read it back"));
+  return fmt::format("it is incomplete ({}); the disk may be full, or the size of files limited (ulimit -f)",
+                     problem.value_or("the OTF2 library cannot read it back"));
 }
 
 }  // namespace
@@ -343,7 +343,7 @@ std::string write_program(const trace::Program& program, const std::string& fold
   if (!result->unfinished.empty()) return result->unfinished.front().text();
   const Timeline& timeline = *records.timeline();
   if (timeline.dropped() > 0)
-    return fmt::format("it has {} calls more than an archive is made of here", timeline.dropped());
+    return fmt::format("it has {} more calls than Offramp writes into an archive", timeline.dropped());
   for (const std::string& one : timeline.unsaid()) unsaid.push_back(one);
   std::string name;
   for (const auto& [key, value] : program.description.facts) {

@@ -63,10 +63,10 @@ Result<std::vector<ClockRead>> read_clock_reads(const std::string& path, int ran
   file.read(mark.data(), static_cast<std::streamsize>(mark.size()));
   const std::vector<Word> in_file = take(file, 1);
   if (mark != kMark || in_file.empty())
-    return failure(fmt::format("{}: this is no file of times of MPI_Wtime", path));
+    return failure(fmt::format("{}: it is not a file of MPI_Wtime times", path));
   if (in_file.front() != static_cast<Word>(ranks))
-    return failure(
-        fmt::format("{}: the times are of {} ranks, and these are {}", path, in_file.front(), ranks));
+    return failure(fmt::format("{}: the times are those of {} ranks, but the program has {}", path,
+                               in_file.front(), ranks));
   const std::vector<Word> counts = take(file, static_cast<std::size_t>(ranks));
   const auto header = static_cast<Word>(file.tellg() < 0 ? std::streamoff{0} : std::streamoff{file.tellg()});
   file.clear();
@@ -82,7 +82,7 @@ Result<std::vector<ClockRead>> read_clock_reads(const std::string& path, int ran
     all += counts[i];
   }
   if (counts.size() != static_cast<std::size_t>(ranks) || size != header + all * kReadBytes)
-    return failure(fmt::format("{}: the file has {} bytes, and its head says otherwise", path, size));
+    return failure(fmt::format("{}: the file has {} bytes, but its header states another size", path, size));
   file.seekg(static_cast<std::streamoff>(header + before * kReadBytes));
   const std::vector<Word> words = take(file, counts[static_cast<std::size_t>(rank)] * kWordsPerRead);
   std::vector<ClockRead> reads(words.size() / kWordsPerRead);

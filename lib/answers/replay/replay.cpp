@@ -153,7 +153,7 @@ std::string ReplayRun::disagreement(const Communicator& communicator, std::uint3
   const bool alike = agreed.operation.has_value() == operation.has_value() &&
                      (!operation || same(*agreed.operation, *operation));
   if (!alike)
-    return fmt::format("its communicator's collective {} is {} here and {} on another rank", number + 1,
+    return fmt::format("collective {} of its communicator is {} here and {} on another rank", number + 1,
                        name(operation), name(agreed.operation));
   if (--agreed.missing == 0) agreed_.erase(place);
   return {};
@@ -234,9 +234,9 @@ std::vector<UnfinishedRank> unfinished(const ReplayRun& run) {
 
 std::string deadlock(const ReplayRun& run, const std::string& stuck) {
   const std::vector<UnfinishedRank> waiting = unfinished(run);
-  std::string text = "the replay does not come to an end:\n" + stuck;
+  std::string text = "the replay does not finish:\n" + stuck;
   for (std::size_t i = 0; i < std::min(waiting.size(), kShown); ++i) text += waiting[i].text() + '\n';
-  if (waiting.size() > kShown) text += fmt::format("and {} ranks more\n", waiting.size() - kShown);
+  if (waiting.size() > kShown) text += fmt::format("and {} more ranks\n", waiting.size() - kShown);
   return text;
 }
 
@@ -272,7 +272,7 @@ std::vector<int> working_ranks(const ReplayRun& run, const ReplaySource& source)
 static Result<ReplayResult> replay_once(const WorldSetting& setting, const ReplaySource& source,
                                         const ReplayOptions& options) {
   if (source.ranks < 1 || source.ranks > static_cast<int>(EventQueue<int>::kMaximumRank))
-    return failure(fmt::format("a recording of {} ranks", source.ranks));
+    return failure(fmt::format("a recording of {} ranks cannot be replayed", source.ranks));
   ReplayRun run(source, options);
   auto made = make_world(setting, source.ranks, run.observed());
   if (!made) return failure(made.error());
@@ -298,7 +298,7 @@ static Result<ReplayResult> replay_once(const WorldSetting& setting, const Repla
   if (!run.over) run.result.unfinished = unfinished(run);
   const bool whole = stuck.empty() && !cut && !run.over;
   if (const std::vector<std::string> broken = world->violations(false); whole && !broken.empty())
-    return failure(fmt::format("the simulation breaks its invariants:\n{}", fmt::join(broken, "\n")));
+    return failure(fmt::format("the simulation violates its invariants:\n{}", fmt::join(broken, "\n")));
   collect(run, *world, source.background.ranks);
   run.result.path = run.log.take_path();
   run.result.footing = footing_of(setting, source.ranks);

@@ -281,7 +281,7 @@ bool ReplayThread::compute(std::uint64_t recorded, std::uint64_t questions) {
     own_.replayed.computing += Time::ns(static_cast<std::int64_t>(recorded));
   if (compute.kind == Compute::Kind::kNone) return true;
   if (!is_sane || !(picoseconds < static_cast<double>(kLatest.count())))
-    return refuse(fmt::format("the program computes for {} ns before it", recorded));
+    return refuse(fmt::format("the program computes for {} ns before it, which is too long", recorded));
   // Whole numbers of nanoseconds stay what they are.
   rank_.compute(
       factor == 1 ? Time::ns(static_cast<std::int64_t>(recorded)) : Time::ps(std::llround(picoseconds)),
@@ -291,7 +291,7 @@ bool ReplayThread::compute(std::uint64_t recorded, std::uint64_t questions) {
 
 void ReplayThread::end_event() {
   if (events_ != nullptr) events_->ended(told_at());
-  if (rank_.clock() > kLatest) refuse("the modelled time goes beyond 26 days");
+  if (rank_.clock() > kLatest) refuse("the modelled time exceeds 26 days");
 }
 
 /// Unless the event continues one.
@@ -375,13 +375,13 @@ void ReplayThread::certify_event() {
 
 bool ReplayThread::check() {
   if (event_.kind >= EventKind::kCount)
-    return refuse(fmt::format("there is no kind {}", static_cast<int>(event_.kind)));
+    return refuse(fmt::format("unknown kind {}", static_cast<int>(event_.kind)));
   if (event_.element > ElementType::kMixed || event_.function > ReduceFunction::kUser ||
       event_.operation >= OperationKind::kCount)
-    return refuse("its element, function or operation is none");
+    return refuse("its element, function, or operation is unknown");
   if (!has_communicator(event_.kind)) return true;
   if (event_.communicator >= own_.communicators.size())
-    return refuse(fmt::format("there is no communicator {}", event_.communicator));
+    return refuse(fmt::format("communicator {} does not exist", event_.communicator));
   std::optional<Communicator>& named = own_.communicators[event_.communicator].communicator;
   if (!named) {  // the rank alone
     const int self[] = {rank_.rank()};
@@ -395,11 +395,11 @@ bool ReplayThread::check() {
 bool ReplayThread::check_message() {
   const bool sends = event_.kind == EventKind::kSend;
   if (event_.peer >= communicator_->size() || event_.peer < (sends ? 0 : kAnySource))
-    return refuse(fmt::format("rank {} is none of {}", event_.peer, communicator_->size()));
-  if (event_.tag < (sends ? 0 : kAnyTag)) return refuse(fmt::format("the tag is {}", event_.tag));
+    return refuse(fmt::format("rank {} is not one of {}", event_.peer, communicator_->size()));
+  if (event_.tag < (sends ? 0 : kAnyTag)) return refuse(fmt::format("invalid tag {}", event_.tag));
   if (!sends) return resolve();
   if (event_.bytes > kMostBytes || (own_.sent += event_.bytes) > kMostSent)
-    return refuse(fmt::format("{} bytes are more than a world can send", event_.bytes));
+    return refuse(fmt::format("{} bytes exceed the largest message of the simulation", event_.bytes));
   return true;
 }
 
@@ -427,7 +427,7 @@ bool ReplayThread::resolve() {
   if (match->source >= communicator_->size() || match->tag < 0 ||
       (source_ != kAnySource && source_ != match->source) || (tag_ != kAnyTag && tag_ != match->tag))
     return refuse(
-        fmt::format("it took tag {} from rank {}, which it does not match", match->tag, match->source));
+        fmt::format("it received tag {} from rank {}, which it does not match", match->tag, match->source));
   source_ = match->source;
   tag_ = match->tag;
   return true;
@@ -464,7 +464,7 @@ void ReplayThread::open(RankRequest&& request, std::uint64_t bytes) {
 void ReplayThread::leave_open() {
   rank_.work(rank_.post_cost());
   if (has(recording::kBlocking)) {
-    end_early("no message ever came");
+    end_early("no message ever arrived");
   } else if (taken_ == Taken::kNothing) {
     open({}, 0);
   } else {
@@ -477,7 +477,8 @@ bool ReplayThread::find_requests() {
   numbers_.clear();
   const auto add = [this](std::uint64_t distance) {
     if (distance == 0 || distance > begun_)
-      return refuse(fmt::format("{} requests back there is none: {} were begun", distance, begun_));
+      return refuse(
+          fmt::format("it refers to the request {} back, but only {} were started", distance, begun_));
     numbers_.push_back(begun_ - distance);
     return true;
   };
@@ -493,7 +494,7 @@ bool ReplayThread::choose() {
   std::vector<std::uint64_t> chosen;
   for (const std::uint32_t position : reader_.choice()) {
     if (position >= numbers_.size())
-      return refuse(fmt::format("it came to request {} of {}", position, numbers_.size()));
+      return refuse(fmt::format("it completed request {} of {}", position, numbers_.size()));
     chosen.push_back(numbers_[position]);
     if (OpenRequest* const one = own_.requests.find(chosen.back()); one != nullptr) one->is_expected = true;
   }
@@ -534,7 +535,7 @@ bool ReplayThread::take_found() {
   for (const std::uint64_t number : numbers_) {
     OpenRequest* const one = own_.requests.find(number);
     if (one == nullptr) continue;
-    if (one->request.empty()) return end_early("no message ever came");
+    if (one->request.empty()) return end_early("no message ever arrived");
     taken_requests_.push_back(own_.requests.take(*one));
   }
   return true;
@@ -594,7 +595,7 @@ Task<void> ReplayThread::complete(RankRequest& request, std::uint64_t bytes) {
 
 Task<void> ReplayThread::probe() {
   if (taken_ != Taken::kSomething) {
-    end_early("no message ever came");
+    end_early("no message ever arrived");
   } else if (event_.kind == EventKind::kProbe) {
     const Received found = co_await rank_.probe(*communicator_, source_, tag_);
     if (run_.arrival == Arrival::kModelled && (source_ == kAnySource || tag_ == kAnyTag)) keep_probed(found);

@@ -180,10 +180,10 @@ void Timeline::begins(const Place& place, const Happening& happening) {
     case EventKind::kFree:
       return free(place, happening);
     case EventKind::kProbe:
-      return unsaid("what probes look for");
+      return unsaid("the source and tag of probes");
     case EventKind::kMeet:
     case EventKind::kExchange:
-      return unsaid("that ranks wait for each other in windows and files: their calls are there alone");
+      return unsaid("waiting between ranks in windows and files: only the calls are written");
     case EventKind::kPhase:
       return unsaid("names of phases");
     case EventKind::kWait:
@@ -207,7 +207,7 @@ void Timeline::message(const Place& place, const Happening& happening) {
               .peer = event.peer,
               .tag = event.tag};
   if (!sends && (event.peer < 0 || event.tag < 0))
-    unsaid("that a receive takes messages of any source or tag: those of the one that it took are there");
+    unsaid("wildcards of receives: the source and tag of the received message are written");
   if (!has_request && sends) {
     entry.kind = Kind::kSend;
     return add(thread, entry, place.at);
@@ -229,7 +229,7 @@ void Timeline::collective(const Place& place, const Happening& happening) {
   const Traffic traffic = traffic_of(event, happening.reader, known.rank, known.size);
   if (reduces(event.operation)) unsaid("types and functions of reductions");
   if (event.operation == OperationKind::kAlltoallv)
-    unsaid("the blocks of collectives in which each pair has one: their sums are there");
+    unsaid("block sizes of collectives with one block per pair: their sums are written");
   Entry entry{.bytes = traffic.sent,
               .received = traffic.received,
               .request = has_request ? happening.request : kNoRequest,
@@ -252,7 +252,7 @@ void Timeline::learned(const Place& place, std::uint64_t request, const Received
   if (received.outcome == Outcome::kCancelled) {
     entry.kind = Kind::kCancelled;
   } else if (entry.kind == Kind::kReceive || entry.kind == Kind::kReceiveDone) {
-    if (entry.bytes != received.bytes) unsaid("room of receives that their messages do not fill");
+    if (entry.bytes != received.bytes) unsaid("receive buffers that are larger than the message");
     entry.peer = received.source;
     entry.tag = received.tag;
     entry.bytes = received.bytes;
@@ -270,7 +270,7 @@ void Timeline::free(const Place& place, const Happening& happening) {
     const Entry entry = found->second;
     rank.begun.erase(found);
     if (entry.kind == Kind::kSendDone) return add(thread_of(place), entry, place.at);
-    unsaid("receives and collectives whose requests are freed: they have no end");
+    unsaid("the end of receives and collectives whose requests are freed");
   };
   if (happening.event.extra != 0) return one(happening.event.extra);
   for (const std::uint64_t distance : happening.reader.list(happening.event.list)) one(distance);

@@ -69,7 +69,7 @@ Result<WorldSetting> world_setting(const Configuration& configuration, const Reg
       const BackendDescription* const further = registry.find(route.backend);
       if (further == nullptr)
         return failure(
-            fmt::format("the route at {} names {}: there is no such backend", route.origin, route.backend));
+            fmt::format("the route at {} names {}, which is not a backend", route.origin, route.backend));
       Result<Settings> further_settings = configuration.settings_for(*further);
       if (!further_settings) return failure(further_settings.error());
       setting.further.push_back({further, std::move(*further_settings)});

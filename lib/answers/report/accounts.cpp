@@ -229,9 +229,9 @@ std::string accounts_text(const ReportAccounts& accounts) {
     if (share.time > Time()) parts.push_back(fmt::format("{} {}", percent_text(share.time, all), share.text));
   }
   const ReportAccount& most = accounts.functions.front();
-  std::string text = fmt::format("Of the time in MPI calls{} {}. {} has {} of it",
-                                 accounts.with_computing ? ", in the run," : "", fmt::join(parts, ", "),
-                                 printable(most.function), percent_text(most.parts.sum(), all));
+  std::string text =
+      fmt::format("Time in MPI calls{}: {}. {} has {} of it", accounts.with_computing ? " (in the run)" : "",
+                  fmt::join(parts, ", "), printable(most.function), percent_text(most.parts.sum(), all));
   if (!accounts.waits.empty()) {
     const ReportWait& longest = accounts.waits.front();
     text += fmt::format("; rank {} waits the longest, {} for rank {}", longest.rank,
@@ -239,7 +239,7 @@ std::string accounts_text(const ReportAccounts& accounts) {
   }
   text += '.';
   if (accounts.not_accounted > Time())
-    text += fmt::format(" {} in calls is not accounted for: there is no memory for more calls.",
+    text += fmt::format(" {} in calls is unaccounted for: the memory for calls is full.",
                         time_text(accounts.not_accounted));
   return text;
 }

@@ -45,8 +45,8 @@ std::string not_carried_text(std::string_view backend, const CarriedTime& time, 
     most = decline.count;
     reason = decline.reason;
   }
-  return fmt::format("{} does not carry this program ({} of the time of its operations){}{}", backend,
-                     time.text(), reason.empty() ? "" : ": ", reason);
+  return fmt::format("{} does not carry this program ({} of its operations' time){}{}", backend, time.text(),
+                     reason.empty() ? "" : ": ", reason);
 }
 
 }  // namespace offramp

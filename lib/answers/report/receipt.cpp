@@ -250,7 +250,7 @@ Result<Receipts> read_receipts(const std::string& report) {
     for (const SortedJson& rank : json.at("receipts")) receipts.ranks.push_back(read_rank(rank));
     return receipts;
   } catch (const std::exception& e) {
-    return failure(fmt::format("this is no report of Offramp's: {}", e.what()));
+    return failure(fmt::format("this is not a report of Offramp: {}", e.what()));
   }
 }
 

@@ -184,17 +184,17 @@ std::vector<std::string> ReplayRecords::dropped() const {
   const auto tell = [&lines](const auto& by_rank, const char* what) {
     for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
       const std::uint64_t count = by_rank[rank].dropped();
-      if (count > 0) lines.push_back(fmt::format("rank {}: {}, without {} more", rank, what, count));
+      if (count > 0) lines.push_back(fmt::format("rank {}: {}; {} entries were dropped", rank, what, count));
     }
   };
   tell(traces_, "the trace is full");
   tell(receipts_, "the receipts are full");
   tell(captures_, "the capture is full");
   if (links_.dropped() > 0)
-    lines.push_back(fmt::format("the loads of links are full, without {} more", links_.dropped()));
+    lines.push_back(fmt::format("the loads of links are full; {} entries were dropped", links_.dropped()));
   if (timeline_ && timeline_->dropped() > 0)
-    lines.push_back(fmt::format("the timeline is full, without {} more calls", timeline_->dropped()));
-  if (too_many_ > 0) lines.push_back(fmt::format("the trace is full, without {} more", too_many_));
+    lines.push_back(fmt::format("the timeline is full; {} calls were dropped", timeline_->dropped()));
+  if (too_many_ > 0) lines.push_back(fmt::format("the trace is full; {} entries were dropped", too_many_));
   return lines;
 }
 

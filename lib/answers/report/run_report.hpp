@@ -235,9 +235,9 @@ struct ReportDependences {
   std::uint64_t choice = 0;
 };
 inline constexpr CounterField<ReportDependences> kDependenceFields[] = {
-    {"any_source", "times", "a receive or a probe named no source", &ReportDependences::any_source},
-    {"polling", "times", "a question found nothing", &ReportDependences::polling},
-    {"choice", "times", "one or some of several requests were asked for", &ReportDependences::choice},
+    {"any_source", "times", "a receive or a probe from any source", &ReportDependences::any_source},
+    {"polling", "times", "a failed poll", &ReportDependences::polling},
+    {"choice", "times", "a wait for one or some of several requests", &ReportDependences::choice},
 };
 static_assert(std::size(kDependenceFields) == static_cast<std::size_t>(Dependence::kCount));
 

@@ -53,12 +53,12 @@ struct TimeKindName {
   const char* what;
 };
 inline constexpr TimeKindName kTimeKinds[] = {
-    {TimeKind::kTransfer, "transfer", "transfer", "hardware or wires work for the call, at either end"},
-    {TimeKind::kSoftware, "software", "software", "the rank's own processor works for it"},
+    {TimeKind::kTransfer, "transfer", "transfer", "hardware or links work on the call, at either end"},
+    {TimeKind::kSoftware, "software", "software", "the rank's own processor works on it"},
     {TimeKind::kLateSender, "late_sender", "late send", "a receive waits for its sender"},
     {TimeKind::kLateReceiver, "late_receiver", "late recv", "a send waits for its receiver"},
     {TimeKind::kCollectiveWait, "collective_wait", "coll. wait",
-     "a collective or a meeting waits for other ranks' part of it"},
+     "a collective or a synchronization waits for other ranks"},
     {TimeKind::kLinkWait, "shared_link", "link", "other messages are on the links"},
     {TimeKind::kBusyHardware, "busy_hardware", "busy hw.",
      "the rank's own hardware is busy with something else"},

@@ -138,7 +138,7 @@ class FileReader {
     for (std::size_t line = 1; !text.empty(); ++line) {
       const string_view one = text.substr(0, text.find('\n'));
       if (std::count(one.begin(), one.end(), '.') > kMostDotsInALine) {
-        return failure(fmt::format("{}:{}: far too many dots in one line", path_, line));
+        return failure(fmt::format("{}:{}: too many dots in one line", path_, line));
       }
       text.remove_prefix(std::min(text.size(), one.size() + 1));
     }
@@ -162,7 +162,7 @@ class FileReader {
     if (std::none_of(word.begin(), word.end(), [](unsigned char c) { return std::isalpha(c) != 0; }))
       return {};
     const string_view key = line.substr(0, line.find_last_not_of(" \t", equals - 1) + 1);
-    return fmt::format("; a text stands in quotes: {} = {}", printable(key, 60), in_quotes(word));
+    return fmt::format("; write text in quotes: {} = {}", printable(key, 60), in_quotes(word));
   }
 
   [[nodiscard]] string where(const toml::source_region& source) const {
@@ -201,8 +201,8 @@ class FileReader {
     Entry entry{
         section, name, {"", RawValue::Type::kText, where(node.source())}, route, node.source().begin.line};
     if (!read_scalar(node, entry.value) && !node.is_string()) {
-      return failure(
-          fmt::format("{}: {} has to be one text, number or boolean", entry.value.origin, in_quotes(name)));
+      return failure(fmt::format("{}: {} has to be a single string, number, or boolean", entry.value.origin,
+                                 in_quotes(name)));
     }
     entries_.push_back(std::move(entry));
     return {};

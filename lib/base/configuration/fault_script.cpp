@@ -83,24 +83,23 @@ Result<void> read_line(const std::vector<string_view>& words, std::vector<FaultE
   const auto* const kind =
       std::find_if(kKinds.begin(), kKinds.end(), [&](const KindName& k) { return k.name == words[0]; });
   if (!down && kind == kKinds.end())
-    return failure(
-        fmt::format("{} is no kind of fault; lose, duplicate, reorder, corrupt, delay and down are",
-                    in_quotes(words[0])));
+    return failure(fmt::format("unknown fault {}; known: lose, duplicate, reorder, corrupt, delay, down",
+                               in_quotes(words[0])));
   if (!down) event.kind = kind->kind;
   std::size_t i = 1;
   if (i < words.size() && words[i].find('>') != string_view::npos && !read_link(words[i++], event))
-    return failure(fmt::format("{} is no link; 0>1, *>2 and 0>1/3 are", in_quotes(words[i - 1])));
+    return failure(fmt::format("{} is not a link such as 0>1, *>2, or 0>1/3", in_quotes(words[i - 1])));
   for (; i < words.size(); i += 2) {
     const string_view value = i + 1 < words.size() ? words[i + 1] : string_view();
     bool ok = false;
     if (std::find(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(i), words[i]) !=
         words.begin() + static_cast<std::ptrdiff_t>(i))
-      return failure(fmt::format("{} is said twice", in_quotes(words[i])));
+      return failure(fmt::format("{} is given twice", in_quotes(words[i])));
     if (words[i] == "packet") ok = read_integer(value, event.packet);
     if (words[i] == "from") ok = read_time(value, event.begin);
     if (words[i] == "to") ok = read_time(value, event.end);
     if (!ok)
-      return failure(fmt::format("{} {} is not understood; packet NUMBER, from TIME and to TIME are",
+      return failure(fmt::format("unknown condition {} {}; known: packet NUMBER, from TIME, to TIME",
                                  in_quotes(words[i]), in_quotes(value)));
   }
   if (event.end <= event.begin) return failure("it ends before it begins");

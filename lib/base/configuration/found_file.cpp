@@ -46,17 +46,17 @@ Result<void> check_found_file(const std::vector<Entry>& entries, const string& f
     const string key = entry.section.empty() ? entry.name : entry.section + "." + entry.name;
     if (entry.value.text.empty()) continue;
     if (key == "plugin_path")
-      return failure(fmt::format(
-          "{}: plugin_path loads code, and is not read from a file that was only found in the folder; name "
-          "the file with --config or OFFRAMP_CONFIG, or set OFFRAMP_PLUGIN_PATH",
-          entry.value.origin));
+      return failure(
+          fmt::format("{}: plugin_path loads code and is ignored in a file that was only found in the "
+                      "folder; name the file with --config or OFFRAMP_CONFIG, or set OFFRAMP_PLUGIN_PATH",
+                      entry.value.origin));
     const bool is_output =
         std::find(std::begin(kOutputKeys), std::end(kOutputKeys), key) != std::end(kOutputKeys);
     if (is_output && !stays_in(entry.value.text, folder))
-      return failure(fmt::format(
-          "{}: {} = {} leads out of the folder of the file, which was only found there; name the file with "
-          "--config or OFFRAMP_CONFIG to use it",
-          entry.value.origin, key, in_quotes(entry.value.text)));
+      return failure(
+          fmt::format("{}: {} = {} points outside the folder in which the file was found; name the file with "
+                      "--config or OFFRAMP_CONFIG to use it",
+                      entry.value.origin, key, in_quotes(entry.value.text)));
   }
   return {};
 }

@@ -64,7 +64,7 @@ Result<std::vector<int>> place_jobs(NetworkOptions& network, const std::vector<J
   const Result<int> machine = size_of_machine(network, std::max(needed, highest));
   if (!machine) return failure(machine.error());
   if (*machine < needed)
-    return failure(fmt::format("the network has {} nodes, and the jobs need {}", *machine, needed));
+    return failure(fmt::format("the network has {} nodes, but the jobs need {}", *machine, needed));
   if (network.is_star() && others) return failure("background traffic needs a network: see --network");
   std::vector<int> placed;
   std::vector<bool> taken(static_cast<std::size_t>(std::max(*machine, highest)));
@@ -79,12 +79,12 @@ Result<std::vector<int>> place_jobs(NetworkOptions& network, const std::vector<J
     if (!job.asked) continue;
     if (static_cast<int>(job.asked->size()) != job.nodes)
       return failure(
-          fmt::format("job {} needs {} nodes, and {} are named", i + 1, job.nodes, job.asked->size()));
+          fmt::format("job {} needs {} nodes, but {} are named", i + 1, job.nodes, job.asked->size()));
     for (const int node : *job.asked) {
       if (node >= *machine)
-        return failure(fmt::format("job {}: the network has the nodes 0 to {}", i + 1, *machine - 1));
+        return failure(fmt::format("job {}: the network has only nodes 0 to {}", i + 1, *machine - 1));
       if (taken[static_cast<std::size_t>(node)])
-        return failure(fmt::format("job {}: node {} is taken already", i + 1, node));
+        return failure(fmt::format("job {}: node {} is already in use", i + 1, node));
       taken[static_cast<std::size_t>(node)] = true;
     }
   }

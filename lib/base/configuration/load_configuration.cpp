@@ -173,8 +173,9 @@ class Loader {
         if (!keys.contains(key)) {
           const string same = parameters_named(key);
           if (!same.empty())
-            return failure(fmt::format("{}: {} is a parameter of other backends than are asked for; write {}",
-                                       o.origin, in_quotes(key), same));
+            return failure(
+                fmt::format("{}: {} is a parameter of other backends than the chosen ones; write {}",
+                            o.origin, in_quotes(key), same));
           return unknown(o.origin, "key", key, views(keys));
         }
         add(key, {o.value, RawValue::Type::kText, o.origin});
@@ -250,13 +251,14 @@ class Loader {
         const Parameter& parameter = *find_parameter(backend->parameters, key);
         const double usual = value_in_force(*backend, *settings, parameter);
         if (usual == 0)
-          return failure(fmt::format("{}: {}.{} is 0, which has no multiple; give a value instead of {}",
-                                     raw.origin, name, key, raw.text));
+          return failure(
+              fmt::format("{}: {}.{} is 0, which cannot be multiplied; write a value instead of {}",
+                          raw.origin, name, key, raw.text));
         double value = usual * *factor_of(raw);
         if (parameter.kind == ParameterKind::kInteger) value = std::round(value);
         if (value == 0)
           return failure(fmt::format(
-              "{}: {} of {}.{} ({:g}) is 0, which may stand for something else; write 0 if 0 is meant",
+              "{}: {} of {}.{} ({:g}) is 0, which may have a special meaning; write 0 if it is intended",
               raw.origin, raw.text, name, key, usual));
         section[key] = {fmt::format("{}", value), raw.type, raw.origin};
         if (const Result<void> done = check_in_force(*backend, section, parameter, raw, value); !done)
@@ -275,8 +277,9 @@ class Loader {
     if (!settings) return {};
     const double now = value_in_force(backend, *settings, parameter);
     if (std::abs(now - value) <= kRounding * std::abs(value)) return {};
-    return failure(fmt::format("{}: {} of {}.{} is {:g}, which is too little: in force would be {:g}",
-                               raw.origin, raw.text, backend.name, parameter.name, value, now));
+    return failure(
+        fmt::format("{}: {} of {}.{} is {:g}, which is too small: the value in force would be {:g}",
+                    raw.origin, raw.text, backend.name, parameter.name, value, now));
   }
 
   static std::optional<double> factor_of(const RawValue& raw) {
@@ -299,7 +302,8 @@ class Loader {
     }
     const bool known = is_section(name) || registry_.find(name) != nullptr;
     if (known && entry.in_list)
-      return failure(fmt::format("{}: there is one section {}; write [{}]", entry.value.origin, name, name));
+      return failure(
+          fmt::format("{}: there is only one section {}; write [{}]", entry.value.origin, name, name));
     if (known) return {};
     if (find_row(name) != nullptr)
       return failure(fmt::format("{}: {} is a key, not a section", entry.value.origin, name));
@@ -373,7 +377,7 @@ class Loader {
       const Route& route = configuration_.routes[i];
       const string& origin = route.origin;
       if (route.backend.empty())
-        return failure(fmt::format("{}: this route names no backend; add backend", origin));
+        return failure(fmt::format("{}: this route lacks a backend; add backend", origin));
       if (route.min_bytes > route.max_bytes)
         return failure(fmt::format("{}: min_bytes is above max_bytes", origin));
       if (route.min_ranks > route.max_ranks)
@@ -384,7 +388,7 @@ class Loader {
         faults.loss + faults.duplication + faults.reordering + faults.corruption + faults.delay;
     if (sum > 1)
       return failure(fmt::format(
-          "faults: loss, duplication, reordering, corruption and delay add up to {}; at most 1 is possible",
+          "faults: loss, duplication, reordering, corruption, and delay add up to {}; the maximum is 1",
           sum));
     if (const Result<void> done = read_fault_script(); !done) return done;
     if (const Result<void> done = read_platform(); !done) return done;

@@ -105,10 +105,10 @@ std::vector<string> settings_without_effect(const Configuration& configuration) 
   const NetworkOptions& network = configuration.network;
   if (network.is_star())
     note({"network.link", "network.hop", "network.routing", "network.sharing"},
-         "has no effect in a star, which is the backend's own wires; see --network");
+         "has no effect in a star, where messages share only the backend's own links; see --network");
   if (network.platform != nullptr)
     note({"network.link", "network.hop", "network.routing"},
-         fmt::format("has no effect beside {}, which has rates, latencies and routes of its own",
+         fmt::format("has no effect with {}, which defines its own rates, latencies, and routes",
                      printable(network.topology)));
   if (network.platform != nullptr) {
     for (const string& unread : network.platform->notes())
@@ -131,8 +131,8 @@ std::vector<string> settings_of_others(const Configuration& configuration, const
                                   [&name = backend](const Route& route) { return route.backend == name; });
     for (const auto& [parameter, written] : section) {
       if (used || written.origin.find("--set ") == string::npos) continue;
-      texts.push_back(fmt::format("{}: {}.{} = {} has no effect: nothing is carried by {} here",
-                                  written.origin, backend, parameter, written.text, backend));
+      texts.push_back(fmt::format("{}: {}.{} = {} has no effect: {} carries nothing here", written.origin,
+                                  backend, parameter, written.text, backend));
     }
   }
   return texts;

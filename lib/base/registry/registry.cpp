@@ -51,8 +51,7 @@ Result<void> check(std::span<const Parameter> table) {
     if (!holds_together(table[i]))
       return failure(fmt::format("the default of parameter {} is not an allowed value", name));
     for (std::size_t j = 0; j < i; ++j) {
-      if (table[j].name == table[i].name)
-        return failure(fmt::format("parameter {} is described twice", name));
+      if (table[j].name == table[i].name) return failure(fmt::format("parameter {} is defined twice", name));
     }
   }
   return {};
@@ -197,9 +196,9 @@ Result<void> Registry::add(const BackendDescription* description, std::string_vi
     return failure(fmt::format("{}: backend name {} is not lower-case letters, digits, _", origin, name));
   }
   if (description->name == "off")
-    return failure(fmt::format("{}: the backend name {} is taken", origin, name));
+    return failure(fmt::format("{}: the backend name {} is reserved", origin, name));
   if (find(description->name) != nullptr)
-    return failure(fmt::format("{}: there already is a backend {}", origin, name));
+    return failure(fmt::format("{}: backend {} already exists", origin, name));
   if (description->create == nullptr)
     return failure(fmt::format("{}: backend {} has no create function", origin, name));
   if (const Result<void> done = check(description->parameters); !done)
@@ -220,7 +219,7 @@ Result<void> Registry::load_plugins(std::string_view path) {
     }
     if (everybody_may_write(directory))
       return failure(
-          fmt::format("plugin path: everybody may write to {}, so nothing is loaded from it (chmod o-w)",
+          fmt::format("plugin path: {} is writable by all users, so nothing is loaded from it (chmod o-w)",
                       in_quotes(directory)));
     if (const Result<void> done = load_directory(directory); !done) return done;
   }
@@ -240,7 +239,7 @@ Result<void> Registry::load_directory(const std::string& directory) {
   for (const std::string& file : files) {
     if (!loaded_.insert(file).second) continue;
     if (everybody_may_write(file))
-      return failure(fmt::format("cannot load plugin {}: everybody may write it (chmod o-w)", file));
+      return failure(fmt::format("cannot load plugin {}: it is writable by all users (chmod o-w)", file));
     if (const Result<void> done = load_file(file); !done) return done;
   }
   return {};

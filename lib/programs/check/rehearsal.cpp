@@ -220,7 +220,7 @@ class Rehearsal {
   Communicator* communicator_of(int rank) {
     Rank& one = at(rank);
     if (one.event.communicator < one.communicators.size()) return &one.communicators[one.event.communicator];
-    problem_ = fmt::format("{}: there is no communicator {}", place(rank).text(), one.event.communicator);
+    problem_ = fmt::format("{}: communicator {} does not exist", place(rank).text(), one.event.communicator);
     return nullptr;
   }
   Key key_of(int destination) {
@@ -232,7 +232,7 @@ class Rehearsal {
     const std::size_t size = communicator.members.empty() ? ranks_.size() : communicator.members.size();
     if (peer >= 0 && static_cast<std::size_t>(peer) < size)
       return communicator.members.empty() ? peer : communicator.members[static_cast<std::size_t>(peer)];
-    problem("rank", fmt::format("{}: there is no rank {} of {}", place(rank).text(), peer, size));
+    problem("rank", fmt::format("{}: rank {} does not exist among {} ranks", place(rank).text(), peer, size));
     return std::nullopt;
   }
 
@@ -301,7 +301,7 @@ class Rehearsal {
 
   void meet(const Message& message, const Receive& receive, int destination) {
     if (message.bytes > receive.room)
-      problem("long", fmt::format("{}: {} bytes for a receive of {} at {}", message.from.text(),
+      problem("long", fmt::format("{}: {} bytes do not fit into the receive of {} at {}", message.from.text(),
                                   message.bytes, receive.room, receive.from.text()));
     done(destination, receive.request);
     if (message.synchronous) done(message.source, message.request);
@@ -328,8 +328,8 @@ class Rehearsal {
       together.members = communicator->members;
     } else if (!alike(together.first, one.event)) {
       problem("alike",
-              fmt::format("{} and {} are one collective, and not alike: {} of {} bytes, root {}, and {} "
-                          "of {} bytes, root {}",
+              fmt::format("{} and {} belong to one collective but differ: {} of {} bytes, root {}, and {} of "
+                          "{} bytes, root {}",
                           together.from.text(), place(rank).text(), to_string(together.first.operation),
                           together.first.bytes, together.first.peer, to_string(one.event.operation),
                           one.event.bytes, one.event.peer));
@@ -363,7 +363,8 @@ class Rehearsal {
     }
     for (const std::uint64_t distance : distances) {
       if (distance == 0 || distance > one.begun) {
-        problem("request", fmt::format("{}: {} requests back there is none", place(rank).text(), distance));
+        problem("request",
+                fmt::format("{}: the request {} back does not exist", place(rank).text(), distance));
       } else {
         one.waited.push_back(one.begun - distance);
       }
@@ -389,7 +390,7 @@ class Rehearsal {
     std::vector<int> members;
     for (const std::uint64_t member : one.reader->list(one.event.list)) {
       if (member >= ranks_.size()) {
-        problem_ = fmt::format("{}: there is no rank {}", place(rank).text(), member);
+        problem_ = fmt::format("{}: rank {} does not exist", place(rank).text(), member);
         return;
       }
       members.push_back(static_cast<int>(member));
@@ -459,12 +460,12 @@ class Rehearsal {
     for (const auto& [key, receives] : posted_) {
       for (const Receive& receive : receives) {
         if (at(key.second).ended)
-          problem("unsent", fmt::format("{}: no message ever comes for this receive", receive.from.text()));
+          problem("unsent", fmt::format("{}: no message ever matches this receive", receive.from.text()));
       }
     }
     for (const auto& [kind, count] : counts_) {
       if (count > kNamed)
-        findings_.problems.push_back(fmt::format("and {} more like those ({})", count - kNamed, kind));
+        findings_.problems.push_back(fmt::format("and {} more of this kind ({})", count - kNamed, kind));
     }
     for (const auto& [what, zeros] : zeros_)
       findings_.remarks.push_back(

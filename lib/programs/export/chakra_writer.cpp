@@ -100,7 +100,7 @@ class ChakraWriter {
         const std::uint32_t next = graph.dependants[node.first + i];
         const bool sends = node.kind == Graph::Kind::kSend;
         if (sends && i < node.at_end)
-          unsaid("waits until a send is received: what waits for it waits until it is on its way");
+          unsaid("waits until a send is received: they end when the message is on its way");
         if (sends || i < node.at_end) {
           waits[next].insert(number);
         } else {
@@ -149,17 +149,16 @@ class ChakraWriter {
   void put_duration(std::string& node, std::uint64_t nanoseconds) {
     constexpr std::uint64_t kMicrosecond = 1000;
     if (nanoseconds % kMicrosecond != 0)
-      unsaid("computing of less than a microsecond: what is left over is part of the next");
+      unsaid("computing of less than a microsecond: the remainder is added to the next");
     if (__builtin_add_overflow(nanoseconds_, nanoseconds, &nanoseconds_))
-      fail("its computing is beyond 64 bits");
+      fail("its computing exceeds 64 bits");
     if (nanoseconds_ >= kMicrosecond) put_number(node, chakra::kDuration, nanoseconds_ / kMicrosecond);
     nanoseconds_ %= kMicrosecond;
   }
 
   void put_communication(std::string& node, const Graph::Node& of, const std::vector<std::uint32_t>& waits) {
     const bool sends = of.kind == Graph::Kind::kSend;
-    if (of.peer < 0 || of.tag < 0)
-      return fail("a receive from any, and the program does not say what it took");
+    if (of.peer < 0 || of.tag < 0) return fail("a receive from any source, whose message is not recorded");
     put_kind(node, sends ? "send" : "receive", sends ? NodeType::kSend : NodeType::kReceive, waits);
     const auto own = static_cast<std::uint64_t>(rank_);
     const auto peer = static_cast<std::uint64_t>(of.peer);
@@ -175,8 +174,8 @@ class ChakraWriter {
     const auto* const type =
         std::find(chakra::kCollectives.begin(), chakra::kCollectives.end(), event.operation);
     if (type == chakra::kCollectives.end())
-      return fail(fmt::format("{}, and Chakra has no such collective", to_string(event.operation)));
-    if (has_root(event.operation) && event.peer != 0) unsaid("roots of collectives: rank 0 stands for them");
+      return fail(fmt::format("{}, which Chakra does not have", to_string(event.operation)));
+    if (has_root(event.operation) && event.peer != 0) unsaid("roots of collectives: rank 0 is written");
     if (reduces(event.operation)) unsaid("types and functions of reductions");
     put_kind(node, to_string(event.operation), NodeType::kCollective, waits);
     put_attribute(node, "is_cpu_op", chakra::kBool, 0);
@@ -191,7 +190,7 @@ class ChakraWriter {
     }
     std::uint64_t size = event.bytes;
     if (chakra::size_is_of_all_blocks(event.operation) && __builtin_mul_overflow(size, members, &size))
-      fail("the size of a collective is beyond 64 bits");
+      fail("the size of a collective exceeds 64 bits");
     put_attribute(node, "comm_size", chakra::kInt64, size);
   }
 
@@ -209,7 +208,8 @@ Result<void> write_chakra(const Program& program, const std::string& path, std::
   const auto graph_of = graphs_of(program, unsaid, "");
   const int ranks = program.description.ranks;
   if (const std::string beyond = fmt::format("{}.{}.et", path, ranks); access(beyond.c_str(), F_OK) == 0)
-    return failure(fmt::format("{} is there, and would count as rank {} of this program", beyond, ranks));
+    return failure(
+        fmt::format("{} exists and would count as rank {} of this program; remove it", beyond, ranks));
   ChakraWriter writer(ranks, unsaid);
   for (int rank = 0; rank < ranks; ++rank) {
     const Result<Graph> graph = graph_of(rank);

@@ -59,7 +59,7 @@ Result<void> record(Reader& reader, Recorder& recorder, Names& names, bool has_a
   Sites sites;
   for (Event event; reader.next(event);) {
     const auto name = names.number(reader.call(event.call));
-    if (!name) return failure("there are more functions than a recording can name");
+    if (!name) return failure("the program calls more functions than a recording can name");
     event.call = *name;
     event.site = sites.number(reader.site(event.site), recorder);
     recorder.switch_to(reader.thread());

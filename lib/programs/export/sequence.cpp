@@ -42,7 +42,7 @@ class Sequence final : public Walk {
     (void)follow(builder_.add(Node{.size = nanoseconds}), true);
   }
   void message(const Message& message) final {
-    if (message.synchronous) unsaid("sends that wait for their receive: they are plain ones");
+    if (message.synchronous) unsaid("synchronous sends: they become plain sends");
     Node node;
     node.kind = message.sends ? Graph::Kind::kSend : Graph::Kind::kReceive;
     node.peer = message.peer;
@@ -61,11 +61,11 @@ class Sequence final : public Walk {
   [[nodiscard]] bool holds_nonblocking_collectives() const final { return no_collectives_.empty(); }
   void collective(const recording::Event& event, const recording::Reader&, std::span<const int> members,
                   std::optional<std::uint64_t> request) final {
-    if (members.size() == 1) return unsaid("collectives of a rank with itself: they are left out");
-    if (!no_collectives_.empty()) return fail(fmt::format("a collective, and {}", no_collectives_));
+    if (members.size() == 1) return unsaid("collectives on a communicator of one rank: they are left out");
+    if (!no_collectives_.empty()) return fail(fmt::format("a collective, but {}", no_collectives_));
     if (event.list != 0 || event.second_list != 0 || event.operation == OperationKind::kGatherv ||
         event.operation == OperationKind::kScatterv)
-      return fail("a collective with blocks of different sizes, and the format has one size for all");
+      return fail("a collective with blocks of different sizes, but the format has one size for all");
     recording::Event kept = event;
     kept.communicator = communicator(members);
     const std::uint32_t number = follow(builder_.add(kept), !request);
@@ -103,7 +103,7 @@ std::function<Result<Graph>(int rank)> graphs_of(const Program& program, std::ve
     return [graph = program.graph, no_collectives](int rank) -> Result<Graph> {
       Result<Graph> made = graph(rank);
       if (made && !no_collectives.empty() && !made->collectives.empty())
-        return failure(fmt::format("rank {}: a collective, and {}", rank, no_collectives));
+        return failure(fmt::format("rank {}: a collective, but {}", rank, no_collectives));
       return made;
     };
   }

@@ -62,7 +62,7 @@ class SmpiWriter final : public Walk {
     if (bytes <= kMostElements) return {bytes, kSmpiByte};
     const std::uint64_t size = smpi_types()[kSmpiDouble].bytes;
     if (bytes % size != 0 || bytes / size > kMostElements)
-      fail(fmt::format("{} bytes are more than SMPI counts", bytes));
+      fail(fmt::format("{} bytes exceed the limit of SMPI's traces", bytes));
     return {bytes / size, kSmpiDouble};
   }
   Counted counted(const Event& event) {
@@ -90,7 +90,7 @@ class SmpiWriter final : public Walk {
     const Counted size = message.sends ? counted(message.bytes) : room(message.bytes);
     const int peer = message.peer < 0 ? kAnySourceOfSmpi : message.peer;
     const int tag = message.tag < 0 ? kAnyTagOfSmpi : message.tag;
-    if (message.synchronous) unsaid("sends that wait for their receive: they are plain ones");
+    if (message.synchronous) unsaid("synchronous sends: they become plain sends");
     line("{}{} {} {} {} {}", message.blocking ? "" : "i", message.sends ? "send" : "recv", peer, tag,
          size.count, size.type);
     if (!message.blocking && !message.buffered)
@@ -112,9 +112,9 @@ class SmpiWriter final : public Walk {
 
   void collective(const Event& event, const Reader& reader, std::span<const int> members,
                   std::optional<std::uint64_t>) final {
-    if (members.size() == 1) return unsaid("collectives of a rank with itself: they are left out");
+    if (members.size() == 1) return unsaid("collectives on a communicator of one rank: they are left out");
     if (members.size() < static_cast<std::size_t>(ranks()))
-      return fail("a collective of some ranks: SMPI's traces have those of all ranks alone");
+      return fail("a collective of some ranks: SMPI's traces have only those of all ranks");
     const Counted size = counted(event);
     const std::uint64_t n = size.count;
     const std::size_t type = size.type;
@@ -171,7 +171,7 @@ class SmpiWriter final : public Walk {
                     kSmpiByte, kSmpiByte);
       case OperationKind::kSend:
       case OperationKind::kCount:
-        return fail("it is no collective");
+        return fail("it is not a collective");
     }
   }
 
@@ -195,7 +195,7 @@ class SmpiWriter final : public Walk {
 
 Result<void> write_smpi(const Program& program, const std::string& path, std::vector<std::string>& unsaid) {
   if (program.graph)
-    return failure("graphs of dependencies are no sequence of calls, which SMPI's traces are");
+    return failure("it is a graph of dependencies, but an SMPI trace is a sequence of calls");
   const std::string folder = path + "_files";
   if (const Result<void> done = make_output_folder(folder); !done) return cannot_write(folder, done);
   SmpiWriter writer(program, unsaid);

@@ -184,7 +184,7 @@ class AllprofCalls final : public LineCalls {
       fields_.push_back(line.substr(begin, end - begin));
       begin = end + 1;
     }
-    return is_call() || fail("this is no line MPI_NAME:START:ARGUMENTS:END");
+    return is_call() || fail("this line is not MPI_NAME:START:ARGUMENTS:END");
   }
   bool is_call() {
     constexpr std::string_view kNoTime = "-";
@@ -231,9 +231,9 @@ Result<std::optional<Program>> open_allprof(const Candidate& candidate) {
   return program_of_lines<AllprofCalls>(
       candidate,
       {"computing is the time between calls",
-       "requests are the addresses of variables: a program that copies requests waits for none of the copies",
-       "of several communicators with the same size and own rank the first one used is the first one made",
-       "a test does not say whether it found something: it takes no time"});
+       "requests are identified by the address of their variable: waits on copies of a request are ignored",
+       "among communicators with the same size and own rank, the first one used is the first one created",
+       "the outcome of tests is not recorded: they take no time"});
 }
 
 }  // namespace

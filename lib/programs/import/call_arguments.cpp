@@ -13,7 +13,7 @@ using recording::Event;
 
 std::int64_t CallArguments::integer(std::string_view name, std::int64_t least, std::int64_t most) {
   const auto value = calls_->integer(name);
-  if (!value || *value < least || *value > most) bad(fmt::format("its {} makes no sense", name));
+  if (!value || *value < least || *value > most) bad(fmt::format("its {} is invalid", name));
   return good() ? *value : 0;
 }
 
@@ -34,7 +34,7 @@ ElementType CallArguments::element(std::string_view name) {
 
 std::uint64_t CallArguments::bytes_of(std::uint64_t elements, const Datatype& type) {
   std::uint64_t bytes = 0;
-  if (__builtin_mul_overflow(elements, type.bytes, &bytes)) bad("its size is beyond 64 bits");
+  if (__builtin_mul_overflow(elements, type.bytes, &bytes)) bad("its size exceeds 64 bits");
   return bytes;
 }
 
@@ -61,7 +61,7 @@ Event CallArguments::sized(OperationKind operation, std::string_view count_name,
 std::uint32_t CallArguments::communicator() {
   const auto named = calls_->communicator("comm");
   const auto number = named ? communicators_.find(*named) : std::nullopt;
-  if (!number) bad("the trace does not say who is in its communicator");
+  if (!number) bad("the members of its communicator are not in the trace");
   return number.value_or(0);
 }
 
@@ -80,7 +80,8 @@ std::vector<std::uint64_t> CallArguments::counts(std::string_view name, std::uin
   const auto values = calls_->integers(name);
   std::vector<std::uint64_t> counts;
   if (!values || values->size() != communicators_.size(communicator)) {
-    bad(fmt::format("its {} are not one for each of the {} ranks", name, communicators_.size(communicator)));
+    bad(fmt::format("its {} do not list one value for each of the {} ranks", name,
+                    communicators_.size(communicator)));
     return counts;
   }
   for (const std::int64_t value : *values) {

@@ -45,11 +45,12 @@ class Messages {
     if (!problem_.empty() || front.empty()) return false;
     const std::size_t looked_at = front.size();
     const auto size = take_varint(front);
-    if (!size || *size > kLongestMessage) return fail("this is no length of a message");
+    if (!size || *size > kLongestMessage) return fail("this is not the length of a message");
     const std::uint64_t first = begin_ + looked_at - front.size();
     message = at(first, static_cast<std::size_t>(*size));
     if (!problem_.empty()) return false;
-    if (message.size() != *size) return fail(fmt::format("a message of {} bytes, and the file ends", *size));
+    if (message.size() != *size)
+      return fail(fmt::format("the file ends within a message of {} bytes", *size));
     next_ = first + *size;
     return true;
   }
@@ -261,13 +262,13 @@ Result<Groups> groups_of_file(const recording::Source& file, std::size_t ranks) 
   const Result<ByteSpan> bytes = file.read(0, size, buffer);
   if (!bytes) return failure(bytes.error());
   const nlohmann::json root = nlohmann::json::parse(recording::text_of(*bytes), nullptr, false);
-  if (!root.is_object()) return failure(fmt::format("{}: it is no JSON object of groups", file.name()));
+  if (!root.is_object()) return failure(fmt::format("{}: it is not a JSON object of groups", file.name()));
   Groups groups;
   for (const auto& [name, list] : root.items()) {
     auto members = members_in(list, ranks);
     if (!members)
       return failure(
-          fmt::format("{}: group {} is no list of different ranks below {}", file.name(), name, ranks));
+          fmt::format("{}: group {} is not a list of different ranks below {}", file.name(), name, ranks));
     groups.insert_or_assign(name, std::move(*members));
   }
   return groups;
@@ -308,12 +309,12 @@ class ChakraRank {
 
   Result<Graph> graph() {
     ByteSpan message;
-    if (messages_.next(message) && !is_metadata(message)) (void)messages_.fail("this is no metadata");
+    if (messages_.next(message) && !is_metadata(message)) (void)messages_.fail("this is not metadata");
     std::vector<ChakraNode> nodes;
     while (messages_.next(message)) {
       std::optional<ChakraNode> node = node_in(message);
       if (!node) {
-        (void)messages_.fail("this is no node");
+        (void)messages_.fail("this is not a node");
       } else if (node->type == NodeType::kMetadata) {
         groups_of_node(*node, ranks_, groups_);
       }
@@ -327,7 +328,7 @@ class ChakraRank {
     Graph made = builder_.build();
     const std::size_t circle = node_on_circle(made);
     if (circle == made.nodes.size()) return made;
-    bad(nodes[circle], "it waits for itself through others");
+    bad(nodes[circle], "it depends on itself through others");
     return failure(messages_.problem());
   }
 
@@ -356,12 +357,12 @@ class ChakraRank {
       case NodeType::kCompute: {
         Graph::Node computing;
         if (__builtin_mul_overflow(node.microseconds, std::uint64_t{1000}, &computing.size))
-          bad(node, "its duration is beyond 64 bits");
+          bad(node, "its duration exceeds 64 bits");
         number = builder_.add(computing);
         break;
       }
     }
-    if (!numbers_.emplace(node.id, number).second) bad(node, "there is another one with its id");
+    if (!numbers_.emplace(node.id, number).second) bad(node, "another node has the same id");
   }
 
   static bool sends(const ChakraNode& node) { return node.type == NodeType::kSend && !node.launches_only(); }
@@ -378,7 +379,7 @@ class ChakraRank {
 
   std::uint64_t size_of(const ChakraNode& node) {
     const auto size = node.number("comm_size") ? node.number("comm_size") : node.number("tensor_size");
-    if (!size || *size < 0) bad(node, "its comm_size is missing, or makes no sense");
+    if (!size || *size < 0) bad(node, "its comm_size is missing or invalid");
     return size && *size >= 0 ? static_cast<std::uint64_t>(*size) : 0;
   }
 
@@ -388,7 +389,7 @@ class ChakraRank {
     const auto peer = node.number(name);
     const auto tag = node.number("comm_tag").value_or(0);
     if (!peer || *peer < 0 || static_cast<std::uint64_t>(*peer) >= ranks_)
-      bad(node, fmt::format("its {} is no rank below {}", name, ranks_));
+      bad(node, fmt::format("its {} is not a rank below {}", name, ranks_));
     if (tag < 0 || tag > INT32_MAX) bad(node, "its comm_tag is not from 0 to 2^31 - 1");
     Graph::Node made;
     made.kind = sends ? Graph::Kind::kSend : Graph::Kind::kReceive;
@@ -402,13 +403,13 @@ class ChakraRank {
     Event event;
     const auto type = node.number("comm_type");
     if (node.leaves_out_dimensions)
-      bad(node, "its involved_dim leaves out dimensions: only pg_name says here who takes part");
+      bad(node, "its involved_dim leaves out dimensions: its members have to be named by pg_name");
     if (!type) {
-      bad(node, "it is a collective without comm_type, and no is_cpu_op says that it only launches one");
+      bad(node, "it is a collective without comm_type, and is_cpu_op does not mark it as a launch");
       return event;
     }
     if (*type < 0 || static_cast<std::size_t>(*type) >= chakra::kCollectives.size()) {
-      bad(node, "its comm_type is none of the ten collectives");
+      bad(node, "its comm_type is not one of the ten collectives");
       return event;
     }
     const OperationKind operation = chakra::kCollectives[static_cast<std::size_t>(*type)];
@@ -425,7 +426,7 @@ class ChakraRank {
     const auto group = groups_.find(node.group);
     if (group == groups_.end() || group->second.empty()) {
       if (group == groups_.end() && !node.group.empty() && node.group != "0")
-        bad(node, fmt::format("nothing says who is in its group {}", node.group.substr(0, 60)));
+        bad(node, fmt::format("the members of its group {} are unknown", node.group.substr(0, 60)));
       return recording::kWorld;
     }
     const std::vector<std::uint64_t>& list = group->second;
@@ -465,10 +466,10 @@ Result<void> look_through(const RankFiles& files, std::vector<std::string>& note
     if (!messages.problem().empty()) return failure(messages.problem());
   }
   if (launches > 0)
-    notes.push_back(fmt::format(
-        "operations of the host that launch communication compute for their duration: {} with is_cpu_op, "
-        "without comm_type, comm_dst or comm_src",
-        launches));
+    notes.push_back(
+        fmt::format("host operations that launch communication compute for their duration: {} with "
+                    "is_cpu_op, without comm_type, comm_dst, or comm_src",
+                    launches));
   if (!unread.empty())
     notes.push_back(fmt::format("attributes of communication that are not read: {}",
                                 printable(fmt::format("{}", fmt::join(unread, ", ")), 400)));
@@ -503,9 +504,9 @@ Result<std::optional<Program>> open_chakra(const Candidate& candidate) {
     return ChakraRank(*shared, groups, rank).graph();
   });
   program.notes = {"operations compute for their duration: num_ops and tensor_size need a machine's roofline",
-                   "what waits for a send waits until it is on its way, not until it is received",
+                   "a dependency on a send ends when the message is on its way, not when it is received",
                    "a rank computes one thing at a time, on the host or on an accelerator",
-                   "reductions do not name type and function: they are sums of 32-bit floats",
+                   "types and functions of reductions are not in the trace: they are sums of 32-bit floats",
                    "collectives of one group begin in the order of their ids"};
   if (const Result<void> done = look_through(*shared, program.notes); !done) return failure(done.error());
   return std::optional(std::move(program));

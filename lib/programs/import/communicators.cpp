@@ -40,7 +40,7 @@ class Settling {
     for (std::size_t rank = 0; problem_.empty() && rank < makings_.size(); ++rank) {
       if (ranks_[rank].next < makings_[rank].size())
         problem_ = making_of(static_cast<int>(rank)).where +
-                   ": not all ranks of its communicator make this one, or what it is made from is not known";
+                   ": not all ranks of its communicator create this one, or its parent is not known";
     }
     if (!problem_.empty()) return failure(problem_);
     return std::move(made_);
@@ -72,7 +72,7 @@ class Settling {
       }
       const auto number = one.communicators.find(making.from);
       if (!number) {
-        problem_ = making.where + ": the communicator that it is made from is not known";
+        problem_ = making.where + ": its parent communicator is not known";
         return;
       }
       Members members = members_of(rank, *number);
@@ -129,7 +129,7 @@ class Settling {
     const Making& first = making_of(members.front());
     for (const int member : members) {
       if (making_of(member).kind != first.kind) {
-        problem_ = fmt::format("{} and {} make different things of one communicator", first.where,
+        problem_ = fmt::format("{} and {} create different objects from one communicator", first.where,
                                making_of(member).where);
         return;
       }
@@ -173,7 +173,7 @@ class Settling {
       if (std::equal(other.numbers.begin(), other.numbers.end(), first.numbers.begin(), first.numbers.end(),
                      [&](std::int64_t a, std::int64_t b) { return is_grid ? a == b : (a != 0) == (b != 0); }))
         continue;
-      problem_ = fmt::format("{}: {} [{}], and at {} [{}]", other.where,
+      problem_ = fmt::format("{}: {} [{}], but at {} [{}]", other.where,
                              is_grid ? "the sides of the grid are" : "what remains of the grid is",
                              fmt::join(other.numbers, ", "), first.where, fmt::join(first.numbers, ", "));
       return;
@@ -199,7 +199,7 @@ class Settling {
       case Making::Kind::kCreate: {
         const auto group = at(member).groups.find(making.group);
         if (group == at(member).groups.end()) {
-          problem_ = making.where + ": the group that it is made from is not known";
+          problem_ = making.where + ": its parent group is not known";
           return {-1, 0};
         }
         const std::int64_t place = position(group->second, member);

@@ -137,7 +137,7 @@ class DumpiCalls final : public LineCalls {
     const std::size_t entering = line.find(kEntering);
     if (entering == std::string_view::npos) {
       if (const std::size_t returning = line.find(kReturning); returning != std::string_view::npos)
-        return fail(fmt::format("{} returns, and was not entered",
+        return fail(fmt::format("{} returns but was not entered",
                                 line.substr(0, std::min<std::size_t>(returning, 60))));
       // Lines around the calls belong to the tracer, except lines about ignored calls.
       const bool is_between = !function().empty() && function() != "MPI_Finalize";
@@ -160,7 +160,7 @@ class DumpiCalls final : public LineCalls {
       if (const std::size_t returning = line.find(kReturning); returning != std::string_view::npos) {
         end(wall_time_in(line.substr(returning + kReturning.size())));
         if (line.substr(0, returning) == function() && begun() && ended()) return true;
-        return fail(fmt::format("{} returns, or has no walltime, and {} was entered",
+        return fail(fmt::format("{} returns or has no walltime, but {} was entered",
                                 short_name(line.substr(0, returning)), short_name(function())));
       }
       if (const std::size_t entering = line.find(kEntering); entering != std::string_view::npos)
@@ -280,8 +280,8 @@ Result<std::optional<Program>> open_dumpi(const Candidate& candidate) {
   if (!std::string_view(candidate.begin).substr(first).starts_with("MPI")) return std::optional<Program>();
   return program_of_lines<DumpiCalls>(
       candidate,
-      {"computing is the wall time between calls", "calls of several threads go on one after the other",
-       "receives from any rank do not say whom they took: statuses are not read"});
+      {"computing is the wall time between calls", "calls of several threads run one after the other",
+       "sources of receives from any rank are not known: statuses are not read"});
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ class RankText {
     const auto before = labels_.find(std::string(words_[2]));
     for (const auto& [found, word] : {std::pair(node, words_[0]), {before, words_[2]}}) {
       if (found == labels_.end())
-        return failure(fmt::format("no label {} stands before", word.substr(0, 60)));
+        return failure(fmt::format("label {} is not defined before this line", word.substr(0, 60)));
     }
     builder_.depend(node->second, before->second, words_[1] == "irequires");
     return {};
@@ -110,14 +110,14 @@ class RankText {
       } else if (const auto rank = number_in<std::uint32_t>(peer); rank && *rank < ranks_) {
         node.peer = static_cast<std::int32_t>(*rank);
       } else {
-        return failure(fmt::format("{} is no rank below {}", peer.substr(0, 40), ranks_));
+        return failure(fmt::format("{} is not a rank below {}", peer.substr(0, 40), ranks_));
       }
     } else if (what != "calc") {
-      return failure(fmt::format("{} is no statement: send, recv, calc, requires or irequires are",
+      return failure(fmt::format("unknown statement {}; known: send, recv, calc, requires, irequires",
                                  words_[0].substr(0, 40)));
     }
     const auto amount = number_in<std::uint64_t>(size);
-    if (!amount) return failure(fmt::format("{} is no size", size.substr(0, 40)));
+    if (!amount) return failure(fmt::format("{} is not a size", size.substr(0, 40)));
     node.size = *amount;
     if (const Result<void> done = options(node, at); !done) return done;
     const std::uint32_t number = builder_.add(node);
@@ -134,12 +134,12 @@ class RankText {
       if (name == "tag" && !computes) {
         const bool any = text == "-1" && node.kind == Graph::Kind::kReceive;
         if (!any && (!value || *value > INT32_MAX))
-          return failure(fmt::format("{} is no tag below 2^31", text.substr(0, 40)));
+          return failure(fmt::format("{} is not a tag below 2^31", text.substr(0, 40)));
         node.tag = any ? kAnyTag : static_cast<std::int32_t>(*value);
       } else if ((name == "cpu" || (name == "nic" && !computes)) && value && *value <= UINT8_MAX) {
         (name == "cpu" ? node.cpu : node.nic) = static_cast<std::uint8_t>(*value);
       } else {
-        return failure(fmt::format("{} {} does not belong here", name.substr(0, 40), text.substr(0, 40)));
+        return failure(fmt::format("{} {} is not allowed here", name.substr(0, 40), text.substr(0, 40)));
       }
     }
     return {};
@@ -182,7 +182,8 @@ Result<Graph> read_rank(const TextSchedule& schedule, int rank) {
     }
     if (const Result<void> done = text.statement(statement); !done) return failure(lines.at(done.error()));
   }
-  return failure(lines.error().empty() ? lines.at(fmt::format("rank {} has no end", rank)) : lines.error());
+  return failure(lines.error().empty() ? lines.at(fmt::format("rank {} has no closing brace", rank))
+                                       : lines.error());
 }
 
 /// Finds the ranks. Their statements are read on demand.
@@ -200,24 +201,24 @@ Result<TextSchedule> find_ranks(Lines& lines, std::uint32_t ranks, TextSchedule 
     if (inside && statement[first] != 'r' && statement[first] != '}') continue;
     split(statement, words);
     if (inside && words[0] == "}") {
-      if (words.size() > 1) return failure(lines.at("a rank's block ends with a line of its own"));
+      if (words.size() > 1) return failure(lines.at("the } of a rank has to be alone on its line"));
       inside = false;
       continue;
     }
     if (inside && words[0] != "rank") continue;
-    if (inside) return failure(lines.at("a rank begins before the one above has its }"));
+    if (inside) return failure(lines.at("a rank begins before the } of the previous one"));
     inside = true;
     const auto rank = rank_begun(words);
     if (!rank || *rank >= ranks)
       return failure(lines.at(fmt::format("rank R {{ is expected, R below {}", ranks)));
     RankPlace& place = schedule.ranks[*rank];
-    if (place.lines_before != 0) return failure(lines.at(fmt::format("a second rank {}", *rank)));
+    if (place.lines_before != 0) return failure(lines.at(fmt::format("rank {} occurs twice", *rank)));
     place = {lines.next_offset(), lines.number()};
   }
   if (!lines.error().empty()) return failure(lines.error());
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     if (schedule.ranks[rank].lines_before == 0)
-      return failure(fmt::format("{}: there is no rank {} of {}", lines.file(), rank, ranks));
+      return failure(fmt::format("{}: rank {} does not exist among {} ranks", lines.file(), rank, ranks));
   }
   return schedule;
 }
@@ -236,7 +237,7 @@ Result<std::optional<Program>> open_text(const Candidate& candidate) {
   if (words.size() != 2 || words[0] != "num_ranks") return std::optional<Program>();
   const auto ranks = number_in<std::uint32_t>(words[1]);
   if (!ranks || *ranks == 0 || *ranks > std::uint32_t{kMostRanks})
-    return failure(lines.at(fmt::format("num_ranks is from 1 to {}", kMostRanks)));
+    return failure(lines.at(fmt::format("num_ranks has to be from 1 to {}", kMostRanks)));
   Result<TextSchedule> found = find_ranks(lines, *ranks, std::move(schedule), comments);
   if (!found) return failure(found.error());
   const bool several = found->several;

@@ -112,7 +112,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
     if (!good()) return {};
     if (number == 0) return {};
     auto requests = number > kMost ? std::nullopt : calls().requests(name, number);
-    if (!requests) bad(fmt::format("its {} make no sense", name));
+    if (!requests) bad(fmt::format("its {} are invalid", name));
     if (!good()) return {};
     if (!requests->are_addresses || number < 2) return requests->keys;
     // The distance between requests is unknown: chooses the one with most known requests.
@@ -270,10 +270,10 @@ class CallEvents final : public MadeEvents, private CallArguments {
     native(Call::kOther);
   }
   void start(const std::vector<std::uint64_t>& keys, std::uint64_t wanted) {
-    if (good() && keys.size() != wanted) return bad("its requests are none that are started");
+    if (good() && keys.size() != wanted) return bad("its requests are not requests that can be started");
     for (const std::uint64_t key : keys) {
       const auto found = persistent_.find(key);
-      if (found == persistent_.end()) return bad("its request is none that is started");
+      if (found == persistent_.end()) return bad("its request is not a request that can be started");
       if (found->second.to_none) continue;
       const std::uint64_t number = begin(found->second);
       if ((found->second.function.flags & recording::kBuffered) == 0) begin(key, number);
@@ -323,7 +323,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
     native(Call::kOther);
     if (kind >= Making::Kind::kGroup) return;
     const RankMade& all = (*made_communicators_)[static_cast<std::size_t>(rank_)];
-    if (next_made_ >= all.size()) return bad("it is not what was read before");
+    if (next_made_ >= all.size()) return bad("the file changed while it was read");
     const MadeCommunicator& made = all[next_made_++];
     Making making;
     making.made = calls().handle("newcomm");
@@ -341,7 +341,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
     if (!good()) return;
     std::optional<Event> event = shaped(function.operation, number);
     const std::uint64_t key = function.blocking || !good() ? 0 : own_key();
-    if (!event || !good()) return bad("its size is beyond 64 bits");
+    if (!event || !good()) return bad("its size exceeds 64 bits");
     event->communicator = number;
     if (reduces(event->operation)) event->function = calls().reduce_function();
     const std::uint64_t request = collective(*event, function.blocking);
@@ -508,9 +508,9 @@ Result<std::optional<Program>> program_of_calls(const std::string& name, int ran
   for (std::string& note : seen.library.notes()) program.notes.push_back(std::move(note));
   if (!seen.unknown.empty())
     program.notes.push_back(
-        fmt::format("calls that are not carried and take no time: {}", fmt::join(seen.unknown, ", ")));
+        fmt::format("unsupported calls, which take no time: {}", fmt::join(seen.unknown, ", ")));
   if (seen.unread.lines > 0)
-    program.notes.push_back(fmt::format("lines that belong to no call are not read: {}, the first at {}",
+    program.notes.push_back(fmt::format("lines outside of calls are ignored: {}, the first at {}",
                                         seen.unread.lines, seen.unread.first));
   const auto shared = std::make_shared<const std::vector<RankMade>>(std::move(*made));
   program.read = [shared, open = std::move(calls), ranks, library = seen.library.library()](int rank) {

@@ -72,19 +72,19 @@ std::vector<std::string> MpiLibraryEvidence::notes() const {
   if (!has_library_values_) {
     if (sends_to_minus_1_ && !sends_to_minus_2_ && receives_from_minus_1_)
       return {
-          "the program ran on MPICH or a library made from it, whose MPI_PROC_NULL (-1) the format has for "
-          "MPI_ANY_SOURCE, too: receives from -1 count as receives from any rank"};
+          "the program ran on MPICH or a library based on it, and the format writes both MPI_PROC_NULL and "
+          "MPI_ANY_SOURCE as -1: receives from -1 count as receives from any rank"};
     return {};
   }
   if (is_mpich())
     return {
-        "the program ran on MPICH or a library made from it, as its handles say: MPI_ANY_SOURCE is -2, "
+        "the program ran on MPICH or a library based on it, as its handles show: MPI_ANY_SOURCE is -2, "
         "MPI_PROC_NULL -1, and a request has 4 bytes"};
   const bool is_known = has_pointers_ || has_small_handles_ || sends_to_minus_2_;
   if (!is_known && (receives_from_minus_1_ || receives_from_minus_2_))
     return {
-        "nothing says which MPI library the program ran on: MPI_ANY_SOURCE counts as -1 and MPI_PROC_NULL as "
-        "-2, as in Open MPI"};
+        "the MPI library of the program is not known: MPI_ANY_SOURCE counts as -1 and MPI_PROC_NULL as -2, "
+        "as in Open MPI"};
   return {};
 }
 

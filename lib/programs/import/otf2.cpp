@@ -60,9 +60,8 @@ std::string_view otf2_version() {
 }
 
 std::string otf2_is_missing() {
-  return "this Offramp was built without the library of OTF2: install it (libopen-trace-format2-dev of "
-         "Debian) "
-         "and build again";
+  return "this Offramp was built without the OTF2 library: install it (Debian: libopen-trace-format2-dev) "
+         "and rebuild";
 }
 
 Result<std::optional<std::string>> otf2_anchor(const std::string& folder) {
@@ -75,8 +74,8 @@ Result<std::optional<std::string>> otf2_anchor(const std::string& folder) {
   if (anchors.empty()) return std::optional<std::string>();
   std::sort(anchors.begin(), anchors.end());
   if (anchors.size() > 1)
-    return failure(fmt::format("{} has {} archives of OTF2: name one of them, {} for example",
-                               printable(folder), anchors.size(), printable(anchors.front())));
+    return failure(fmt::format("{} has {} OTF2 archives: name one of them, for example {}", printable(folder),
+                               anchors.size(), printable(anchors.front())));
   return std::optional(anchors.front());
 }
 

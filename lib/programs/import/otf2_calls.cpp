@@ -120,7 +120,7 @@ std::size_t RankCalls::threads() const {
 bool RankCalls::next(Item& item) {
   while (error_.empty() && (items_.empty() || items_.front().is_held)) {
     if (items_.size() > kMostHeld) {
-      error_ = fmt::format("{}: rank {}: more than {} things are done while a receive goes on",
+      error_ = fmt::format("{}: rank {}: more than {} events occur during one receive",
                            printable(definitions_->anchor), rank_, kMostHeld);
     } else if (!read_more()) {
       return false;
@@ -145,7 +145,7 @@ bool RankCalls::read_more() {
   source_->expected -= std::min(read, source_->expected);
   if (!error_.empty()) return false;
   if (code != OTF2_SUCCESS) {
-    error_ = fmt::format("{}: rank {}, behind record {}: {}", printable(definitions_->anchor), rank_,
+    error_ = fmt::format("{}: rank {}, after record {}: {}", printable(definitions_->anchor), rank_,
                          before + read, printable(text_of(code), 400));
     source_.reset();
     return false;
@@ -211,7 +211,7 @@ void RankCalls::add(const Record& record) {
       return;
     case What::kSwitched:
       if (record.operation == OTF2_MEASUREMENT_OFF)
-        notes_.insert("measuring was switched off at times: what was done meanwhile is missing");
+        notes_.insert("measurement was switched off at times: events of these periods are missing");
       return;
     case What::kCollectiveBegun:
       if (thread.depth == 0) thread.call.begin = record.time;
@@ -273,7 +273,7 @@ void RankCalls::end_call(std::uint32_t number, OneThread& thread, std::uint64_t 
     const FunctionKind kind = call.region->function.kind;
     if (kind == FunctionKind::kUnknown && call.records.empty()) unknown_.insert(call.region->name);
     if (kind == FunctionKind::kProbe || kind == FunctionKind::kIprobe)
-      notes_.insert("probes take no time: what they look for is not in it");
+      notes_.insert("probes take no time: their source and tag are not in the archive");
   }
   const std::uint64_t since = thread.last && call.begin > *thread.last ? call.begin - *thread.last : 0;
   items.front().computed = nanoseconds(since - std::min(since, thread.flushed));
@@ -350,7 +350,7 @@ void RankCalls::one_of_call(const Record& record, std::vector<Item>& items,
 std::optional<RankCalls::Open> RankCalls::closed(std::uint64_t id) {
   const auto found = open_.find(id);
   if (found == open_.end()) {
-    notes_.insert("ends of requests whose beginning is missing are left out");
+    notes_.insert("completions of requests whose start is missing are left out");
     return std::nullopt;
   }
   const Open open = found->second;
@@ -388,7 +388,7 @@ void RankCalls::end_of_receive(const Record& record, std::vector<Item>& items,
   }
   Item& held = held_by(*open, items);
   if (known.kind != held.kind && known.kind != Item::Kind::kNative)
-    return fail(record, fmt::format("request {} began as something else", record.request));
+    return fail(record, fmt::format("request {} was started as another operation", record.request));
   known.blocking = false;
   known.request = held.request;
   known.continues = held.continues;
@@ -430,7 +430,7 @@ const Communicator* RankCalls::communicator_of(const Record& record) {
                      std::find(communicator.members.begin(), communicator.members.end(), rank_) !=
                          communicator.members.end();
   if (is_in) return communicators_[record.reference] = &communicator;
-  fail(record, fmt::format("communicator {} is not one of this rank's", record.reference));
+  fail(record, fmt::format("this rank is not a member of communicator {}", record.reference));
   return nullptr;
 }
 
@@ -454,7 +454,7 @@ Item RankCalls::message_of(const Record& record, bool sends) {
   item.kind = sends ? Item::Kind::kSend : Item::Kind::kReceive;
   const Communicator* const communicator = communicator_of(record);
   if (communicator == nullptr) return item;
-  if (record.tag > INT32_MAX) fail(record, fmt::format("the tag is {}", record.tag));
+  if (record.tag > INT32_MAX) fail(record, fmt::format("invalid tag {}", record.tag));
   if (record.bytes > kMostBytes) fail(record, fmt::format("{} bytes are too many", record.bytes));
   item.communicator = record.reference;
   item.peer = rank_in(*communicator, record.peer, record);

@@ -135,19 +135,19 @@ const Group* ranks_in(const Read& read) {
 
 Result<void> find_ranks(const Read& read, Definitions& definitions) {
   const Group* const ranks = ranks_in(read);
-  if (ranks == nullptr || ranks->members.empty()) return failure("it has no ranks of MPI");
+  if (ranks == nullptr || ranks->members.empty()) return failure("it has no MPI ranks");
   if (ranks->members.size() > static_cast<std::size_t>(trace::kMostRanks))
     return failure(
-        fmt::format("it has {} ranks, and a world at most {}", ranks->members.size(), trace::kMostRanks));
+        fmt::format("it has {} ranks; at most {} are supported", ranks->members.size(), trace::kMostRanks));
   std::unordered_map<std::uint32_t, std::vector<std::size_t>> of_process;  // ranks of a process
   std::unordered_map<std::uint64_t, std::size_t> standing;
   for (const std::uint64_t location : ranks->members) {
     const auto found = read.locations.find(location);
     if (found == read.locations.end())
       return failure(
-          fmt::format("there is no location {}, which is to be rank {}", location, definitions.ranks.size()));
+          fmt::format("location {} of rank {} does not exist", location, definitions.ranks.size()));
     if (!standing.emplace(location, definitions.ranks.size()).second)
-      return failure(fmt::format("location {} is to be two ranks", location));
+      return failure(fmt::format("location {} belongs to two ranks", location));
     of_process[found->second.group].push_back(definitions.ranks.size());
     definitions.ranks.push_back({{location, found->second.events}});
   }
@@ -181,7 +181,7 @@ Result<void> find_communicators(const Read& read, Definitions& definitions) {
       for (const std::uint64_t member : group->second.members) {
         if (member >= ranks)
           return failure(
-              fmt::format("communicator {} has a rank {}, and there are {}", number, member, ranks));
+              fmt::format("communicator {} contains rank {}, but there are {} ranks", number, member, ranks));
         if (is_in[member]) return failure(fmt::format("communicator {} has rank {} twice", number, member));
         is_in[member] = true;
         in_order = in_order && member == made.members.size();
@@ -228,7 +228,7 @@ Result<void> try_to_read(const std::string& anchor) {
     return read_all(anchor, trial).error();
   });
   return success_or(problem.value_or(
-      fmt::format("the library of OTF2 crashes on it, or takes longer than {} s for so few bytes", seconds)));
+      fmt::format("the OTF2 library crashes on it, or needs more than {} s for so few bytes", seconds)));
 }
 
 }  // namespace
@@ -243,7 +243,7 @@ Result<std::shared_ptr<const Definitions>> read_definitions(const std::string& a
   auto definitions = std::make_shared<Definitions>();
   definitions->anchor = anchor;
   definitions->ticks = read.ticks;
-  if (read.ticks == 0) return refused("it does not say how fast its clock ticks");
+  if (read.ticks == 0) return refused("the resolution of its clock is missing");
   for (const auto& [number, region] : read.regions) {
     Region& known = definitions->regions[number];
     known.name = name_of_function(read.text(region.name));

@@ -52,8 +52,8 @@ Result<void> read_back(const std::string& anchor,
     count = 0;
     code = OTF2_Reader_ReadAllLocalEvents(reader.get(), track, &count);
     if (code != OTF2_SUCCESS || count != written)
-      return failure(
-          fmt::format("of {} events of location {}, {} are in the archive", written, location, count));
+      return failure(fmt::format("{} events of location {} are announced, but {} are in the archive", written,
+                                 location, count));
     code = OTF2_Reader_CloseEvtReader(reader.get(), track);
   }
   return code == OTF2_SUCCESS ? Result<void>() : failure(text_of(code));
@@ -69,7 +69,7 @@ void allow_many_files() {
 std::string text_of(OTF2_ErrorCode code) {
   if (!said.empty()) return said;
   const char* const means = OTF2_Error_GetDescription(code);
-  return means != nullptr ? means : fmt::format("error {} of OTF2", static_cast<int>(code));
+  return means != nullptr ? means : fmt::format("OTF2 error {}", static_cast<int>(code));
 }
 
 }  // namespace offramp::otf2

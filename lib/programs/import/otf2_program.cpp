@@ -223,24 +223,23 @@ Result<trace::Program> open_archive(const std::string& anchor) {
   program.has_arrival = false;
   program.description.ranks = static_cast<int>(archive->definitions->ranks.size());
   program.description.facts = {{"program", anchor}};
-  program.notes = {"computing is the time between calls of MPI",
-                   "receives name the source and the tag that they took, and have the room of what came"};
+  program.notes = {"computing is the time between MPI calls",
+                   "receives have the source, tag, and size of the message that they received"};
   if (archive->collectives.has_reductions())
     program.notes.emplace_back(
-        "reductions do not say their types and functions: they add 32-bit floats, or combine bytes");
+        "types and functions of reductions are not in the archive: they add 32-bit floats, or combine bytes");
   if (archive->collectives.has_pairs())
     program.notes.emplace_back(
-        "alltoalls whose blocks differ say how much each rank sends and receives: it is spread in "
-        "proportion");
+        "alltoalls with different blocks have only totals per rank: these are spread in proportion");
   if (std::ranges::count(archive->has_threads, true) > 0)
-    program.notes.emplace_back("calls of several threads stand in the order in which they ended");
+    program.notes.emplace_back("calls of several threads are in the order in which they ended");
   if (archive->definitions->left_out > 0)
-    program.notes.push_back(fmt::format("{} threads of processes that are several ranks are left out",
+    program.notes.push_back(fmt::format("{} threads of processes with several ranks are left out",
                                         archive->definitions->left_out));
   program.missing = trace::missing_text(seen.cut, "MPI_Finalize", {});
   program.notes.insert(program.notes.end(), seen.notes.begin(), seen.notes.end());
   if (!seen.unknown.empty())
-    program.notes.push_back(fmt::format("calls that are not carried and take no time: {}",
+    program.notes.push_back(fmt::format("unsupported calls, which take no time: {}",
                                         printable(fmt::format("{}", fmt::join(seen.unknown, ", ")), 1000)));
   const std::shared_ptr<const Archive> shared = archive;
   program.read = [shared](int rank) { return std::make_unique<Events>(shared, rank); };

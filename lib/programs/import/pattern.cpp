@@ -182,27 +182,27 @@ enum Kind : std::uint8_t {
 constexpr std::uint64_t kMostInARound = 1U << 16U;
 constexpr std::uint64_t kMostNeighbours = 1U << 10U;
 constexpr std::array<PatternKind, kKinds> kTable = {{
-    {"pingpong", "", "between rank 0 and the last one, there and back"},
+    {"pingpong", "", "a message from rank 0 to the last rank and back"},
     {"incast", "", "all ranks send to rank 0 at once"},
-    {"shift", "DISTANCE", "every rank sends to the one DISTANCE further, all at once"},
-    {"ring", "", "one message goes around through all ranks"},
-    {"stencil2d", "", "with the four neighbours on a torus, all at once"},
-    {"stencil3d", "", "with the six neighbours on a torus, all at once"},
-    {"tree", "", "up a binomial tree to rank 0, and down again"},
-    {"alltoall", "", "every rank with every other, all at once"},
-    {"bisection", "", "every rank with its partner in the other half, both ways at once"},
+    {"shift", "DISTANCE", "every rank sends to the rank DISTANCE further, all at once"},
+    {"ring", "", "one message passes through all ranks in turn"},
+    {"stencil2d", "", "every rank exchanges with its four neighbours on a torus, all at once"},
+    {"stencil3d", "", "every rank exchanges with its six neighbours on a torus, all at once"},
+    {"tree", "", "messages up a binomial tree to rank 0 and down again"},
+    {"alltoall", "", "every rank exchanges with every other, all at once"},
+    {"bisection", "", "every rank exchanges with its partner in the other half, both ways at once"},
     {"random", "SEED",
-     "each round every rank sends as far as all others, up to BYTES; distance and size are drawn"},
-    {"data-parallel", "BUCKETS", "so many sums of BYTES over all ranks, begun one after the other", true,
-     kMostInARound},
-    {"pipeline", "BATCHES", "so many batches through all ranks, and back again", false, kMostInARound},
+     "in each round, every rank sends over the same distance; distance and size (up to BYTES) are random"},
+    {"data-parallel", "BUCKETS",
+     "BUCKETS nonblocking sums of BYTES over all ranks, started one after the other", true, kMostInARound},
+    {"pipeline", "BATCHES", "BATCHES batches pass through all ranks and back", false, kMostInARound},
     {"experts", "SEED",
-     "every rank sends tokens to every other and gets them back; up to 2 BYTES, drawn each round", true},
-    {"transpose2d", "", "a matrix in slabs: blocks of BYTES between all ranks", true},
-    {"transpose3d", "", "a cube in pencils: blocks of BYTES in the rows of a grid, then in its columns",
-     true},
-    {"sparse", "NEIGHBOURS", "with so many others, as far away as is drawn, all at once", false,
-     kMostNeighbours},
+     "every rank sends tokens to every other and receives them back; sizes are random, up to 2 BYTES", true},
+    {"transpose2d", "", "transpose of a matrix in slabs: blocks of BYTES between all ranks", true},
+    {"transpose3d", "",
+     "transpose of a cube in pencils: blocks of BYTES in the rows of a grid, then in its columns", true},
+    {"sparse", "NEIGHBOURS", "every rank exchanges with NEIGHBOURS others at random distances, all at once",
+     false, kMostNeighbours},
 }};
 
 /// Parses a whole number, or describes the problem.
@@ -211,8 +211,8 @@ Result<std::uint64_t> number(const std::string& text, std::string_view what, std
   const std::optional<double> value = parse_quantity(text, unit);
   if (value && *value >= least && *value <= most && *value == std::floor(*value))
     return static_cast<std::uint64_t>(*value);
-  return failure(
-      fmt::format("{} is no {}: a whole number from {:.0f} to {:.0f}", in_quotes(text), what, least, most));
+  return failure(fmt::format("{} is not a valid {}: a whole number from {:.0f} to {:.0f}", in_quotes(text),
+                             what, least, most));
 }
 
 }  // namespace
@@ -299,7 +299,8 @@ Result<Pattern> parse_pattern(const std::string& text) {
   pattern.ranks = static_cast<int>(*ranks);
   pattern.bytes = *bytes;
   if (pattern.kind == &kTable[kSparse] && pattern.parameter >= *ranks)
-    return failure(fmt::format("{} neighbours, and there are {} other ranks", pattern.parameter, *ranks - 1));
+    return failure(
+        fmt::format("{} neighbours, but there are only {} other ranks", pattern.parameter, *ranks - 1));
   if (parts.size() > first + 2) {
     Result<std::uint64_t> rounds = number(parts[first + 2], "number of rounds", "", 1, kMostRounds);
     if (!rounds) return failure(rounds.error());

@@ -68,8 +68,8 @@ class Survey {
     }
     if (!found_) {
       std::string others = names_.empty()
-                               ? "it has none: MPI_Pcontrol(1, \"NAME\") in a program begins one"
-                               : "there are: " + printable(fmt::format("{}", fmt::join(names_, ", ")));
+                               ? "it has no phases: MPI_Pcontrol(1, \"NAME\") in a program begins one"
+                               : "known: " + printable(fmt::format("{}", fmt::join(names_, ", ")));
       return failure(fmt::format("it has no {}; {}", words_, others));
     }
     if (const Result<void> done = check_collectives(); !done) return done;
@@ -100,7 +100,8 @@ class Survey {
     std::optional<std::uint32_t> thread;
     for (Event event; reader->next(event);) {
       if (thread.value_or(reader->thread()) != reader->thread())
-        return failure(fmt::format("rank {}: several of its threads call MPI, and a phase is of one", rank));
+        return failure(
+            fmt::format("rank {}: several of its threads call MPI, but a phase needs a single thread", rank));
       thread = reader->thread();
       if (event.kind == EventKind::kPhase) {
         const bool was = static_cast<bool>(within);
@@ -111,7 +112,7 @@ class Survey {
         continue;
       }
       if (event.communicator >= own.size())
-        return failure(fmt::format("rank {}: there is no communicator {}", rank, event.communicator));
+        return failure(fmt::format("rank {}: communicator {} does not exist", rank, event.communicator));
       if (event.kind == EventKind::kCommunicator) {
         const auto list = reader->list(event.list);
         std::vector<std::uint64_t> members(list.begin(), list.end());
@@ -127,11 +128,11 @@ class Survey {
         const auto list = event.extra != 0 ? std::span(&event.extra, 1) : reader->list(event.list);
         for (const std::uint64_t distance : list) {
           if (is_across(borders, begun, distance))
-            return failure(fmt::format(
-                "rank {}: its {} {} {} belongs to a request that was begun {}; a phase has to begin and end "
-                "what it waits for",
-                rank, reader->call(event.call), within ? "in" : "outside of", words_,
-                within ? "before" : "in it"));
+            return failure(
+                fmt::format("rank {}: its {} {} {} belongs to a request that was started {}; a phase has to "
+                            "start and complete its own requests",
+                            rank, reader->call(event.call), within ? "in" : "outside of", words_,
+                            within ? "before" : "in it"));
         }
       }
       begun += recording::begins_request(event) ? 1 : 0;
@@ -210,10 +211,10 @@ class Survey {
         const auto member = static_cast<int>(world_rank(communicator, static_cast<std::int64_t>(place)));
         if (!calls.contains(member)) rank = member;
       }
-      return failure(fmt::format(
-          "rank {} takes part in {} collective calls in {} that rank {} does outside of it; a phase has to "
-          "begin and end behind the same calls at all ranks",
-          most->first, most->second - (calls.contains(rank) ? calls.at(rank) : 0), words_, rank));
+      return failure(
+          fmt::format("rank {} makes {} collective calls in {} that rank {} makes outside of it; a phase has "
+                      "to begin and end after the same calls on all ranks",
+                      most->first, most->second - (calls.contains(rank) ? calls.at(rank) : 0), words_, rank));
     }
     return {};
   }
@@ -223,8 +224,8 @@ class Survey {
       if (more == 0) continue;
       const auto& [communicator, source, receiver, tag] = message;
       return failure(fmt::format(
-          "rank {} {} a message (tag {}) in {} that rank {} {} outside of it; what is sent in a phase has to "
-          "be received in it",
+          "rank {} {} a message (tag {}) in {} that rank {} {} outside of it; messages sent in a phase have "
+          "to be received in it",
           world_rank(communicator, more > 0 ? source : receiver), more > 0 ? "sends" : "receives", tag,
           words_, world_rank(communicator, more > 0 ? receiver : source), more > 0 ? "receives" : "sends"));
     }
@@ -342,7 +343,7 @@ std::string phase_name(const Reader& reader, const Event& event) {
 }
 
 Result<Program> part_of(const Program& program, const std::string& phase) {
-  if (program.graph) return failure("its operations depend on each other as in a graph, without phases");
+  if (program.graph) return failure("it is a graph of operations, without phases");
   Survey survey(program, phase);
   if (const Result<void> done = survey.run(); !done) return failure(done.error());
   Program part = program;

@@ -63,7 +63,7 @@ Result<NamedByRank> look_beside(const NumberedName& name) {
     if (!number) continue;
     const auto [other, is_new] = found.emplace(*number, name.folder + file);
     if (!is_new)
-      problem = fmt::format("{} and {}{} are both of rank {}", other->second, name.folder, file, *number);
+      problem = fmt::format("{} and {}{} both belong to rank {}", other->second, name.folder, file, *number);
   }
   closedir(listing);
   if (!problem.empty()) return failure(problem);
@@ -78,7 +78,7 @@ Result<void> check_for_gaps(const NamedByRank& found) {
     if (!found.contains(static_cast<int>(rank))) missing.push_back(rank);
   }
   if (missing.empty()) return {};
-  return failure(fmt::format("nothing is there of {}, and there is {}{}", ranks_text(missing),
+  return failure(fmt::format("nothing exists of {}, but there is {}{}", ranks_text(missing),
                              found.rbegin()->second,
                              found.size() == 1 ? ": the last number in the name of a file is its rank" : ""));
 }

@@ -51,8 +51,9 @@ Result<std::optional<Program>> open_recording(const Candidate& candidate) {
   program.read = [recording](int rank) { return recording->read(rank); };
   program.missing = gaps_of(*recording);
   if (recording->beyond() > 0)
-    program.notes.push_back(fmt::format("{} behind the end of {} are none of the recording, and are not read",
-                                        counted(recording->beyond(), "byte"), in_quotes(candidate.name)));
+    program.notes.push_back(
+        fmt::format("{} after the end of {} do not belong to the recording and are ignored",
+                    counted(recording->beyond(), "byte"), in_quotes(candidate.name)));
   program.recording = recording;
   program.has_arrival = std::ranges::none_of(program.description.facts,
                                              [](const auto& fact) { return fact.first == kArrivalFact; });

@@ -38,8 +38,8 @@ Result<std::vector<SmpiPart>> find_parts(const std::shared_ptr<const recording::
     split(line.substr(0, kLookedAtOfLine), words);
     if (words.empty() || words[0].starts_with('#')) continue;
     const std::optional<int> rank = smpi_rank_in(words[0]);
-    if (!rank) return failure(lines.at("it begins with no rank below 2^20"));
-    if (words.size() < 2) return failure(lines.at("it has a rank, and no action"));
+    if (!rank) return failure(lines.at("it does not begin with a rank below 2^20"));
+    if (words.size() < 2) return failure(lines.at("it has a rank but no action"));
     const auto index = static_cast<std::size_t>(*rank);
     if (index >= parts.size()) parts.resize(index + 1);
     SmpiPart& part = parts[index];
@@ -57,7 +57,7 @@ Result<std::vector<SmpiPart>> parts_of_shared(const std::shared_ptr<const record
   // A few bytes must not create a million ranks.
   for (std::size_t rank = 0; parts && rank < parts->size(); ++rank) {
     if ((*parts)[rank].source == nullptr)
-      return failure(fmt::format("cannot read {}: it has lines of rank {}, and none of rank {}",
+      return failure(fmt::format("cannot read {}: it has lines of rank {} but none of rank {}",
                                  printable(source->name()), parts->size() - 1, rank));
   }
   return parts;
@@ -95,10 +95,10 @@ Result<std::vector<SmpiPart>> parts_of_list(
   for (const auto& file : files) {
     Lines lines(file);
     const std::optional<int> rank = next_rank(lines);
-    if (!rank && lines.number() > 0) return failure(lines.at("this is no line RANK ACTION of a trace"));
+    if (!rank && lines.number() > 0) return failure(lines.at("this line does not begin with RANK ACTION"));
     if (!rank) continue;  // an empty file
     if (static_cast<std::size_t>(*rank) >= parts.size())
-      return failure(lines.at(fmt::format("rank {}, and the list has {} files", *rank, files.size())));
+      return failure(lines.at(fmt::format("rank {}, but the list has {} files", *rank, files.size())));
     Result<std::vector<SmpiPart>> found = find_parts(file);
     if (!found) return found;
     for (std::size_t other = 0; other < found->size(); ++other) {
@@ -108,7 +108,7 @@ Result<std::vector<SmpiPart>> parts_of_list(
     }
     SmpiPart& part = parts[static_cast<std::size_t>(*rank)];
     if (part.source != nullptr)
-      return failure(lines.at(fmt::format("{} is of rank {}, too", part.source->name(), *rank)));
+      return failure(lines.at(fmt::format("{} also belongs to rank {}", part.source->name(), *rank)));
     part = std::move(found->back());
   }
   return parts;
@@ -130,12 +130,12 @@ Result<std::optional<Program>> program_of(const std::string& name, std::vector<S
   trace.description.facts = {{"program", name}};
   trace.description.ranks = static_cast<int>(parts.size());
   trace.missing = missing_of(parts);
-  trace.notes = {"computing is in flops: one takes 1 ns (--compute FACTOR takes another speed)",
-                 "reductions do not name their function: they are sums",
-                 "MPI_Reduce_scatter_block is written without its sizes: they are 0",
+  trace.notes = {"computing is in flops: each takes 1 ns (--compute FACTOR sets another speed)",
+                 "functions of reductions are not in the trace: they are sums",
+                 "sizes of MPI_Reduce_scatter_block are not in the trace: they are 0",
                  "all collectives are on the communicator of all ranks",
-                 "types that the program made are written without their size: they count as the default type",
-                 "a test does not say whether it found something: it takes no time"};
+                 "sizes of derived types are not in the trace: they count as the default type",
+                 "the outcome of tests is not recorded: they take no time"};
   const auto shared = std::make_shared<const std::vector<SmpiPart>>(std::move(parts));
   trace.read = [shared](int rank) {
     return read_smpi((*shared)[static_cast<std::size_t>(rank)], rank, static_cast<int>(shared->size()));
@@ -181,8 +181,8 @@ Result<std::optional<Program>> open_smpi(const Candidate& candidate) {
         file.empty() ? failure("its name is too long") : recording::Source::look(file);
     if (!listed && files.empty() && !is_list_of_paths(candidate.begin)) return std::optional<Program>();
     if (!listed && files.empty())
-      return failure(list.at(fmt::format(
-          "{}; if this is a list of SMPI's traces, it names a file on each line", listed.error())));
+      return failure(
+          list.at(fmt::format("{}; a list of SMPI's traces names one file per line", listed.error())));
     if (!listed) return failure(list.at(listed.error()));
     files.push_back(std::make_shared<const recording::Source>(std::move(*listed)));
     Lines lines(files.back());

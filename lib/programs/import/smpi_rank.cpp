@@ -99,13 +99,13 @@ class SmpiRank final : public MadeEvents {
       split(line, words_);
       if (words_.size() < 2 || words_[0].starts_with('#') || smpi_rank_in(words_[0]) != rank_) continue;
       const std::optional<Action> action = action_of(words_[1]);
-      if (!action) return refuse(fmt::format("there is no action {}", printable(words_[1], 40)));
+      if (!action) return refuse(fmt::format("unknown action {}", printable(words_[1], 40)));
       read_ = 2;
       bad_.clear();
       const std::uint64_t before = made();
       act(*action);
       if (bad_.empty() && action->reads_arguments() && left() > 0)
-        bad(fmt::format("{} and what follows is more than it has arguments", words_[read_].substr(0, 40)));
+        bad(fmt::format("too many arguments, from {} on", words_[read_].substr(0, 40)));
       if (!bad_.empty()) return refuse(fmt::format("{}: {}", words_[1], bad_));
       if (made() != before) return true;
     }
@@ -122,14 +122,14 @@ class SmpiRank final : public MadeEvents {
   [[nodiscard]] std::size_t left() const { return words_.size() - read_; }
   double number() {
     if (left() == 0) {
-      bad("there are too few arguments");
+      bad("too few arguments");
       return 0;
     }
     const std::string_view word = words_[read_++];
     double value = 0;
     const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), value);
     if (problem != std::errc() || end != word.data() + word.size() || !(std::abs(value) <= kExact)) {
-      bad(fmt::format("{} is no number up to 2^53", word.substr(0, 40)));
+      bad(fmt::format("{} is not a number up to 2^53", word.substr(0, 40)));
       return 0;
     }
     return value;
@@ -137,7 +137,7 @@ class SmpiRank final : public MadeEvents {
   std::int64_t whole() {
     const double value = number();
     if (value != std::trunc(value))
-      bad(fmt::format("{} is no whole number", words_[read_ - 1].substr(0, 40)));
+      bad(fmt::format("{} is not a whole number", words_[read_ - 1].substr(0, 40)));
     return static_cast<std::int64_t>(value);
   }
   std::uint64_t count() {
@@ -147,7 +147,7 @@ class SmpiRank final : public MadeEvents {
   }
   int small() {
     const std::int64_t value = whole();
-    if (value < INT32_MIN || value > INT32_MAX) bad(fmt::format("{} is beyond 32 bits", value));
+    if (value < INT32_MIN || value > INT32_MAX) bad(fmt::format("{} exceeds 32 bits", value));
     return static_cast<int>(value);
   }
   Datatype type() {
@@ -159,7 +159,7 @@ class SmpiRank final : public MadeEvents {
   }
   std::uint64_t bytes(std::uint64_t elements, const Datatype& type) {
     std::uint64_t all = 0;
-    if (__builtin_mul_overflow(elements, type.bytes, &all)) bad("it is beyond 64 bits");
+    if (__builtin_mul_overflow(elements, type.bytes, &all)) bad("it exceeds 64 bits");
     return all;
   }
   /// One count per rank, in elements: the type comes last.
@@ -184,7 +184,7 @@ class SmpiRank final : public MadeEvents {
     const std::uint64_t elements = count();
     const Datatype of = type();
     if (peer == kNoRank) return native(call);
-    if (peer < 0 || tag < 0) bad("a send names its destination and its tag");
+    if (peer < 0 || tag < 0) bad("a send has to name its destination and its tag");
     if (!bad_.empty()) return;
     const std::uint64_t size = bytes(elements, of);
     const std::uint64_t request = message(EventKind::kSend, call, peer, tag, size, flags, of.element);
@@ -216,7 +216,7 @@ class SmpiRank final : public MadeEvents {
     const int from = small();
     const Datatype send_type = type();
     const Datatype receive_type = left() > 0 ? type() : send_type;
-    if (to < kNoRank || (to < 0 && to != kNoRank)) bad("it names its destination");
+    if (to < kNoRank || (to < 0 && to != kNoRank)) bad("it has to name its destination");
     if (!bad_.empty()) return;
     std::vector<std::uint64_t> both;
     if (from != kNoRank)
@@ -291,7 +291,7 @@ class SmpiRank final : public MadeEvents {
   int root() {
     const int value = left() > 0 ? small() : 0;
     if (value < 0 || static_cast<std::size_t>(value) >= ranks_)
-      bad(fmt::format("there is no rank {}", value));
+      bad(fmt::format("rank {} does not exist", value));
     return value;
   }
 
@@ -363,7 +363,7 @@ class SmpiRank final : public MadeEvents {
     const bool is_type = left() == 0 && next >= 0 && next < static_cast<double>(smpi_types().size());
     const Datatype of = is_type ? type_of(static_cast<std::uint64_t>(next)) : type();
     std::optional<Event> event = reduce_scatter(blocks_, of);
-    if (!event) return bad("it is beyond 64 bits");
+    if (!event) return bad("it exceeds 64 bits");
     event->function = ReduceFunction::kSum;
     put(*event, of.element, nonblocking);
     if (!is_type) work(next);
@@ -419,7 +419,7 @@ class SmpiRank final : public MadeEvents {
         return blocks(operation, nonblocking);
       case OperationKind::kSend:
       case OperationKind::kCount:
-        return bad("it is no collective");
+        return bad("it is not a collective");
     }
   }
 

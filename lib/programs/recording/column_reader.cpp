@@ -19,9 +19,8 @@ Result<void> ColumnReader::check(const BlockPlace& place) const {
   if (header_.length + kBlockHeaderBytes != place.size || !checksum_fits(block_))
     return failure("its checksum is wrong");
   if (header_.rank != rank_ || header_.column != column_)
-    return failure(fmt::format("here is a block of rank {}, {}", header_.rank, to_string(header_.column)));
-  if (header_.sequence != next_ - 1)
-    return failure(fmt::format("here is block {} instead", header_.sequence));
+    return failure(fmt::format("found a block of rank {}, {}", header_.rank, to_string(header_.column)));
+  if (header_.sequence != next_ - 1) return failure(fmt::format("found block {} instead", header_.sequence));
   return {};
 }
 

@@ -55,7 +55,7 @@ const Event* EventReader::next() {
     switch (static_cast<Token>(head & 3U)) {
       case Token::kKnown:
         if (value >= symbols_.size()) {
-          cursor_.fail("it repeats an event that it has not");
+          cursor_.fail("it repeats an event that it does not have");
         } else {
           remember(static_cast<std::uint16_t>(symbols_.size() - 1 - value));
         }
@@ -112,7 +112,7 @@ void EventReader::add_event(std::uint64_t kind) {
 void EventReader::define(std::uint64_t what) {
   if (what == static_cast<std::uint64_t>(Definition::kList)) return add_list();
   if (what == static_cast<std::uint64_t>(Definition::kName)) return add_name();
-  cursor_.fail("it defines what does not exist");
+  cursor_.fail("it has a definition of an unknown kind");
 }
 
 void EventReader::add_list() {

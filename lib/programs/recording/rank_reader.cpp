@@ -61,14 +61,14 @@ void RankReader::read_end() {
   if (end.more()) {
     Cursor& cursor = end.cursor();
     const std::uint64_t events = cursor.number();
-    const std::uint64_t kind = cursor.number(kUntimely, "it ends in a way that is not known");
+    const std::uint64_t kind = cursor.number(kUntimely, "the reason of its end is not known");
     if (kind == kComplete) cut_.clear();
     if (kind == kUntimely)
       cut_ = printable(text_of(cursor.bytes(cursor.number(kLongestReason, "its reason is too long"))));
     if (kind != kLimited) end_ = events;
     end.more();
     if (end_ && events > kMostEvents && error_.empty())
-      error_ = fmt::format("{}: rank {} claims {} events, which is more than a run makes ({})",
+      error_ = fmt::format("{}: rank {} claims {} events, which exceeds the maximum ({})",
                            blocks_->source->name(), rank_, events, kMostEvents);
   }
 }
@@ -98,13 +98,13 @@ bool RankReader::next(Event& event) {
   if (end_ == count_ && !cut_.empty()) return false;  // data beyond is incomplete
   const Event* next = next_event();
   if (next != nullptr && count_ >= end_.value_or(kMostEvents)) {
-    error_ = fmt::format("{}: rank {} has more events than its end says, which is {}",
+    error_ = fmt::format("{}: rank {} has more events than its end states, which is {}",
                          blocks_->source->name(), rank_, end_.value_or(kMostEvents));
     return false;
   }
   if (next == nullptr) {
     if (error_.empty() && end_ && *end_ != count_ && cut_.empty())
-      error_ = fmt::format("{}: rank {} has {} events, and its end says {}", blocks_->source->name(), rank_,
+      error_ = fmt::format("{}: rank {} has {} events, but its end states {}", blocks_->source->name(), rank_,
                            count_, *end_);
     return false;
   }
@@ -143,8 +143,8 @@ void RankReader::read_choice(std::uint64_t most) {
   choices_to_skip_.reset();
   if (choice_size_ > cursor.left()) cursor.fail("a choice is longer than its block");
   for (std::uint64_t i = 0; i < choice_size_ && cursor.problem() == nullptr; ++i)
-    choice_.push_back(
-        static_cast<std::uint32_t>(cursor.number(most - 1, "a choice is none of what was waited for")));
+    choice_.push_back(static_cast<std::uint32_t>(
+        cursor.number(most - 1, "a choice is not one of the requests that were waited for")));
   if (cursor.problem() != nullptr) choices_.more();  // reports the position
 }
 

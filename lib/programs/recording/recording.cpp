@@ -83,7 +83,7 @@ Result<Source> indexed_part(const std::string& path, std::uint32_t rank, std::ui
   const auto block = decode_block_header(*bytes);
   if (header->rank != rank || header->ranks != ranks || !block || block->checksum != checksum ||
       source->size() - last.offset < last.size)
-    return failure(problem_with(*source, fmt::format("it is not the part that {} was made of", path)));
+    return failure(problem_with(*source, fmt::format("it is not the part that {} refers to", path)));
   return source;
 }
 
@@ -192,8 +192,8 @@ struct Recording::Impl {
       beyond = source->size() - whole;
     } else {
       breaks_off = end < source->size()
-                       ? fmt::format("it breaks off, or is damaged, at byte {} of {}", end, source->size())
-                       : fmt::format("it breaks off at its byte {}", end);
+                       ? fmt::format("it is cut off or damaged at byte {} of {}", end, source->size())
+                       : fmt::format("it is cut off at byte {}", end);
     }
   }
 
@@ -207,9 +207,8 @@ struct Recording::Impl {
     const Result<PartHeader> header = part_header(source);
     if (!header) return failure(header.error());
     if (header->rank != rank || header->ranks != count)
-      return failure(
-          problem_with(source, fmt::format("it is the part of rank {} of {}, and not of rank {} of {}",
-                                           header->rank, header->ranks, rank, count)));
+      return failure(problem_with(source, fmt::format("it is the part of rank {} of {}, not of rank {} of {}",
+                                                      header->rank, header->ranks, rank, count)));
     scan(std::make_shared<const Source>(std::move(source)), kPartHeaderBytes, rank, rank + 1, ranks);
     return {};
   }
@@ -285,7 +284,7 @@ Result<Recording> Recording::from_parts_beside(const std::string& path) {
   impl->description.ranks = static_cast<int>(ranks);
   impl->description.facts.emplace_back(
       "unfinished",
-      fmt::format("the run did not come to its end; there are parts of {} of {} ranks", found.size(), ranks));
+      fmt::format("the run did not finish; parts of {} of {} ranks exist", found.size(), ranks));
   return Recording(std::move(impl));
 }
 
@@ -405,7 +404,7 @@ Result<void> Recording::write(const std::string& path) const {
 }
 
 Result<void> Recording::write_index(const std::string& path) const {
-  if (!is_in_parts(path)) return failure(fmt::format("cannot write {}: not all parts lie beside it", path));
+  if (!is_in_parts(path)) return failure(fmt::format("cannot write {}: not all parts are beside it", path));
   return write_file(path, Column::kPartsIndex, [&](const auto& /*write*/) -> Result<std::string> {
     std::string index;
     Buffer buffer;

@@ -57,7 +57,7 @@ class Comparer {
     }
     for (; made != nullptr && made->next(other); ++number_) {
       ++comparison_.shares[{std::string(made->call(other.call)), role_}].wrong;
-      note(made->call(other.call), "is too much");
+      note(made->call(other.call), "is extra");
     }
     return true;
   }
@@ -106,7 +106,7 @@ std::string first_difference(Reader& recorded, Reader& made) {
     const bool is_made = made.next(other);
     if (!is_there && !is_made) return {};
     const char* const what = !is_made    ? "is missing"
-                             : !is_there ? "is too much"
+                             : !is_there ? "is extra"
                                          : difference(recorded, event, made, other);
     if (what != nullptr)
       return fmt::format("call {} ({}) {}", number,

@@ -147,7 +147,7 @@ class RankFolder {
       const auto own = std::find(list.begin(), list.end(), static_cast<std::uint64_t>(folded_.rank));
       folded_.communicators.emplace_back(list.size(), own - list.begin());
     } else if (event.communicator >= folded_.communicators.size()) {
-      return failure(fmt::format("rank {}, event {}: there is no communicator {}", folded_.rank,
+      return failure(fmt::format("rank {}, event {}: communicator {} does not exist", folded_.rank,
                                  folded_.events, event.communicator));
     }
     Node node;
@@ -210,10 +210,9 @@ std::string_view to_string(Field field) {
 
 std::string several_threads_text(int rank) {
   return fmt::format(
-      "rank {}: several of its threads call MPI, whose order among each other is that of one run and follows "
-      "from no number of ranks; a recording in which one thread of each rank calls MPI can be scaled, and "
-      "any "
-      "can be replayed at the number of ranks that it has",
+      "rank {}: several of its threads call MPI, in an order that varies from run to run; only recordings in "
+      "which one thread of each rank calls MPI can be scaled, but all can be replayed at their own number of "
+      "ranks",
       rank);
 }
 

@@ -83,9 +83,9 @@ std::string difference_text(const FoldedRank& a, const FoldedRank& b, const Pool
     const auto name = [&pool](const Node* node) {
       return node == nullptr ? std::string("the end") : pool.call_of(node->symbol);
     };
-    return fmt::format("from their call {} on ({} and {})", number, name(left), name(right));
+    return fmt::format("from call {} on ({} and {})", number, name(left), name(right));
   }
-  return "in how often they do it";
+  return "in the number of repetitions";
 }
 
 }  // namespace offramp::scale

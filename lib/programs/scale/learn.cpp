@@ -74,7 +74,7 @@ class Attempt {
       }
     }
     if (wildcards + choices == 0) return {};
-    return fmt::format("; rank {} {}, so that the order of arrival may decide it", where,
+    return fmt::format("; rank {} {}, so arrival order may decide it", where,
                        wildcards > 0 ? "receives from any source" : "waits for any of several requests");
   }
 
@@ -105,10 +105,10 @@ class Attempt {
                           [&](const RankOf& one) { return one.folded == folded; })
           ->place;
     };
-    add_misfit(fmt::format("{} and {} do other things {}{}", rank_text(place_of(role.shape)),
-                           rank_text(place_of(role.other)), difference_text(*role.shape, *role.other, pool_),
-                           by_arrival_),
-               {}, role.events());
+    add_misfit(
+        fmt::format("{} and {} differ {}{}", rank_text(place_of(role.shape)), rank_text(place_of(role.other)),
+                    difference_text(*role.shape, *role.other, pool_), by_arrival_),
+        {}, role.events());
   }
 
   /// "MPI_Send, call 12 of rank 3 of 16"
@@ -126,7 +126,7 @@ class Attempt {
   }
   void misfit_in_number(const Pending& one) {
     const bool is_list = one.field == Field::kList || one.field == Field::kSecondList;
-    add_misfit(fmt::format("{}: its {} follows no rule that is known{}{}", call_text(*one.role, *one.call),
+    add_misfit(fmt::format("{}: its {} follows no known rule{}{}", call_text(*one.role, *one.call),
                            to_string(one.field),
                            is_list ? "" : fmt::format(" ({})", some_values(*one.samples)), by_arrival_),
                {}, one.call->events);
@@ -372,7 +372,7 @@ class Attempt {
     FieldSamples turns;
     turns.values = loop.turns;
     const CallSamples& call = first_call(role, step.number);
-    add_misfit(fmt::format("{}: the turns of its loop follow no rule that is known ({}){}",
+    add_misfit(fmt::format("{}: the iterations of its loop follow no known rule ({}){}",
                            call_text(role, call), some_values(turns), by_arrival_),
                {}, call.events);
   }
@@ -416,11 +416,11 @@ class Attempt {
     const std::int64_t value = samples.front().value;
     if (value < 2) return {};
     const std::int64_t ranks = place.ranks;
-    if (value == ranks) return "as many as the ranks";
-    if (value == ranks - 1) return "one less than the ranks";
-    if (value == 2 * ranks || value == 2 * (ranks - 1)) return "twice the ranks, or those but one";
-    if (value == ranks / 2 || value == ranks / 2 - 1) return "half the ranks, or one less";
-    if (value == value_of(Measure::kLogarithm, place)) return "the logarithm of the ranks";
+    if (value == ranks) return "the number of ranks";
+    if (value == ranks - 1) return "one less than the number of ranks";
+    if (value == 2 * ranks || value == 2 * (ranks - 1)) return "twice the number of ranks, or twice one less";
+    if (value == ranks / 2 || value == ranks / 2 - 1) return "half the number of ranks, or one less";
+    if (value == value_of(Measure::kLogarithm, place)) return "the logarithm of the number of ranks";
     for (int i = 0; model_.layout.dimensions > 1 && i < model_.layout.dimensions; ++i) {
       const std::int64_t side = place.sides[static_cast<std::size_t>(i)];
       if (value == side || value == side - 1) return "a side of the grid, or one less";
@@ -448,21 +448,22 @@ class Attempt {
   }
 
   void check_pattern() {
-    const std::string advice = "recordings at three or more numbers of ranks";
+    const std::string advice = "record three or more numbers of ranks";
     for (auto& [key, program] : model().programs) {
       const RoleSamples& role = roles_.at(key);
       for (const Step& step : program.steps) {
         if (step.kind == Step::Kind::kLoop && !is_fixed(step.turns)) {
           const CallSamples& call = first_call(role, step.number);
-          add_misfit(fmt::format("{}: the turns of its loop depend on the rank or the number of ranks ({})",
-                                 call_text(role, call), step.turns.text()),
-                     advice, call.events);
+          add_misfit(
+              fmt::format("{}: the iterations of its loop depend on the rank or the number of ranks ({})",
+                          call_text(role, call), step.turns.text()),
+              advice, call.events);
         } else if (step.kind == Step::Kind::kLoop) {
           const std::string like = as_ranks(role.loops[step.number].turns);
           if (like.empty() || is_over_neighbours(program, role, step.number)) continue;
           const CallSamples& call = first_call(role, step.number);
-          add_misfit(fmt::format("{}: the turns of its loop ({}) are {}, and one number of ranks cannot tell "
-                                 "whether they depend on it",
+          add_misfit(fmt::format("{}: the iterations of its loop ({}) are {}, and a single number of ranks "
+                                 "does not show whether they depend on it",
                                  call_text(role, call), step.turns.text(), like),
                      advice, call.events);
         }
@@ -480,22 +481,21 @@ class Attempt {
       const auto& sizes = call.variants[i][static_cast<std::size_t>(Field::kBytes)].values;
       std::string why;
       if (is_message ? !is_neighbour(rule.peer.rule, role) : !is_fixed(rule.peer.rule)) {
-        why =
-            fmt::format("its peer ({}) may be another one at other numbers of ranks", rule.peer.rule.text());
+        why = fmt::format("its peer ({}) may differ at other numbers of ranks", rule.peer.rule.text());
       } else if (!is_fixed(rule.bytes.rule) || !is_fixed(rule.extra.rule)) {
         why = "its size depends on the rank";
       } else if (has_element_per_rank(sizes, event)) {
-        why = "it has as many elements as there are ranks";
+        why = "it has one element per rank";
       } else if (rule.members && rule.members->kind != Members::Kind::kAll &&
                  rule.members->kind != Members::Kind::kSelf) {
-        why = fmt::format("it makes a communicator of some of the ranks ({})", rule.members->text());
+        why = fmt::format("it creates a communicator of some of the ranks ({})", rule.members->text());
       } else if (event.kind == EventKind::kCollective && has_blocks_of_different_sizes(event.operation)) {
-        why = "its blocks have a size each";
+        why = "its blocks have individual sizes";
       } else if (event.kind == EventKind::kExchange) {
-        why = "it says which ranks meet";
+        why = "it lists the ranks that synchronize";
       }
       if (why.empty()) continue;
-      add_misfit(fmt::format("{}: {}, and so few recordings cannot tell what it is elsewhere",
+      add_misfit(fmt::format("{}: {}, and so few recordings do not show its value elsewhere",
                              call_text(role, call), why),
                  advice, call.events);
       return;

@@ -75,7 +75,7 @@ class CallCollector {
     for (std::size_t field = 0; field < kProgramFields; ++field) {
       while (left(field).size() > 1) {
         if (!unroll_one(left(field))) {
-          call_.problem = "differs from turn to turn in more than one loop";
+          call_.problem = "differs between the iterations of more than one loop";
           return;
         }
       }

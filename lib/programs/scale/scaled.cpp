@@ -91,7 +91,7 @@ class ScaledRank final : public recording::UnrecordedReader {
 
   /// The number of the list of all ranks, beside those in lists_.
   static constexpr std::uint32_t kAllRanks = 3;
-  static constexpr std::string_view kNoNumber = "is no whole number there";
+  static constexpr std::string_view kNoNumber = "is not a whole number there";
 
   /// problem: "is -3 there"
   void fail(const Step& step, std::string_view what, const std::string& rule, std::string_view problem) {
@@ -125,13 +125,13 @@ class ScaledRank final : public recording::UnrecordedReader {
     const std::string where = shared_->model->layout.dimensions == 1
                                   ? fmt::format("at {} ranks", known[side])
                                   : fmt::format("where side {} of the grid is {}", side, known[side]);
-    error_ = fmt::format("what {} does is known only {}, and it is {} there (rank {} of {}, {})", what, where,
-                         world_.sides[side], world_.rank, world_.ranks, program_.name);
+    error_ = fmt::format("the behaviour of {} is known only {}, but it is {} there (rank {} of {}, {})", what,
+                         where, world_.sides[side], world_.rank, world_.ranks, program_.name);
   }
 
   void enter(const Step& step) {
     if (const auto side = unknown_side(step.known)) return fail_unknown(step.known, *side, "a loop");
-    const std::int64_t turns = number(step, step.turns, world_, "the number of turns", INT64_MAX);
+    const std::int64_t turns = number(step, step.turns, world_, "the number of iterations", INT64_MAX);
     if (turns <= 0) {
       at_ = step.other_end + 1;
       return;
@@ -190,7 +190,7 @@ class ScaledRank final : public recording::UnrecordedReader {
   std::uint32_t make_list(const Step& step, const Turning<ListRule>& one, Place& place, std::size_t number) {
     set_turn(place, one.loop);
     if (!one.rule.values(place, lists_[number]))
-      fail(step, "a list", one.rule.text(), "has no value there, or one below 0");
+      fail(step, "a list", one.rule.text(), "has no value there, or a negative one");
     return lists_[number].empty() ? 0 : static_cast<std::uint32_t>(number) + 1;
   }
   void make_communicator(const Step& step, const CallRule& rule, Event& event) {
@@ -266,9 +266,9 @@ Result<void> check_roles(const Model& model, const Sides& sides, std::int64_t ra
   if (missing == 0) return {};
   const auto enough = smallest_with(model, all);
   return failure(
-      fmt::format("{} of {} ranks ({}) have a place on {} that no recording has{}", missing, ranks,
+      fmt::format("{} of {} ranks ({}) have a position on {} that occurs in no recording{}", missing, ranks,
                   fmt::join(names, ", "), model.layout.text(),
-                  enough ? fmt::format("; a recording of {} ranks has all of them", *enough) : ""));
+                  enough ? fmt::format("; a recording of {} ranks contains all of them", *enough) : ""));
 }
 
 /// For each loop, indexed by the step that ends it: true if nothing in it depends on its turn.

@@ -57,9 +57,7 @@ Result<std::vector<const NamedProgram*>> in_order(const std::vector<NamedProgram
     if (!one.program.missing.empty()) return failure(fmt::format("{}: {}", one.name, one.program.missing));
     if (one.program.graph)
       return failure(
-          fmt::format("{}: its operations depend on each other as in a graph; calls one after the other are "
-                      "what can be scaled",
-                      one.name));
+          fmt::format("{}: it is a graph of operations; only sequences of calls can be scaled", one.name));
     order.push_back(&one);
   }
   const auto ranks = [](const NamedProgram* one) { return one->program.description.ranks; };
@@ -85,14 +83,14 @@ Result<void> check_number(const std::vector<const NamedProgram*>& order, Compute
   if (order.size() > 1) return {};
   const int ranks = order.front()->program.description.ranks;
   if (ranks < kFewestAlone)
-    return failure(fmt::format(
-        "one recording of {} does not tell what depends on the number of ranks: one of {} or more may, and "
-        "recordings at three or more numbers of ranks do",
-        counted(static_cast<std::uint64_t>(ranks), "rank"), kFewestAlone));
+    return failure(
+        fmt::format("one recording of {} does not show what depends on the number of ranks; use one of {} or "
+                    "more, or better, recordings at three or more numbers of ranks",
+                    counted(static_cast<std::uint64_t>(ranks), "rank"), kFewestAlone));
   if (compute == ComputeScaling::kStrong)
     return failure(
-        "where all ranks together have as much to do, sizes may depend on the number of ranks, which one "
-        "recording does not tell: recordings at three or more numbers of ranks do");
+        "with constant work in total, sizes may depend on the number of ranks, which one recording does not "
+        "show; use recordings at three or more numbers of ranks");
   return {};
 }
 
@@ -110,8 +108,8 @@ std::vector<std::string> differences(const std::vector<const NamedProgram*>& ord
                                  ((*command).*part).empty() ? std::string("none") : (*command).*part));
     }
     if (different.size() > 1)
-      notes.push_back(fmt::format("the recordings are taken for one program, but have different {}: {}", what,
-                                  fmt::join(each, ", ")));
+      notes.push_back(fmt::format("the recordings are treated as one program, but have different {}: {}",
+                                  what, fmt::join(each, ", ")));
   };
   note("arguments", &Command::arguments);
   note("paths", &Command::program);
@@ -137,10 +135,10 @@ std::string refusal(const Learned& learned, std::size_t recordings, const std::s
     reasons.resize(1);
     reasons.front() += fmt::format(", and {} more (offramp scale --verbose)", more);
   }
-  if (advice.empty() && recordings < kEnough) advice = "recordings at three or more numbers of ranks";
+  if (advice.empty() && recordings < kEnough) advice = "record three or more numbers of ranks";
   return fmt::format("its calls do not follow from the number of ranks\nwhy   {}\nnext  {}",
                      fmt::join(reasons, "\n      "),
-                     advice.empty() ? "replay it at the numbers of ranks that were recorded" : advice);
+                     advice.empty() ? "replay it at the recorded numbers of ranks" : advice);
 }
 
 /// Describes another model that matches all recordings but differs at this number of ranks. Empty if there is
@@ -153,8 +151,8 @@ std::string ambiguity(const std::shared_ptr<const Model>& model, std::span<const
     const std::string difference = difference_at(model, std::make_shared<const Model>(other), ranks);
     if (!difference.empty())
       return fmt::format(
-          "the recordings do not tell {} from {}, which are not the same at {} ranks ({}); a recording "
-          "at one more number of ranks may",
+          "the recordings do not distinguish {} from {}, which differ at {} ranks ({}); record one more "
+          "number of ranks",
           model->layout.text(), other.layout.text(), ranks, difference);
   }
   return {};
@@ -191,7 +189,8 @@ std::string advice_to_leave_out(std::span<const NamedProgram* const> order) {
     if (!lesson) return {};
     if (lesson->learned.models.empty()) continue;
     return fmt::format(
-        "leave out the recordings of fewer than {}, where it does other things: those of more can be scaled",
+        "leave out the recordings of fewer than {}, in which the program behaves differently; the others can "
+        "be scaled",
         counted(static_cast<std::uint64_t>(order[first]->program.description.ranks), "rank"));
   }
   return {};
@@ -238,12 +237,12 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Scaling& scaling
   facts.emplace_back("scaled as", scaling.model->layout.text());
   facts.emplace_back(
       "held out",
-      shares.empty() ? "nothing: there is one recording, whose sizes and turns are taken for those of any "
-                       "number of ranks"
-                     : fmt::format("{} ranks, of whose calls the smaller recordings foretell {}: {}",
-                                   largest.description.ranks,
-                                   share_text(scaling.held_out.total().exact, scaling.held_out.total().all()),
-                                   fmt::join(shares, "; ")));
+      shares.empty()
+          ? "nothing: there is one recording, and its sizes and iterations are assumed at any number of ranks"
+          : fmt::format("{} ranks; of its calls, the smaller recordings predict {}: {}",
+                        largest.description.ranks,
+                        share_text(scaling.held_out.total().exact, scaling.held_out.total().all()),
+                        fmt::join(shares, "; ")));
   return facts;
 }
 
@@ -257,7 +256,7 @@ std::vector<std::string> growing_of(const Model& model, int ranks) {
   for (const auto& [key, program] : model.programs) {
     for (const Step& step : program.steps) {
       if (step.kind == Step::Kind::kLoop && step.turns.grows())
-        add(fmt::format("a loop of {} turns", step.turns.text()));
+        add(fmt::format("a loop of {} iterations", step.turns.text()));
       if (step.kind != Step::Kind::kCall) continue;
       for (const CallRule& rule : step.rules) {
         if (rule.bytes.rule.grows())
@@ -278,7 +277,7 @@ std::string Scaling::doubt() const {
   const Share total = held_out.total();
   if (total.all() == 0 || total.exact > 0) return {};
   return fmt::format(
-      "the smaller recordings foretell none of the {} at {} ranks, so that nothing confirms what is made; a "
+      "the smaller recordings predict none of the {} at {} ranks, so nothing confirms the result; a "
       "recording of more ranks may",
       counted(total.all(), "call"), model->learned_from.back());
 }

@@ -333,7 +333,7 @@ class UcxFabric final : public ProcessFabric {
     for (std::size_t i = 0; i < verdicts.size(); ++i) {
       if (verdicts[i] != "+")
         return "rank " + std::to_string(i) + " cannot reach rank " +
-               std::to_string((i + 1) % verdicts.size()) + ": no transport of UCX leads there";
+               std::to_string((i + 1) % verdicts.size()) + ": no UCX transport connects them";
     }
     return {};
   }

@@ -82,7 +82,7 @@ dpu_offload_status_t send_add_group_rank_request(execution_context_t* econtext, 
                                                  const int32_t* world_ranks) {
   if (econtext == nullptr || rank == nullptr || econtext->type != CONTEXT_CLIENT) return DO_ERROR;
   const auto group = description_of(*rank, world_ranks);
-  if (!group) return context_of(econtext).owner().fail("the group, or the rank in it, is none");
+  if (!group) return context_of(econtext).owner().fail("the group, or the rank in it, does not exist");
   Writer writer;
   put_group(writer, *group);
   writer.put(static_cast<std::int32_t>(rank->group_rank));

@@ -93,8 +93,7 @@ dpu_offload_status_t Engine::reach(std::uint64_t process, Context*& context) {
     return context->as_client.bs_phase == DISCONNECTED ? context->as_client.status : DO_NOT_APPLICABLE;
   }
   if (process >= places_.size())
-    return places_.empty() ? DO_NOT_APPLICABLE
-                           : fail("there is no service process " + std::to_string(process));
+    return places_.empty() ? DO_NOT_APPLICABLE : fail("unknown service process " + std::to_string(process));
   const ProcessPlace& place = places_[static_cast<std::size_t>(process)];
   if (place.port == 0)
     return fail("the address of service process " + std::to_string(process) + " is not known");

@@ -96,7 +96,7 @@ void Engine::opened(Link& link, std::span<const std::byte> bytes) {
   const bool process = context.scope_id == SCOPE_INTER_SERVICE_PROCS;
   if (!welcome || (process && welcome->global_id != peer.global_id)) {
     context.close();
-    return disconnected(peer, DO_ERROR, "the server's welcome is none");
+    return disconnected(peer, DO_ERROR, "the server's welcome is invalid");
   }
   own.server_id = peer.server_id = welcome->server_id;
   own.server_global_id = peer.global_id = welcome->global_id;

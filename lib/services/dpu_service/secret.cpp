@@ -36,7 +36,8 @@ Result<Secret> read_secret(const std::string& path) {
   if (file.number < 0 || ::fstat(file.number, &status) != 0) return unusable(path, std::strerror(errno));
   if (!S_ISREG(status.st_mode)) return unusable(path, "not a regular file");
   if (status.st_uid != ::geteuid()) return unusable(path, "belongs to another user");
-  if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) return unusable(path, "others may use it; chmod 600");
+  if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    return unusable(path, "other users have access to it; chmod 600");
   Bytes bytes(Secret::kMostBytes + 1);
   const ssize_t size = ::read(file.number, bytes.data(), bytes.size());
   if (size < 0) return unusable(path, std::strerror(errno));

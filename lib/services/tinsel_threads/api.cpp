@@ -63,7 +63,7 @@ int guarded(tinselMachine* machine, Action action) {
 }
 
 int add(tinselMachine* machine, std::optional<int> board, const Record& record, const char* call) {
-  if (!board) return failed(machine, fmt::format("{}: there is no such board", call));
+  if (!board) return failed(machine, fmt::format("{}: the board does not exist", call));
   std::vector<Record>& list = machine->open[static_cast<std::size_t>(*board)];
   if (list.size() >= kMostRecords) return failed(machine, fmt::format("{}: too many records", call));
   return guarded(machine, [&] { return list.push_back(record), 0; });
@@ -72,7 +72,7 @@ int add(tinselMachine* machine, std::optional<int> board, const Record& record, 
 template <typename Make>
 int add_to_thread(tinselMachine* machine, std::uint32_t dest, const char* call, Make make) {
   const auto place = place_at(machine, dest);
-  if (!place) return failed(machine, fmt::format("{}: there is no thread {:#x}", call, dest));
+  if (!place) return failed(machine, fmt::format("{}: thread {:#x} does not exist", call, dest));
   return add(machine, place->board, make(*place), call);
 }
 
@@ -132,7 +132,7 @@ int tinselAddURM2(tinselMachine* machine, uint32_t dest, uint64_t localKey) {
 int tinselAddMRM(tinselMachine* machine, uint32_t dest, uint32_t destMaskHigh, uint32_t destMaskLow,
                  uint16_t localKey) {
   const std::uint64_t mask = std::uint64_t{destMaskHigh} << 32U | destMaskLow;
-  if (mask == 0) return failed(machine, "tinselAddMRM: to no thread");
+  if (mask == 0) return failed(machine, "tinselAddMRM: no destination thread");
   return add_to_thread(machine, dest, "tinselAddMRM", [localKey, mask](const Place& place) {
     return Record::mrm(place.mailbox, localKey, mask);
   });
@@ -141,16 +141,16 @@ int tinselAddMRM(tinselMachine* machine, uint32_t dest, uint32_t destMaskHigh, u
 int tinselAddRR(tinselMachine* machine, uint32_t boardX, uint32_t boardY, int direction, uint32_t newKey) {
   const auto board = board_at(machine, boardX, boardY);
   if (direction < TINSEL_NORTH || direction > TINSEL_WEST)
-    return failed(machine, fmt::format("tinselAddRR: there is no direction {}", direction));
+    return failed(machine, fmt::format("tinselAddRR: unknown direction {}", direction));
   const auto way = static_cast<Direction>(direction);
   if (board && machine->machine.spec().mesh.neighbour(*board, way) < 0)
-    return failed(machine, "tinselAddRR: there is no board in that direction");
+    return failed(machine, "tinselAddRR: no board in that direction");
   return add(machine, board, Record::rr(way, newKey), "tinselAddRR");
 }
 
 int tinselGenKey(tinselMachine* machine, uint32_t boardX, uint32_t boardY, uint32_t* key) {
   const auto board = board_at(machine, boardX, boardY);
-  if (!board) return failed(machine, "tinselGenKey: there is no such board");
+  if (!board) return failed(machine, "tinselGenKey: the board does not exist");
   const std::vector<Record> records = std::exchange(machine->open[static_cast<std::size_t>(*board)], {});
   return guarded(machine, [&] {
     const Placed placed = machine->machine.tables(*board).place(records);
@@ -164,12 +164,12 @@ int tinselGenKey(tinselMachine* machine, uint32_t boardX, uint32_t boardY, uint3
 int tinselAddTree(tinselMachine* machine, uint32_t boardX, uint32_t boardY, const uint32_t* dests,
                   size_t count, uint16_t localKey, uint32_t* key) {
   const auto root = board_at(machine, boardX, boardY);
-  if (!root) return failed(machine, "tinselAddTree: there is no such board");
+  if (!root) return failed(machine, "tinselAddTree: the board does not exist");
   return guarded(machine, [&] {
     std::vector<Place> places;
     for (std::size_t i = 0; i < count; ++i) {
       const auto place = place_at(machine, dests[i]);
-      if (!place) return failed(machine, fmt::format("tinselAddTree: there is no thread {:#x}", dests[i]));
+      if (!place) return failed(machine, fmt::format("tinselAddTree: thread {:#x} does not exist", dests[i]));
       places.push_back(*place);
     }
     const Tree tree = grow_tree(machine->machine, *root, places, localKey);

@@ -100,7 +100,7 @@ void Program::timer(Time at, std::uint64_t cookie) {
   if (cookie == kMaster) return detection_.begin_round(at);
   Thread& thread = threads_[cookie & ((1U << kIndexBits) - 1)];
   if (cookie >> kIndexBits != thread.resumed) return;  // it was resumed for another reason
-  if (at > options_.limit) return give_up("the program has not ended when the time was over");
+  if (at > options_.limit) return give_up("the program did not end within the time limit");
   if (thread.sleep != Sleep::kNot && !wakes(thread)) return;
   resume(thread);
 }
@@ -219,8 +219,8 @@ void Program::multicast(const char* call, std::uint32_t mailbox, std::uint64_t m
   spend(calls_.send + words, words);
   const auto own = std::find_if(thread.slots.begin(), thread.slots.end(),
                                 [slot](const auto& each) { return each.data() == slot; });
-  if (own == thread.slots.end()) fail(fmt::format("{}: the address is no send slot of this thread", call));
-  if (!ready_to_send(thread)) fail(fmt::format("{}: tinselCanSend() does not hold", call));
+  if (own == thread.slots.end()) fail(fmt::format("{}: the address is not a send slot of this thread", call));
+  if (!ready_to_send(thread)) fail(fmt::format("{}: tinselCanSend() is false", call));
   Message message;
   message.flits = static_cast<std::uint8_t>(thread.flits);
   message.words = *own;
@@ -231,8 +231,8 @@ void Program::multicast(const char* call, std::uint32_t mailbox, std::uint64_t m
     const auto x = static_cast<int>(mailbox >> 4U & 7U);
     const auto y = static_cast<int>(mailbox >> 7U & 7U);
     if (mailbox >> 10U != 0 || !mesh.has(x, y))
-      fail(fmt::format("{}: there is no mailbox {:#x}", call, mailbox));
-    if (mask == 0) fail(fmt::format("{}: to no thread", call));
+      fail(fmt::format("{}: mailbox {:#x} does not exist", call, mailbox));
+    if (mask == 0) fail(fmt::format("{}: no destination thread", call));
     message.to = Address::threads(static_cast<std::uint16_t>(mesh.at(x, y)),
                                   static_cast<std::uint8_t>(mailbox & 15U), mask);
   }
@@ -252,7 +252,7 @@ bool Program::can_receive() {
 volatile void* Program::receive() {
   Thread& thread = *current_;
   spend(calls_.call);
-  if (!has_message(thread)) fail("tinselRecv: tinselCanRecv() does not hold");
+  if (!has_message(thread)) fail("tinselRecv: tinselCanRecv() is false");
   const std::uint32_t index = thread.arrived.front().slot;
   thread.arrived.erase(thread.arrived.begin());
   machine_.take(thread.place);
@@ -269,7 +269,7 @@ void Program::free(volatile void* address) {
   const auto held = std::find_if(thread.held.begin(), thread.held.end(), [&](std::uint32_t index) {
     return received_[index].words.data() == address;
   });
-  if (held == thread.held.end()) fail("tinselFree: the address is no message that this thread holds");
+  if (held == thread.held.end()) fail("tinselFree: the address is not a message that this thread holds");
   machine_.free(machine_.now(), *held);
   thread.held.erase(held);
 }
@@ -277,7 +277,7 @@ void Program::free(volatile void* address) {
 void Program::wait_until(unsigned condition) {
   Thread& thread = *current_;
   if (condition == 0 || condition > (kCanSend | kCanReceive))
-    fail(fmt::format("tinselWaitUntil: there is no condition {}", condition));
+    fail(fmt::format("tinselWaitUntil: unknown condition {}", condition));
   spend(calls_.call);
   if ((condition & kCanReceive) != 0 && has_message(thread)) return;
   if ((condition & kCanSend) != 0 && ready_to_send(thread)) return;

@@ -114,7 +114,8 @@ void begin_apart(bool threads, int level) {
   ways.begun = true;
   if (!open_own_world(level)) {
     say_once(
-        "the MPI library makes no communicator of all ranks in a session; the program runs without Offramp");
+        "the MPI library cannot create a communicator of all ranks in a session; the program runs without "
+        "Offramp");
     return;
   }
   begin(threads);
@@ -176,7 +177,7 @@ void refuse_opened_mpi() {
   const std::string library = other_mpi_loaded();
   if (library.empty()) return;
   say_once(
-      fmt::format("the program has opened another MPI library ({}), and this Offramp is for {}; run it "
+      fmt::format("the program has opened another MPI library ({}), but this Offramp is for {}; run it "
                   "without Offramp in LD_PRELOAD",
                   library, offramp_native_name()));
   _exit(1);
@@ -291,18 +292,17 @@ void leave(const std::string& library) {
   const std::string instead = interposer_for(library);
   if (!clear_preload(instead)) {
     say_once(fmt::format(
-        "libofframp is in a program of another MPI library ({}), and {}; it is not in LD_PRELOAD, "
-        "from where it could be taken: the program is linked to it, or ld.so --preload or "
-        "/etc/ld.so.preload names it",
+        "libofframp is loaded into a program of another MPI library ({}), but {}; it cannot be removed from "
+        "LD_PRELOAD: the program is linked to it, or ld.so --preload or /etc/ld.so.preload names it",
         library, needs));
     _exit(1);
   }
   if (instead.empty() && !is_off_by_environment())
     say_once(
-        fmt::format("the program uses another MPI library ({}), and {}; the program runs without Offramp",
+        fmt::format("the program uses another MPI library ({}), but {}; the program runs without Offramp",
                     library, needs));
   const std::string problem = restart_program();
-  say_once(fmt::format("the program cannot be started again without Offramp: {}", problem));
+  say_once(fmt::format("the program cannot be restarted without Offramp: {}", problem));
   _exit(1);
 }
 
@@ -324,7 +324,7 @@ void say_if_bypassed() {
   const bool is_own =
       dladdr(reinterpret_cast<void*>(pmpi::Initialized), &own) != 0 && library == own.dli_fname;
   say_once(fmt::format(
-      "the program used MPI without Offramp: it found the functions of {} by itself. {}", library,
+      "the program used MPI without Offramp: it looked up the functions of {} itself. {}", library,
       is_own ? "offramp run carries such a program; without it, add " + audit_path() + " to LD_AUDIT"
              : fmt::format("This Offramp calls {}; let the program open that file", own.dli_fname)));
 }

@@ -45,8 +45,7 @@ constexpr Variable kVariables[] = {
     {"offramp_arrival_order_dependences", "How often modelled time depended on arrival order or polling",
      MPI_T_PVAR_CLASS_COUNTER,
      [](Session& s) { return static_cast<Value>(s.engine().lane().counters.arrival_order_dependences()); }},
-    {"offramp_unexpected_bytes_peak",
-     "The most payload of messages without a receive that was in memory at once",
+    {"offramp_unexpected_bytes_peak", "Peak payload of unexpected messages in memory",
      MPI_T_PVAR_CLASS_HIGHWATERMARK,
      [](Session& s) { return static_cast<Value>(s.engine().unexpected_bytes_peak()); }},
 };

@@ -212,8 +212,8 @@ Result<std::unique_ptr<ProcessFabric>> open_fabric() {
     if (fabric == nullptr) return failure(error);
     if (options.shared_memory == SharedMemory::kNone && options.rank == 0 &&
         std::getenv("UCX_TLS") == nullptr) {
-      (void)std::fprintf(
-          stderr, "offramp: /dev/shm is too small: messages take the network, which costs wall time\n");
+      (void)std::fprintf(stderr,
+                         "offramp: /dev/shm is too small: messages use the network, which costs wall time\n");
     }
     return fabric;
   }

@@ -156,7 +156,7 @@ std::unique_ptr<Session> make_session(bool threads) {
     const int first_runs = largest_of_all(settled->is_first_run() ? 1 : 0);
     agree(first_runs == (settled->is_first_run() ? 1 : 0)
               ? std::string()
-              : fmt::format("times: {} is there for some ranks only", configuration->times));
+              : fmt::format("times: {} exists only for some ranks", configuration->times));
     parts.settled_clock = std::move(*settled);
   }
   return std::make_unique<Session>(std::move(*configuration), registry, std::move(parts));

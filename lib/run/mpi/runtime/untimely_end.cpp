@@ -135,9 +135,9 @@ void set_handler_stack(int flags) {
 
 void watch_for_untimely_end(const Session& session) {
   if (session.recorder() == nullptr || !session.recorder()->recorder().has_written()) return;
-  const std::string text = fmt::format(
-      "offramp: the program did not come to its end; offramp replay --partial {} shows how far it came\n",
-      in_quotes(recording_path(session.configuration())));
+  const std::string text =
+      fmt::format("offramp: the program did not finish; offramp replay --partial {} shows how far it got\n",
+                  in_quotes(recording_path(session.configuration())));
   handler_facts.line_size = text.copy(handler_facts.line.data(), handler_facts.line.size());
   handler_facts.recorder = &session.recorder()->recorder();
   handler_facts.process = session.process();

@@ -57,7 +57,7 @@ std::string encode(const std::optional<recording::PartMark>& mark) {
 std::string loss_of(const recording::Recorder& recorder, int rank, bool rest_in_memory) {
   const bool lost = !recorder.complete() || (rank == 0 && rest_in_memory && recorder.has_written());
   if (!lost) return {};
-  return fmt::format("of rank {}, on {}, it ends early: {}", rank, look_at_host().name, recorder.problem());
+  return fmt::format("rank {} on {} ends early: {}", rank, look_at_host().name, recorder.problem());
 }
 
 /// The first loss, and how many more ranks have one.
@@ -68,7 +68,7 @@ std::string first_of(const std::vector<std::string>& losses) {
     others += static_cast<std::uint64_t>(!loss.empty() && !first.empty());
     if (first.empty()) first = loss;
   }
-  return others == 0 ? first : fmt::format("{} (and of {} more)", first, counted(others, "rank"));
+  return others == 0 ? first : fmt::format("{} (and {} more)", first, counted(others, "rank"));
 }
 
 /// Sends this rank's part to rank 0: its file, then the rest in memory.
@@ -134,7 +134,7 @@ Result<recording::Recording> parts_of_all(Session& session, const WorldApart& ap
     if (unseen[rank] == 0 || rank == 0) continue;
     const std::string lost = receive_part(apart, static_cast<int>(rank), parts[rank].path);
     if (problem.empty() && !lost.empty())
-      problem = fmt::format("a copy of the part of rank {}: {}; the parts stay where they are", rank, lost);
+      problem = fmt::format("cannot copy the part of rank {}: {}; the parts stay in place", rank, lost);
   }
   if (!problem.empty()) return failure(problem);
   return recording::Recording::from_parts(describe(session), std::move(parts));
@@ -185,21 +185,22 @@ Recorded gather_recording(Session& session, const WorldApart& apart) {
   const std::uint64_t events = apart.sum(recorder.events());
   if (configuration.record.empty() && events > configuration.settle_limit) {
     const std::string what_to_do =
-        in_memory ? "raise it, or write a recording (--record FILE) and settle it with offramp replay"
-                  : fmt::format("its recording is in {}: offramp replay settles it", recorded.path);
-    recorded.unsettled = fmt::format("the run has {} events, which is above settle_limit = {}; {}", events,
+        in_memory ? "raise it, or write a recording (--record FILE) for offramp replay"
+                  : fmt::format("its recording is in {}: offramp replay computes its modelled times",
+                                recorded.path);
+    recorded.unsettled = fmt::format("the run has {} events, more than settle_limit = {}; {}", events,
                                      configuration.settle_limit, what_to_do);
   }
   if (const std::uint64_t ranks = in_memory ? cut() : 0; ranks > 0)
     recorded.unsettled = fmt::format(
-        "the recording of {} does not fit into memory; with --record FILE it is written to a file, which "
-        "offramp replay settles",
+        "the recording of {} does not fit into memory; write it to a file with --record FILE, for offramp "
+        "replay",
         counted(ranks, "rank"));
   if (in_memory && !recorded.unsettled.empty()) return recorded;
   recorded.recording = parts_of_all(session, apart, recorded.path, recorded.was_copied);
   if (const std::uint64_t ranks = cut(); ranks > 0)
     recorded.unsettled =
-        fmt::format("the recording of {} ends early; offramp replay --partial {} shows what there is",
+        fmt::format("the recording of {} ends early; offramp replay --partial {} shows the part that exists",
                     counted(ranks, "rank"), recorded.path);
   recorded.stays = !in_memory && (!configuration.record.empty() || !recorded.unsettled.empty());
   return recorded;

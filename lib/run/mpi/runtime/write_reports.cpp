@@ -111,8 +111,7 @@ class PatienceLines {
     if (watch_.passed() < next_) return;
     next_ *= 2;
     (void)std::fprintf(stderr,
-                       "offramp: the program is over; what it takes over %s is being simulated: %s of %s "
-                       "events\n",
+                       "offramp: the program has ended; simulating its time over %s: %s of %s events\n",
                        backend.c_str(), count_text(progress.events).c_str(), count_text(events_).c_str());
   }
 
@@ -231,18 +230,17 @@ void tell_of_settled_clock(Session& session, const WorldApart& apart) {
                                   [](const std::string& difference) { return !difference.empty(); });
   if (clock.is_first_run() && !output_lost() && session.configuration().summary) {
     text = fmt::format(
-        "offramp: MPI_Wtime said the machine's time; the next run with the same settings gets settled times "
-        "from {}\n",
+        "offramp: MPI_Wtime returned the machine's time; the next run with the same settings reads settled "
+        "times from {}\n",
         session.configuration().times);
   } else if (first != differences.end()) {
     text = fmt::format(
-        "offramp: this run is not as the first one was: rank {}: {}{}; from there on MPI_Wtime goes on with "
-        "the "
+        "offramp: this run differs from the first one: rank {}: {}{}; from there on, MPI_Wtime returns the "
         "machine's time\n",
         first - differences.begin(), *first,
-        others > 1 ? fmt::format(" (and so do {} of the others)", others - 1) : "");
+        others > 1 ? fmt::format(" (and {} other ranks differ)", others - 1) : "");
   } else if (!clock.is_first_run() && session.configuration().summary) {
-    text = fmt::format("offramp: MPI_Wtime said settled times, {} times\n", settled);
+    text = fmt::format("offramp: MPI_Wtime returned settled times in {} calls\n", settled);
   }
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
 }
@@ -265,7 +263,8 @@ void write_reports(const Session& session, const RunFacts& facts, const std::vec
   std::string text = summary(report);
   if (configuration.details)
     text += fmt::format(
-        "offramp: at the end it took {} to gather {} of recordings, {} to simulate, {} to write\n",
+        "offramp: after the program, Offramp needed {} to gather {} of recordings, {} to simulate, {} to "
+        "write\n",
         time_text(gathering), bytes_text(static_cast<double>(gathered)), time_text(simulated),
         time_text(writing.passed()));
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
