@@ -65,7 +65,7 @@ class MessageStages {
     to_its_end(passage, [&] { backend_.depart(transfer, passage, own); });
     departure.complete = passage.complete;
     departure.handshake = passage.protocol == Protocol::kConfirmed;
-    if (passage.asks()) {
+    if (passage.waits_for_answer()) {
       departure.handshake = passage.protocol == Protocol::kRendezvous && passage.complete < Time();
       passage.granted = passage.requested;
       to_its_end(passage, [&] { backend_.answer(transfer, passage, idle()); });
@@ -108,11 +108,11 @@ class MessageStages {
       passage.posted = posted;
     }
     to_its_end(passage, [&] { backend_.arrive(transfer, passage, units.view(resources_)); });
-    if (receiver_hold_ != kNoResource && passage.asks())
+    if (receiver_hold_ != kNoResource && passage.waits_for_answer())
       passage.stored = later(
           passage.stored,
           units[receiver_hold_].acquire(passage.granted, later(passage.last - passage.granted, {})).end);
-    const Matched matched = passage.came_before(posted) ? Matched::kUnexpected : Matched::kPosted;
+    const Matched matched = passage.arrived_before(posted) ? Matched::kUnexpected : Matched::kPosted;
     return backend_.receive(transfer, passage, later(passage.stored, there), matched);
   }
 

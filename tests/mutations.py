@@ -49,7 +49,7 @@ MUTATIONS = [
     Mutation("reports", "reports/wildcards are counted", "matches of wildcards are counted", "lib/run/engine/engine.cpp",
              "if (record.source == kAnySource && record.context->size() > 2)", "if (record.source == kAnySource && record.context->size() > 200)"),
     Mutation("faults", "faults/a message that cannot be repaired", "a failed message is an MPI error", "lib/run/engine/engine_sending.cpp",
-             "if (!fate.failed) return;", "if (fate.failed) return;"),
+             "if (!fault.failed) return;", "if (fault.failed) return;"),
     Mutation("cli", "cli_test.py::Info", "a wrong value is answered with the nearest right one", "lib/base/configuration/load_configuration.cpp",
              "string message = not_allowed(entry.value, path, allowed, listed(allowed));",
              "string message = not_allowed(entry.value, path, allowed, {});"),

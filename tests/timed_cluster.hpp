@@ -39,7 +39,7 @@ class TimedRank {
     return handle_.isend(to, data.size(), tag, element);
   }
   RankRequest issend(int to, Bytes data, int tag = 0, ElementType element = ElementType::kByte) {
-    return handle_.isend(handle_.everyone(), to, data.size(), tag, element, Synchronous::kYes);
+    return handle_.isend(handle_.world_communicator(), to, data.size(), tag, element, Synchronous::kYes);
   }
   RankRequest irecv(int from, MutableBytes into, int tag = kAnyTag) {
     return handle_.irecv(from, into.size(), tag);
@@ -47,7 +47,9 @@ class TimedRank {
   Task<Received> wait(RankRequest& request) { return handle_.wait(request); }
   Task<Outcome> wait_all(std::vector<RankRequest>& requests) { return handle_.wait_all(requests); }
 
-  RankRequest start(const Operation& operation) { return handle_.start(handle_.everyone(), operation); }
+  RankRequest start(const Operation& operation) {
+    return handle_.start(handle_.world_communicator(), operation);
+  }
   Task<Outcome> collective(const Operation& operation) { return handle_.collective(operation); }
   Task<Outcome> bcast(MutableBytes buffer, int root) {
     return of_blocks(OperationKind::kBcast, buffer.size(), root);

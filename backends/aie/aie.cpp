@@ -25,7 +25,7 @@
 namespace offramp {
 namespace {
 
-using aie::Message;
+using aie::MessageTiming;
 
 class AieBackend final : public Backend {
  public:
@@ -151,7 +151,7 @@ class AieBackend final : public Backend {
   /// Sends a message from the sender's memory or tile to that of a ready receiver. A delay of any part delays
   /// the whole message, since the parts overlap. Returns false if it has to wait for its port.
   bool leave(const Transfer& transfer, Passage& passage, Time at, const Resources& sender) {
-    const Message& alone = messages_.between(transfer.source, transfer.destination, transfer.bytes);
+    const MessageTiming& alone = messages_.between(transfer.source, transfer.destination, transfer.bytes);
     const aie::Messages::Load& load = messages_.load(transfer.bytes);
     const Time deadline = at + alone.complete;
     Time wait;
@@ -206,9 +206,9 @@ class AieBackend final : public Backend {
 namespace aie {
 namespace {
 
-Footing footing(const Settings& settings, const MachineLayout&, int) {
+Deployment deployment(const Settings& settings, const MachineLayout&, int) {
   const ArraySpec array = Setup(settings).array;
-  return Footing{fmt::format("one array of {} x {} tiles for all ranks", array.columns, array.rows)};
+  return Deployment{fmt::format("one array of {} x {} tiles for all ranks", array.columns, array.rows)};
 }
 
 }  // namespace
@@ -223,7 +223,7 @@ const BackendDescription& aie_backend() {
                          .clock_parameter = "clock",
                          .topics = aie::topics(),
                          .validation = aie::validation,
-                         .footing = aie::footing,
+                         .deployment = aie::deployment,
                          .is_one_machine = true});
   return description;
 }

@@ -67,17 +67,17 @@ Time locks(const Setup& setup, int in_loop, int single) {
 }
 
 /// An edge without shared memory.
-struct Way {
+struct EdgeCost {
   Time stream;
   Time passage;
   [[nodiscard]] Time whole() const { return stream + passage; }
 };
-Way way(const Setup& setup, std::size_t window) {
+EdgeCost edge_cost(const Setup& setup, std::size_t window) {
   return {setup.timing.stream(window), setup.timing.passage(kHops)};
 }
 /// Windows follow each other at the pace of the stream, or of the two buffers at its end: a buffer is free
 /// again when its window has arrived and the kernel has processed it.
-void passes_edge(Pipeline& pipeline, const Way& edge, Time kernel) {
+void passes_edge(Pipeline& pipeline, const EdgeCost& edge, Time kernel) {
   pipeline.passes(edge.stream);
   pipeline.fill += edge.passage;
   pipeline.pace = later(pipeline.pace, Time::ps((edge.whole() + kernel).count() / 2));
@@ -107,8 +107,8 @@ BestWindow reduce_window(const Setup& setup, int kernels, std::size_t bytes, boo
     pipeline.passes(timing.reduce(setup.kernels, 0, elements, window) + locks(setup, own, 1));
     const Time level = timing.reduce(setup.kernels, inputs, elements, window) + locks(setup, inputs + own, 1);
     pipeline.passes(level);
-    passes_edge(pipeline, way(setup, window), level);
-    pipeline.fill += (level + way(setup, window).whole()) * std::max(levels - 1, 0);
+    passes_edge(pipeline, edge_cost(setup, window), level);
+    pipeline.fill += (level + edge_cost(setup, window).whole()) * std::max(levels - 1, 0);
     if (streamed) {
       pipeline.passes(through_host(setup, kernels, window));
       pipeline.passes(through_host(setup, 1, window));
@@ -125,7 +125,7 @@ std::size_t bcast_window(const Setup& setup, int kernels, std::size_t bytes, std
                 Pipeline pipeline;
                 const Time kernel = copy(setup, window, 0, 2);
                 for (int end = 0; end < 2; ++end) pipeline.passes(kernel);
-                passes_edge(pipeline, way(setup, window), kernel);
+                passes_edge(pipeline, edge_cost(setup, window), kernel);
                 if (setup.host_data) {
                   pipeline.passes(through_host(setup, 1, window));
                   pipeline.passes(through_host(setup, kernels - 1, window));
@@ -142,8 +142,8 @@ std::size_t scatter_window(const Setup& setup, int kernels, std::size_t block, s
                 const Time kernel = copy(setup, window, 1, 1);
                 Pipeline pipeline;
                 pipeline.passes(kernel);
-                passes_edge(pipeline, way(setup, window), kernel);
-                pipeline.fill += (kernel + way(setup, window).whole()) * std::max(levels - 1, 0);
+                passes_edge(pipeline, edge_cost(setup, window), kernel);
+                pipeline.fill += (kernel + edge_cost(setup, window).whole()) * std::max(levels - 1, 0);
                 if (setup.host_data) {
                   pipeline.passes(through_host(setup, 1, window));
                   pipeline.fill += through_host(setup, 1, window);
@@ -163,11 +163,11 @@ std::size_t gather_window(const Setup& setup, int kernels, std::size_t block, st
               [&](std::size_t window) {
                 const auto waiting = static_cast<std::int64_t>(Chunks{block, window}.count()) - 1;
                 const Time kernel = copy(setup, window, 1, 1);
-                const Time level = kernel + way(setup, window).whole();
+                const Time level = kernel + edge_cost(setup, window).whole();
                 const std::int64_t half_levels = depths * std::clamp<std::int64_t>(waiting, 0, 2);
                 Pipeline pipeline;
                 pipeline.passes(kernel);
-                passes_edge(pipeline, way(setup, window), kernel);
+                passes_edge(pipeline, edge_cost(setup, window), kernel);
                 pipeline.fill += later(level * levels, Time::ps(level.count() * half_levels / 2));
                 if (setup.host_data) {
                   pipeline.passes(through_host(setup, 1, window));
@@ -187,7 +187,8 @@ std::size_t message_window(const Setup& setup, std::size_t bytes) {
                   pipeline.passes(kernel);
                   if (setup.host_data) pipeline.passes(through_host(setup, 1, window));
                 }
-                const Way edge{setup.timing.stream(window, kHeaderWords), setup.timing.passage(kMessageHops)};
+                const EdgeCost edge{setup.timing.stream(window, kHeaderWords),
+                                    setup.timing.passage(kMessageHops)};
                 passes_edge(pipeline, edge, kernel);
                 return pipeline;
               })

@@ -5,11 +5,13 @@
 
 namespace offramp::aie {
 
-Task<Outcome> gather(const Model& model, const Need& need, Team& team, CollectiveBuffers buffers, int root);
+Task<Outcome> gather(const Model& model, const ArrayRequirements& required, Team& team,
+                     CollectiveBuffers buffers, int root);
 /// in_tile: the data is already in the memory of the top's kernel.
-Task<Outcome> scatter(const Model& model, const Need& need, Team& team, CollectiveBuffers buffers, int root,
-                      bool in_tile);
+Task<Outcome> scatter(const Model& model, const ArrayRequirements& required, Team& team,
+                      CollectiveBuffers buffers, int root, bool in_tile);
 /// Sends all blocks to the top, which transposes them and sends them back.
-Task<Outcome> alltoall(const Model& model, const Need& need, Team& team, CollectiveBuffers buffers);
+Task<Outcome> alltoall(const Model& model, const ArrayRequirements& required, Team& team,
+                       CollectiveBuffers buffers);
 
 }  // namespace offramp::aie

@@ -45,10 +45,10 @@ Task<Outcome> butterfly(Team& team, CollectiveBuffers buffers) {
 Task<Outcome> carry(Planner& planner, const Operation& operation, Team& team,
                     const CollectiveBuffers& buffers) {
   if (!reduces(operation.kind)) return move_data(operation, team, buffers);
-  const Need& need = planner.need(operation);
-  if (operation.kind == OperationKind::kAllreduce && need.butterfly != nullptr)
+  const ArrayRequirements& required = planner.requirements(operation);
+  if (operation.kind == OperationKind::kAllreduce && required.butterfly != nullptr)
     return butterfly(team, buffers);
-  return move_data(operation, team, buffers, fold_of(need.tree->tree, team, top_of(operation)));
+  return move_data(operation, team, buffers, fold_of(required.tree->tree, team, top_of(operation)));
 }
 
 }  // namespace offramp::aie

@@ -17,7 +17,7 @@ class Graphs {
   explicit Graphs(const Setup& setup) : setup_(setup) {}
 
   /// The time to load the graph of an operation that a rank begins; 0 if the array has it.
-  Time load(int rank, const Operation& operation, const Need& need);
+  Time load(int rank, const Operation& operation, const ArrayRequirements& required);
 
  private:
   struct Graph {

@@ -15,7 +15,7 @@ Connection Messages::connection(int source, int destination) const {
   return connection;
 }
 
-Message Messages::simulate(int source, int destination, std::size_t bytes) const {
+MessageTiming Messages::simulate(int source, int destination, std::size_t bytes) const {
   const Connection way = connection(source, destination);
   return run_message(setup_.timing, way, chunks(bytes), setup_.copies,
                      setup_.host_data ? &setup_.host : nullptr, way.shared ? 0 : kHeaderWords);
@@ -36,7 +36,7 @@ Messages::Load Messages::compute_load(std::size_t bytes) const {
   return load;
 }
 
-const Message& Messages::between(int source, int destination, std::size_t bytes) {
+const MessageTiming& Messages::between(int source, int destination, std::size_t bytes) {
   const bool shared = std::abs(source - destination) == 1;
   const int hops =
       shared ? 0 : distance(snake_tile(setup_.array, source), snake_tile(setup_.array, destination));

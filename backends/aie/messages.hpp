@@ -21,9 +21,9 @@ class Messages {
   [[nodiscard]] int most_ranks() const { return kIdentifiers * setup_.array.mm2s + 1; }
   /// Times are relative to the start of the sender's kernel, with a ready receiver. The network is simulated
   /// once per size and distance.
-  const Message& between(int source, int destination, std::size_t bytes);
+  const MessageTiming& between(int source, int destination, std::size_t bytes);
   /// Simulates the network for one message.
-  [[nodiscard]] Message simulate(int source, int destination, std::size_t bytes) const;
+  [[nodiscard]] MessageTiming simulate(int source, int destination, std::size_t bytes) const;
   /// The resources that a message occupies, in addition to its own time.
   struct Load {
     std::size_t windows = 0;
@@ -38,13 +38,13 @@ class Messages {
   [[nodiscard]] std::size_t window(std::size_t bytes) const { return message_window(setup_, bytes); }
 
  private:
-  struct Way {
+  struct WindowPath {
     std::size_t bytes = 0;
     int hops = 0;  // 0: a shared window
-    friend bool operator==(const Way&, const Way&) = default;
+    friend bool operator==(const WindowPath&, const WindowPath&) = default;
   };
-  struct WayHash {
-    std::size_t operator()(const Way& way) const {
+  struct WindowPathHash {
+    std::size_t operator()(const WindowPath& way) const {
       return way.bytes * 67 + static_cast<std::size_t>(way.hops);
     }
   };
@@ -56,7 +56,7 @@ class Messages {
 
   const Setup& setup_;
   DirectMappedCache<std::size_t, Load> loads_;
-  DirectMappedCache<Way, Message, 257, WayHash> messages_;
+  DirectMappedCache<WindowPath, MessageTiming, 257, WindowPathHash> messages_;
 };
 
 }  // namespace offramp::aie

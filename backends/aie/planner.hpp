@@ -27,7 +27,7 @@ struct TreePlan {
 
 /// An operation's requirements on the array. Windows: the largest on an edge; smaller than the parameter if
 /// larger ones do not fit.
-struct Need {
+struct ArrayRequirements {
   const TreePlan* tree = nullptr;  // to the top: reduce, gather
   std::size_t tree_window = 16;
   const TreePlan* down = nullptr;  // scatter
@@ -46,31 +46,32 @@ class Planner {
 
   /// Depends on kind, ranks, and bytes only. Valid until the next call for this kind: the last result is
   /// cached, since programs repeat operations and each operation is looked up twice.
-  const Need& need(const Operation& operation);
+  const ArrayRequirements& requirements(const Operation& operation);
 
  private:
   using Key = std::tuple<int, std::size_t, std::size_t, int>;
-  enum Kind : int { kResident, kStreamed, kForwarding, kMulticast, kButterfly };
+  enum PlanKind : int { kResident, kStreamed, kForwarding, kMulticast, kButterfly };
   const TreePlan& tree_plan(int kernels, std::size_t largest, std::size_t bytes, bool streamed,
                             bool from_host);
-  Need find(const Operation& operation);
+  ArrayRequirements find(const Operation& operation);
   /// Reductions of `bytes` on every kernel.
-  Need reduce(int kernels, std::size_t bytes);
-  Need gather(int kernels, std::size_t block);
-  Need scatter(int kernels, std::size_t block);
-  Need bcast(int kernels, std::size_t bytes);
+  ArrayRequirements reduce(int kernels, std::size_t bytes);
+  ArrayRequirements gather(int kernels, std::size_t block);
+  ArrayRequirements scatter(int kernels, std::size_t block);
+  ArrayRequirements bcast(int kernels, std::size_t bytes);
   /// Reduce and broadcast, or the butterfly if it is selected and possible.
-  Need allreduce(int kernels, std::size_t bytes);
-  Need allgather(int kernels, std::size_t block);
+  ArrayRequirements allreduce(int kernels, std::size_t bytes);
+  ArrayRequirements allgather(int kernels, std::size_t block);
   /// Reduce and scatter, or gather and scatter.
-  Need reduce_scatter(int kernels, std::size_t block);
-  Need alltoall(int kernels, std::size_t block);
-  Need barrier(int kernels);
+  ArrayRequirements reduce_scatter(int kernels, std::size_t block);
+  ArrayRequirements alltoall(int kernels, std::size_t block);
+  ArrayRequirements barrier(int kernels);
   /// The tree for windows of this size, or of the largest fitting half, quarter, and so on.
-  Need shrunk_tree(int kernels, std::size_t window, std::size_t data, bool streamed, bool from_host);
-  Need blocks(int kernels, std::size_t block, bool whole_at_root);
-  void add_scatter(Need& need, int kernels, std::size_t block);
-  void add_multicast(Need& need, int kernels, std::size_t bytes);
+  ArrayRequirements shrunk_tree(int kernels, std::size_t window, std::size_t data, bool streamed,
+                                bool from_host);
+  ArrayRequirements blocks(int kernels, std::size_t block, bool whole_at_root);
+  void add_scatter(ArrayRequirements& required, int kernels, std::size_t block);
+  void add_multicast(ArrayRequirements& required, int kernels, std::size_t bytes);
   const Plan& multicast_plan(int kernels, std::size_t largest, std::size_t bytes);
   const Plan& butterfly_plan(int kernels, std::size_t largest, std::size_t bytes);
   [[nodiscard]] std::string_view resident_limit(std::size_t bytes);
@@ -79,7 +80,7 @@ class Planner {
   struct Recent {
     int ranks = 0;  // 0: unused
     std::size_t bytes = 0;
-    Need need;
+    ArrayRequirements required;
   };
 
   const Setup& setup_;

@@ -89,7 +89,7 @@ class TeamOutput final : public Output {
   Task<void> wait_empty() override;
   Task<void> set_full() override;
   /// Credits arrive through this rank's input from the same peer.
-  void take_credits_from(Credits* credits) { credits_ = credits; }
+  void use_credits_of(Credits* credits) { credits_ = credits; }
   /// Waits until the library has released the buffers. Needs no modelled time.
   Task<void> drain() { return drain(sent_); }
 

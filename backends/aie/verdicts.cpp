@@ -108,7 +108,7 @@ std::string_view collective_decline(Planner& planner, const Operation& operation
         (is_logical(operation.function) || is_bitwise(operation.function)))
       return "the kernels have no logical or bitwise functions of floats";
   }
-  return planner.need(operation).limit;
+  return planner.requirements(operation).limit;
 }
 
 }  // namespace offramp::aie

@@ -25,7 +25,7 @@ class CcloBackend final : public Backend {
   [[nodiscard]] bool waits_for_receiver(const Transfer& transfer) const override {
     return is_write(transfer) ? transfer.bytes > kBuffered : waits_for_buffers(transfer);
   }
-  [[nodiscard]] MessageFate fate(const Transfer& transfer) override;
+  [[nodiscard]] DeliveryFault delivery_fault(const Transfer& transfer) override;
   [[nodiscard]] std::span<const ResourceDescription> resources() const override { return kEngineResources; }
   void issue(const Transfer& transfer, Passage& passage) override;
   void depart(const Transfer& transfer, Passage& passage, const Resources& sender) override;
@@ -58,8 +58,8 @@ class CcloBackend final : public Backend {
     Calendar from_card;
   };
   /// Per-rank state of the driver and the receives.
-  struct Engine {
-    Engine(const Configuration& configuration, Spec& spec, int rank, int ranks, Bus& its_bus)
+  struct RankEngine {
+    RankEngine(const Configuration& configuration, Spec& spec, int rank, int ranks, Bus& its_bus)
         : driver(configuration, spec, rank, ranks), bus(its_bus) {}
 
     Driver driver;
@@ -74,7 +74,7 @@ class CcloBackend final : public Backend {
     std::deque<Waiting> waiting;
     std::uint64_t collectives = 0;
   };
-  Engine& engine(int rank);
+  RankEngine& engine(int rank);
   [[nodiscard]] const Driver& driver() const { return first_->driver; }
 
   [[nodiscard]] bool fits(int ranks) const;
@@ -97,12 +97,12 @@ class CcloBackend final : public Backend {
 
   /// Returns the address of the world communicator or, if that does not fit, of one for the pair. Writing it
   /// advances the host's `clock`.
-  std::uint32_t communicator_with(Engine& engine, int rank, int peer, Time& clock);
+  std::uint32_t communicator_with(RankEngine& engine, int rank, int peer, Time& clock);
 
   /// Makes the call in the IO space only; the plans provide its duration.
-  void call(Engine& engine, Scenario scenario, const Transfer& transfer, int peer, std::uint32_t address);
+  void call(RankEngine& engine, Scenario scenario, const Transfer& transfer, int peer, std::uint32_t address);
 
-  [[nodiscard]] Fate fate_of(const Transfer& transfer, Time epoch) const;
+  [[nodiscard]] PacketFaults packet_faults_of(const Transfer& transfer, Time epoch) const;
   [[nodiscard]] bool is_write(const Transfer& transfer) const {
     return is_rendezvous(spec_, Scenario::kSend, transfer.bytes);
   }
@@ -110,12 +110,12 @@ class CcloBackend final : public Backend {
   static constexpr std::size_t index_of(Unit unit) { return static_cast<std::size_t>(unit); }
 
   /// The driver copies the user's buffer to the card. Returns when it has arrived.
-  Time stage_in(Engine& engine, Time at, Time duration) const;
+  Time stage_in(RankEngine& engine, Time at, Time duration) const;
   /// The driver copies a message that is `done` back to the user's buffer, once the program waits for it at
   /// `at`. With Coyote, DMA has copied the data already, unless the bus was busy.
-  Time stage_out(Engine& engine, const Transfer& transfer, Time done, Time at);
+  Time stage_out(RankEngine& engine, const Transfer& transfer, Time done, Time at);
   /// The copy of a collective's result, after the engine's call.
-  void copy_back(Engine& engine, Team& team, std::uint64_t bytes) const;
+  void copy_back(RankEngine& engine, Team& team, std::uint64_t bytes) const;
   /// The bytes that a collective reads from and writes to the user's memory of this rank.
   struct Staged {
     std::uint64_t in = 0;
@@ -143,13 +143,13 @@ class CcloBackend final : public Backend {
   Time wait_for_memory(const Resources& sender, const Plans::Rates& rates, Time begin, Time complete) const;
   /// The end of a call that would end at `call` alone, if the message's last byte leaves the card at `left`:
   /// the transmit buffer must have room for all remaining data.
-  [[nodiscard]] Time taken_over(Time call, Time left) const;
+  [[nodiscard]] Time handed_over(Time call, Time left) const;
   /// The delay by other messages in the protocol engine and on its link, which carry one message at a time.
   static Time wait_for_engine(const Resources& sender, Time at, Time engine, Time link);
 
   /// A message that arrived before its receive occupies RX buffers until `done`. Segments without a buffer
   /// were moved to host memory and are fetched from there. Returns the duration of that.
-  Time wait_in_buffers(Engine& engine, const Transfer& transfer, Time first, Time done);
+  Time wait_in_buffers(RankEngine& engine, const Transfer& transfer, Time first, Time done);
 
   // Repeat calls at their modelled times, to record spans and packets.
   [[nodiscard]] Watch watch(const Transfer& transfer, int rank) const;
@@ -162,8 +162,8 @@ class CcloBackend final : public Backend {
   int ranks_;
   MachineLayout machine_;
   RankTable<Bus> buses_;  // by card
-  RankTable<std::optional<Engine>> engines_;
-  Engine* first_;
+  RankTable<std::optional<RankEngine>> engines_;
+  RankEngine* first_;
   mutable Plans plans_;  // a cache
   FaultRates faults_;
   SpanSink* spans_;

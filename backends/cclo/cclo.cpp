@@ -12,7 +12,7 @@
 #include "backends/cclo/explain.hpp"
 #include "backends/cclo/validation.hpp"
 #include "offramp/kernel/immortal.hpp"
-#include "simulators/world/footing.hpp"
+#include "simulators/world/deployment.hpp"
 
 namespace offramp {
 namespace cclo {
@@ -88,14 +88,14 @@ std::string_view CcloBackend::failure(std::uint8_t reason) const {
 
 namespace {
 
-Footing footing(const Settings& settings, const MachineLayout& machine, int ranks) {
+Deployment deployment(const Settings& settings, const MachineLayout& machine, int ranks) {
   const Bandwidth link = configuration_of(settings).spec.link;
   // The shell connects one port to the network.
-  Footing footing = footing_on_nodes(machine, ranks, "FPGA", link, 1);
+  Deployment deployment = deployment_on_nodes(machine, ranks, "FPGA", link, 1);
   if (machine.ranks_per_card() > 1)
-    footing.text += fmt::format(", {} engines on each", machine.ranks_per_card());
-  footing.text += way_of_calls(settings);
-  return footing;
+    deployment.text += fmt::format(", {} engines on each", machine.ranks_per_card());
+  deployment.text += call_interface_text(settings);
+  return deployment;
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ const BackendDescription& cclo_backend() {
       .topics = cclo::topics(),
       .validation = cclo::validation,
       .without_effect = cclo::without_effect,
-      .footing = cclo::footing});
+      .deployment = cclo::deployment});
   return description;
 }
 

@@ -51,7 +51,7 @@ CcloBackend::Staged CcloBackend::staged_of(const Operation& operation, const Tea
   return {root ? buffers.receive.size() : 0, root ? 0 : buffers.receive.size()};
 }
 
-Time CcloBackend::stage_in(Engine& engine, Time at, Time duration) const {
+Time CcloBackend::stage_in(RankEngine& engine, Time at, Time duration) const {
   if (!configuration_.host.staged || duration == Time()) return at;
   return engine.bus.to_card.acquire(at, duration).end + spec_.pcie_latency;
 }
@@ -74,7 +74,7 @@ void CcloBackend::land(const Transfer& transfer, Passage& passage, const Resourc
 }
 
 /// The driver copies within the MPI call that waits, as it copies before the engine's call.
-void CcloBackend::copy_back(Engine& engine, Team& team, std::uint64_t bytes) const {
+void CcloBackend::copy_back(RankEngine& engine, Team& team, std::uint64_t bytes) const {
   if (!configuration_.host.staged || bytes == 0) return;
   team.host_begin = team.clock;
   team.host_end = [this, &bus = engine.bus.from_card, duration = spec_.pcie_time(bytes),
@@ -108,7 +108,7 @@ Task<Outcome> CcloBackend::carry(const Operation& operation, Team& team,
 
 Task<Outcome> CcloBackend::call_engine(const Operation& operation, Team& team, CollectiveBuffers buffers) {
   const int place = team.world_rank(team.rank());
-  Engine& own = engine(place);
+  RankEngine& own = engine(place);
   Driver& driver = own.driver;
   const Driver::Placed placed =
       driver.place(static_cast<std::uint32_t>(operation.ranks), static_cast<std::uint32_t>(team.rank()), 0);

@@ -199,7 +199,7 @@ Driver::Started Driver::start(const CallWords& words) {
   if ((space_.read_control(kApCtrl) & kApIdle) == 0) space_.yield_call();
   space_.write_arguments(words);
   space_.write_control(kApCtrl, kApStart);
-  return {space_.take_call().value_or(words), start_cost()};
+  return {space_.pop_call().value_or(words), start_cost()};
 }
 
 void Driver::message(Scenario scenario, const CallWords& words, const Spec& spec, std::uint32_t index) {

@@ -247,7 +247,7 @@ Configuration configuration_of(const Settings& settings) {
   return c;
 }
 
-std::string_view way_of_calls(const Settings& settings) {
+std::string_view call_interface_text(const Settings& settings) {
   switch (driver_of(settings.choice("driver"))) {
     case DriverKind::kXrt:
       return ", called through XRT";

@@ -47,7 +47,7 @@ struct Configuration {
 Configuration configuration_of(const Settings& settings);
 
 /// Describes the host's interface to the engine, as a text that follows the hardware's name.
-std::string_view way_of_calls(const Settings& settings);
+std::string_view call_interface_text(const Settings& settings);
 
 /// As BackendDescription::without_effect.
 std::vector<WithoutEffect> without_effect(const Settings& settings);

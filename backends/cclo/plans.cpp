@@ -60,9 +60,9 @@ Plans::Write Plans::write(std::uint64_t bytes, const MessageRunner::Rendezvous& 
           later(plan.first - spec_.latency - spec_.link_time(first) - spec_.engine_time(first), {})};
 }
 
-Plan Plans::eager(std::uint64_t bytes, const Fate& fate) {
+Plan Plans::eager(std::uint64_t bytes, const PacketFaults& packet_faults) {
   Plan plan = eager(bytes);
-  send_into(plan, runner_.send(bytes, {}, fate));
+  send_into(plan, runner_.send(bytes, {}, packet_faults));
   return plan;
 }
 

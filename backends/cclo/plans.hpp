@@ -37,7 +37,7 @@ class Plans {
     return eager_.get(bytes, [&] { return compute(bytes); });
   }
   /// The plan of one message with its own fate; late and waiting are those of a message without faults.
-  Plan eager(std::uint64_t bytes, const Fate& fate);
+  Plan eager(std::uint64_t bytes, const PacketFaults& packet_faults);
   const MessageRunner::Rendezvous& rendezvous(std::uint64_t bytes) {
     return rendezvous_.get(bytes, [&] { return runner_.rendezvous(bytes); });
   }

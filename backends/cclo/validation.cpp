@@ -105,7 +105,7 @@ class Stack {
  private:
   [[nodiscard]] Time data(Time from, std::uint64_t bytes) const {
     EngineUnits sending;
-    const Flow words = DataPlane(c_.spec, sending).read(0, from, bytes, Place::kHost);
+    const Flow words = DataPlane(c_.spec, sending).read(0, from, bytes, BufferLocation::kHost);
     const Crossing way = Transmitter(c_.spec, sending).send(words, bytes);
     // The data bypasses the card's memory.
     return later(way.last, way.first + c_.spec.pcie_time(bytes)) + c_.spec.pcie_latency;

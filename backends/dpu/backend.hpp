@@ -20,7 +20,7 @@ class DpuBackend final : public Backend {
   [[nodiscard]] bool waits_for_receiver(const Transfer& transfer) const override {
     return static_cast<std::int64_t>(transfer.bytes) > driver_.eager_limit;
   }
-  [[nodiscard]] MessageFate fate(const Transfer& transfer) override {
+  [[nodiscard]] DeliveryFault delivery_fault(const Transfer& transfer) override {
     return {repair_of_message(transfer, {}).gave_up};
   }
   [[nodiscard]] std::span<const ResourceDescription> resources() const override {

@@ -37,7 +37,7 @@ Task<Outcome> DpuBackend::serve(const Operation& operation, Team& team, Collecti
     team.clock = team.host_free;
     co_return co_await carry(operation, team, buffers);
   }
-  WorldCollectives::Part part;
+  WorldCollectives::RankPart part;
   shared_.join(part, operation, team, *team.devices(), buffers, posted, fills_a_cache(team));
   const Completion completion = co_await part;
   team.clock = later(team.host_free, completion.done);

@@ -58,7 +58,7 @@ bool numbers(std::string_view text, int most, std::vector<int>& values) {
   return !values.empty();
 }
 
-bool take(std::string_view key, std::string_view value, std::vector<Host>& hosts) {
+bool parse_hosts(std::string_view key, std::string_view value, std::vector<Host>& hosts) {
   if (value.empty()) return false;
   if (key == "host") {
     hosts.emplace_back().name = value;
@@ -123,7 +123,7 @@ Described describe_hosts(const PlatformSpec& spec, std::span<const std::string> 
       }
       return described;
     }
-    if (!take(key, value, hosts)) {
+    if (!parse_hosts(key, value, hosts)) {
       described.error = fmt::format("\"{}\" does not describe a host", word);
       return described;
     }

@@ -91,7 +91,7 @@ const BackendDescription& dpu_backend() {
       .topics = dpu::topics(),
       .validation = dpu::validation,
       .without_effect = dpu::without_effect,
-      .footing = dpu::footing});
+      .deployment = dpu::deployment});
   return description;
 }
 

@@ -6,7 +6,7 @@
 #include "backends/host/host.hpp"
 #include "backends/host/parameters.hpp"
 #include "offramp/kernel/immortal.hpp"
-#include "simulators/world/footing.hpp"
+#include "simulators/world/deployment.hpp"
 
 namespace offramp::dpu {
 namespace {
@@ -276,9 +276,9 @@ DriverSpec driver_of(const Settings& settings, const FaultRates& faults, int ran
   return spec;
 }
 
-Footing footing(const Settings& settings, const MachineLayout& machine, int ranks) {
+Deployment deployment(const Settings& settings, const MachineLayout& machine, int ranks) {
   const CardSpec card = card_of(settings);
-  return footing_on_nodes(machine, ranks, "DPU", card.link, machine.links_per_card);
+  return deployment_on_nodes(machine, ranks, "DPU", card.link, machine.links_per_card);
 }
 
 std::vector<WithoutEffect> without_effect(const Settings& settings) {

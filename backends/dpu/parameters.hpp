@@ -22,7 +22,7 @@ DriverSpec driver_of(const Settings& settings, const FaultRates& faults, int ran
                      const MachineLayout& machine, const Settings* host = nullptr);
 
 /// As in BackendDescription.
-Footing footing(const Settings& settings, const MachineLayout& machine, int ranks);
+Deployment deployment(const Settings& settings, const MachineLayout& machine, int ranks);
 /// As BackendDescription::without_effect.
 std::vector<WithoutEffect> without_effect(const Settings& settings);
 

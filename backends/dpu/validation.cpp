@@ -71,7 +71,7 @@ Overlap overlap_of(int ranks, const Values& values, OperationKind kind, std::siz
   Overlap seen;
   const auto run = [&](Time compute) {
     return end_of(ranks, values, [&, compute](RankHandle& rank) -> Task<void> {
-      RankRequest request = rank.start(rank.everyone(), operation);
+      RankRequest request = rank.start(rank.world_communicator(), operation);
       seen.posted = later(seen.posted, rank.clock());
       rank.compute(compute);
       const Time begin = rank.clock();
@@ -102,7 +102,7 @@ class Table {
   void add_bound(std::string quantity, const char* unit, const char* bound, double ours, const char* source) {
     rows_.push_back({std::move(quantity), unit, 0, ours, kHeldOut, source, bound});
   }
-  ValidationRows take() { return std::move(rows_); }
+  ValidationRows release_rows() { return std::move(rows_); }
 
  private:
   ValidationRows rows_;
@@ -232,14 +232,14 @@ void add_initiation(Table& table) {
               {"bf3", 4096, 18.6, kHeldOut},  {"bf3", 8192, 28.9, kHeldOut},  {"bf3", 16384, 20.6, kHeldOut},
               {"bf3", 131072, 143, kHeldOut}};
   for (const auto& row : rows) {
-    const bool told = std::string_view(row.card) == "bf2" && (row.fitted || row.bytes == 131072);
+    const bool is_held_out = std::string_view(row.card) == "bf2" && (row.fitted || row.bytes == 131072);
     table.add(
         fmt::format("initiation of an iallgatherv, {}, {} B", row.card, row.bytes), "us", row.published,
         microseconds(overlap_of(kRanks, measured(row.card), OperationKind::kAllgather, row.bytes).posted),
         row.fitted,
-        row.fitted ? "published [sc23-logs]; fitted: `post_per_rank`, `own_copy`, `shared_own_copy`"
-        : told     ? "published [sc23-logs]; held out"
-                   : "published [sc23-logs]: the remainder of its overlap and its wait; held out");
+        row.fitted    ? "published [sc23-logs]; fitted: `post_per_rank`, `own_copy`, `shared_own_copy`"
+        : is_held_out ? "published [sc23-logs]; held out"
+                      : "published [sc23-logs]: the remainder of its overlap and its wait; held out");
   }
 }
 
@@ -341,7 +341,7 @@ ValidationRows validation() {
   add_alltoall(table);
   add_dma(table);
   add_latencies(table);
-  return table.take();
+  return table.release_rows();
 }
 
 }  // namespace offramp::dpu

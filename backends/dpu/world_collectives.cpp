@@ -66,7 +66,7 @@ std::vector<Member> members_of(const Team& team) {
 }  // namespace
 
 /// Lets the world run the steps of a machine.
-class WorldCollectives::Steps : public Agenda, public WorldDevices::Work {
+class WorldCollectives::Steps : public EventSink, public WorldDevices::Work {
  public:
   void schedule(Time at, int kind, int subject) override {
     ++scheduled_;
@@ -102,10 +102,10 @@ class WorldCollectives::Shared final : public Steps, public Offload::Observer {
         parts_(request_.members.size()),
         offload_(make_offload(parent.spec_, request_, *this, *this)) {}
 
-  void join(Part& part, int rank, const CollectiveBuffers& buffers) {
+  void join(RankPart& part, int rank, const CollectiveBuffers& buffers) {
     parts_[static_cast<std::size_t>(rank)] = &part;
-    if (sources_tell_sizes(request_.kind))
-      offload_->tell(rank, own_sizes(request_.kind, buffers), receives_of(request_.kind, buffers));
+    if (sources_advertise_sizes(request_.kind))
+      offload_->set_sizes(rank, own_sizes(request_.kind, buffers), receives_of(request_.kind, buffers));
   }
   void submit(int rank, Time posted) { offload_->submit(rank, posted); }
   /// The endpoint cache, for which the rank waited, is populated.
@@ -117,16 +117,16 @@ class WorldCollectives::Shared final : public Steps, public Offload::Observer {
 
   void step(Time at, std::uint32_t number) override {
     offload_->step(next(number), at);
-    if (told_ < parts_.size() || !idle()) return;
+    if (notified_count_ < parts_.size() || !idle()) return;
     parent_.wire_ += offload_->machine().wire();
     parent_.running_.erase(name_);  // ends the life of this object
   }
 
   void done(int rank) override {
-    ++told_;
-    Part& part = *std::exchange(parts_[static_cast<std::size_t>(rank)], nullptr);
+    ++notified_count_;
+    RankPart& part = *std::exchange(parts_[static_cast<std::size_t>(rank)], nullptr);
     const Machine& machine = offload_->machine();
-    part.completion_.outcome = failed_ || machine.gave_up() ? Outcome::kFault : Outcome::kOk;
+    part.completion_.outcome = failed_ || machine.has_failed() ? Outcome::kFault : Outcome::kOk;
     part.completion_.done = offload_->done(rank);
     part.completion_.host_work = host_delivery(parent_.spec_, request_, machine, rank);
     part.ready_ = true;
@@ -136,8 +136,8 @@ class WorldCollectives::Shared final : public Steps, public Offload::Observer {
  private:
   const Name name_;
   const CollectiveRequest request_;
-  std::vector<Part*> parts_;
-  std::size_t told_ = 0;
+  std::vector<RankPart*> parts_;
+  std::size_t notified_count_ = 0;
   bool failed_ = false;
   std::unique_ptr<Offload> offload_;
 };
@@ -152,16 +152,16 @@ class WorldCollectives::Alone final : public WorldDevices::Work {
         parts_(request_.members.size()),
         sizes_(request_.members.size()) {}
 
-  void join(Part& part, int rank, const CollectiveBuffers& buffers, Time posted) {
+  void join(RankPart& part, int rank, const CollectiveBuffers& buffers, Time posted) {
     const auto place = static_cast<std::size_t>(rank);
     parts_[place] = &part;
     request_.members[place].posted = posted;
-    if (sources_tell_sizes(request_.kind)) sizes_[place] = own_sizes(request_.kind, buffers);
+    if (sources_advertise_sizes(request_.kind)) sizes_[place] = own_sizes(request_.kind, buffers);
     if (++joined_ == parts_.size()) run();
   }
 
   void step(Time /*at*/, std::uint32_t rank) override {
-    Part& part = *parts_[rank];
+    RankPart& part = *parts_[rank];
     const MemberResult& member = result_.members[rank];
     part.completion_.outcome = result_.failed ? Outcome::kFault : Outcome::kOk;
     part.completion_.done = member.done;
@@ -186,7 +186,7 @@ class WorldCollectives::Alone final : public WorldDevices::Work {
   const Name name_;
   WorldDevices& devices_;
   CollectiveRequest request_;
-  std::vector<Part*> parts_;
+  std::vector<RankPart*> parts_;
   std::vector<std::vector<std::int64_t>> sizes_;
   std::size_t joined_ = 0;
   std::size_t finished_ = 0;
@@ -209,25 +209,25 @@ class WorldCollectives::Filling final : public Steps, public Population::Observe
   void submit(Shared& shared, int rank, Time posted) {
     Rank& own = ranks_[static_cast<std::size_t>(rank)];
     if (own.populated > Time())
-      return shared.submit_populated(rank, posted, own.populated, machine_.gave_up());
+      return shared.submit_populated(rank, posted, own.populated, machine_.has_failed());
     if (!std::exchange(own.begun, true)) population_.add(rank, posted);
     own.waiting.push_back({&shared, posted});
   }
 
   void step(Time at, std::uint32_t number) override {
     const Machine::Event event = next(number);
-    if (!machine_.take(event, at)) population_.take(event, at);
-    if (told_ < ranks_.size() || !idle()) return;
+    if (!machine_.handle(event, at)) population_.handle(event, at);
+    if (notified_count_ < ranks_.size() || !idle()) return;
     parent_.wire_ += machine_.wire();
     parent_.filling_[context_] = nullptr;  // ends the life of this object
   }
 
   void populated(int member, Time at) override {
-    ++told_;
+    ++notified_count_;
     Rank& own = ranks_[static_cast<std::size_t>(member)];
     own.populated = at;
     for (const auto& [shared, posted] : std::exchange(own.waiting, {}))
-      shared->submit_populated(member, posted, at, machine_.gave_up());
+      shared->submit_populated(member, posted, at, machine_.has_failed());
   }
 
  private:
@@ -240,7 +240,7 @@ class WorldCollectives::Filling final : public Steps, public Population::Observe
   const std::uint64_t context_;
   const std::vector<Member> members_;
   std::vector<Rank> ranks_;
-  std::size_t told_ = 0;
+  std::size_t notified_count_ = 0;
   Machine machine_;
   Population population_;
 };
@@ -266,8 +266,9 @@ Work& WorldCollectives::work_on(std::map<Name, std::unique_ptr<Work>>& works, co
   return *entry;
 }
 
-void WorldCollectives::join(Part& part, const Operation& operation, const Team& team, WorldDevices& devices,
-                            const CollectiveBuffers& buffers, Time posted, bool fills_a_cache) {
+void WorldCollectives::join(RankPart& part, const Operation& operation, const Team& team,
+                            WorldDevices& devices, const CollectiveBuffers& buffers, Time posted,
+                            bool fills_a_cache) {
   const std::uint64_t context = team.context();
   const std::uint32_t number = begun_[{context, team.rank()}]++;
   const Name name{context, number};

@@ -32,11 +32,11 @@ class WorldCollectives {
   WorldCollectives& operator=(const WorldCollectives&) = delete;
 
   /// One rank's part; awaited once, in the frame that owns it.
-  class [[nodiscard]] Part {
+  class [[nodiscard]] RankPart {
    public:
-    Part() = default;
-    Part(const Part&) = delete;
-    Part& operator=(const Part&) = delete;
+    RankPart() = default;
+    RankPart(const RankPart&) = delete;
+    RankPart& operator=(const RankPart&) = delete;
     [[nodiscard]] bool await_ready() const { return ready_; }
     void await_suspend(std::coroutine_handle<> waiter) { waiter_ = waiter; }
     [[nodiscard]] Completion await_resume() const { return completion_; }
@@ -50,7 +50,7 @@ class WorldCollectives {
 
   /// Adds a rank's part. posted: when the rank's host has posted its notification. devices: not nullptr.
   /// fills_a_cache: populate the communicator's endpoint cache first, if that has not happened.
-  void join(Part& part, const Operation& operation, const Team& team, WorldDevices& devices,
+  void join(RankPart& part, const Operation& operation, const Team& team, WorldDevices& devices,
             const CollectiveBuffers& buffers, Time posted, bool fills_a_cache);
   /// The communicator was freed.
   void forget(std::uint64_t context);

@@ -23,7 +23,7 @@ Bytes send_block(const CollectiveBuffers& buffers, int rank);
 MutableBytes receive_block(const CollectiveBuffers& buffers, int rank);
 
 /// One rank's part of a collective.
-struct Call {
+struct AlgorithmCall {
   Team& team;
   const Collectives& collectives;
   Operation operation;
@@ -56,7 +56,7 @@ inline constexpr std::string_view kByNodes =
 
 struct Algorithm {
   std::string_view name;
-  Task<Outcome> (*run)(Call call);
+  Task<Outcome> (*run)(AlgorithmCall call);
   std::string_view instead = {};  // replacement if it cannot run; may be kByOpenMpi
   bool commutative = false;       // needs a commutative operation
   Ranks ranks = Ranks::kAny;
@@ -102,33 +102,33 @@ std::span<const Algorithm> scan_algorithms();
 std::span<const Algorithm> exscan_algorithms();
 
 // Used by other algorithms and other backends.
-Task<Outcome> bcast_linear(Call call);
-Task<Outcome> bcast_down_binomial(Call call);
-Task<Outcome> bcast_down_chain(Call call, std::size_t segment);
-Task<Outcome> reduce_up_chain(Call call, std::size_t segment);
-Task<Outcome> reduce_up_binomial(Call call, std::size_t segment);
-Task<Outcome> reduce_linear(Call call);
-Task<Outcome> gather_linear(Call call);
-Task<Outcome> allreduce_recursive_doubling(Call call);
+Task<Outcome> bcast_linear(AlgorithmCall call);
+Task<Outcome> bcast_down_binomial(AlgorithmCall call);
+Task<Outcome> bcast_down_chain(AlgorithmCall call, std::size_t segment);
+Task<Outcome> reduce_up_chain(AlgorithmCall call, std::size_t segment);
+Task<Outcome> reduce_up_binomial(AlgorithmCall call, std::size_t segment);
+Task<Outcome> reduce_linear(AlgorithmCall call);
+Task<Outcome> gather_linear(AlgorithmCall call);
+Task<Outcome> allreduce_recursive_doubling(AlgorithmCall call);
 Task<Outcome> alltoall_pairwise(Team& team, const LocalCosts& costs, CollectiveBuffers buffers);
 
 // Open MPI's component "libnbc", its carrier of nonblocking collectives.
-Task<Outcome> run_of_libnbc(Call call);
-Task<Outcome> bcast_of_libnbc(Call call);
-Task<Outcome> reduce_of_libnbc(Call call);
+Task<Outcome> run_of_libnbc(AlgorithmCall call);
+Task<Outcome> bcast_of_libnbc(AlgorithmCall call);
+Task<Outcome> reduce_of_libnbc(AlgorithmCall call);
 
 // Open MPI's component "han": hierarchical by nodes.
-Task<Outcome> bcast_han(Call call);
-Task<Outcome> reduce_han(Call call);
-Task<Outcome> allreduce_han(Call call);
-Task<Outcome> gather_han(Call call);
-Task<Outcome> scatter_han(Call call);
-Task<Outcome> allgather_han(Call call);
-Task<Outcome> barrier_han(Call call);
+Task<Outcome> bcast_han(AlgorithmCall call);
+Task<Outcome> reduce_han(AlgorithmCall call);
+Task<Outcome> allreduce_han(AlgorithmCall call);
+Task<Outcome> gather_han(AlgorithmCall call);
+Task<Outcome> scatter_han(AlgorithmCall call);
+Task<Outcome> allgather_han(AlgorithmCall call);
+Task<Outcome> barrier_han(AlgorithmCall call);
 
 // Hierarchical by nodes, without segments, as in other libraries.
-Task<Outcome> bcast_by_nodes(Call call);
-Task<Outcome> reduce_by_nodes(Call call);
-Task<Outcome> allreduce_by_nodes(Call call);
+Task<Outcome> bcast_by_nodes(AlgorithmCall call);
+Task<Outcome> reduce_by_nodes(AlgorithmCall call);
+Task<Outcome> allreduce_by_nodes(AlgorithmCall call);
 
 }  // namespace offramp::host

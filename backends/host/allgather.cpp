@@ -26,25 +26,25 @@
 namespace offramp::host {
 namespace {
 
-bool has_equal_blocks(const Call& call) {
+bool has_equal_blocks(const AlgorithmCall& call) {
   return call.buffers.receive_blocks.empty();
 }
 
-void take_own_block(const Call& call) {
+void copy_own_block(const AlgorithmCall& call) {
   local_copy(call.team, call.costs(), call.buffers.send, call.receive_block(call.rank()));
 }
 
-Task<Outcome> allgather_ring(Call call) {
+Task<Outcome> allgather_ring(AlgorithmCall call) {
   const int size = call.size();
-  take_own_block(call);
+  copy_own_block(call);
   const auto block = [&](int index) { return call.receive_block(index); };
   co_return co_await gather_around_ring(call.team, block, call.rank(), wrap(call.rank() - 1, size),
                                         wrap(call.rank() + 1, size));
 }
 
 /// Gathers to rank 0, and broadcasts from there.
-Task<Outcome> allgather_linear(Call call) {
-  Call gathering = call;
+Task<Outcome> allgather_linear(AlgorithmCall call) {
+  AlgorithmCall gathering = call;
   gathering.operation.root = 0;
   Outcome outcome = co_await gather_linear(gathering);
   gathering.operation.kind = OperationKind::kBcast;
@@ -54,7 +54,7 @@ Task<Outcome> allgather_linear(Call call) {
 }
 
 /// As allgather_linear(), for blocks anywhere in memory: they travel through a contiguous buffer.
-Task<Outcome> allgatherv_gather_bcast(Call call) {
+Task<Outcome> allgatherv_gather_bcast(AlgorithmCall call) {
   Team& team = call.team;
   const std::span<const MutableBytes> places = call.buffers.receive_blocks;
   std::size_t bytes = 0;
@@ -66,24 +66,24 @@ Task<Outcome> allgatherv_gather_bcast(Call call) {
     blocks.push_back(whole.subspan(begin, place.size()));
     begin += place.size();
   }
-  Call gathering = call;
+  AlgorithmCall gathering = call;
   gathering.operation.kind = OperationKind::kGatherv;
   gathering.operation.root = 0;
   gathering.buffers.receive_blocks = blocks;
   Outcome outcome = co_await gather_linear(gathering);
-  Call spreading = call;
+  AlgorithmCall spreading = call;
   spreading.operation.kind = OperationKind::kBcast;
   spreading.operation.root = 0;
   spreading.operation.bytes = bytes;
   spreading.buffers = {whole, whole, bytes};
-  note(outcome, co_await call.collectives.run(Call(spreading)));
+  note(outcome, co_await call.collectives.run(AlgorithmCall(spreading)));
   for (std::size_t i = 0; i < places.size(); ++i) local_copy(team, call.costs(), blocks[i], places[i]);
   co_return outcome;
 }
 
 /// Bruck's algorithm: blocks in the order of the circle, starting with the rank's own; each step doubles
 /// them.
-Task<Outcome> allgather_bruck(Call call) {
+Task<Outcome> allgather_bruck(AlgorithmCall call) {
   Team& team = call.team;
   const int size = call.size();
   const int rank = call.rank();
@@ -94,22 +94,22 @@ Task<Outcome> allgather_bruck(Call call) {
   const bool in_order = rank == 0 && has_equal_blocks(call);
   const MutableBytes all = in_order ? call.buffers.receive : team.scratch(begins.back());
   Outcome outcome = Outcome::kOk;
-  local_copy(team, call.costs(), call.buffers.send, cut.of(all, 0));
+  local_copy(team, call.costs(), call.buffers.send, cut.slice(all, 0));
   for (int distance = 1; distance < size; distance *= 2) {
     const int count = std::min(distance, size - distance);
-    const MutableBytes incoming = cut.of(all, Window{distance, distance + count});
-    note(outcome, co_await exchange(team, wrap(rank - distance, size), cut.of(all, Window{0, count}),
+    const MutableBytes incoming = cut.slice(all, Window{distance, distance + count});
+    note(outcome, co_await exchange(team, wrap(rank - distance, size), cut.slice(all, Window{0, count}),
                                     wrap(rank + distance, size), incoming));
   }
   if (in_order) co_return outcome;
   for (int i = 0; i < size; ++i)
-    local_copy(team, call.costs(), cut.of(all, i), call.receive_block(wrap(rank + i, size)));
+    local_copy(team, call.costs(), cut.slice(all, i), call.receive_block(wrap(rank + i, size)));
   co_return outcome;
 }
 
-Task<Outcome> allgather_recursive_doubling(Call call) {
+Task<Outcome> allgather_recursive_doubling(AlgorithmCall call) {
   Team& team = call.team;
-  take_own_block(call);
+  copy_own_block(call);
   const Cut cut =
       Cut::even(call.buffers.receive.size(), std::max<std::size_t>(call.buffers.block, 1), call.size());
   Outcome outcome = Outcome::kOk;
@@ -117,15 +117,15 @@ Task<Outcome> allgather_recursive_doubling(Call call) {
     const int first = call.rank() & ~(mask - 1);
     const int other = first ^ mask;
     const int peer = call.rank() ^ mask;
-    const MutableBytes incoming = cut.of(call.buffers.receive, Window{other, other + mask});
-    note(outcome, co_await exchange(team, peer, cut.of(call.buffers.receive, Window{first, first + mask}),
+    const MutableBytes incoming = cut.slice(call.buffers.receive, Window{other, other + mask});
+    note(outcome, co_await exchange(team, peer, cut.slice(call.buffers.receive, Window{first, first + mask}),
                                     peer, incoming));
   }
   co_return outcome;
 }
 
 /// Exchanges two consecutive blocks; equal blocks form one message.
-Task<Outcome> exchange_pairs(Call call, int peer, int sent, int received) {
+Task<Outcome> exchange_pairs(AlgorithmCall call, int peer, int sent, int received) {
   Team& team = call.team;
   Outcome outcome = Outcome::kOk;
   if (has_equal_blocks(call)) {
@@ -142,7 +142,7 @@ Task<Outcome> exchange_pairs(Call call, int peer, int sent, int received) {
 }
 
 /// Each rank exchanges with its two neighbours alternately: first its own block, then the two latest blocks.
-Task<Outcome> allgather_neighbour_exchange(Call call) {
+Task<Outcome> allgather_neighbour_exchange(AlgorithmCall call) {
   const int size = call.size();
   const int rank = call.rank();
   const bool even = rank % 2 == 0;
@@ -151,7 +151,7 @@ Task<Outcome> allgather_neighbour_exchange(Call call) {
   const int pair = rank - rank % 2;
   int latest[] = {pair, pair};
   Outcome outcome = Outcome::kOk;
-  take_own_block(call);
+  copy_own_block(call);
   const MutableBytes own = call.receive_block(rank);
   note(outcome,
        co_await exchange(call.team, neighbours[0], own, neighbours[0], call.receive_block(neighbours[0])));

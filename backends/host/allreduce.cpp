@@ -30,58 +30,58 @@ namespace offramp::host {
 namespace {
 
 /// The two phases of an allreduce by a reduce to rank 0 and a broadcast.
-Call reduce_part(const Call& call) {
-  Call part = call;
+AlgorithmCall reduce_part(const AlgorithmCall& call) {
+  AlgorithmCall part = call;
   part.operation.kind = OperationKind::kReduce;
   part.operation.root = 0;
   if (!part.is_root()) part.buffers.receive = {};
   return part;
 }
-Call bcast_part(const Call& call) {
-  Call part = call;
+AlgorithmCall bcast_part(const AlgorithmCall& call) {
+  AlgorithmCall part = call;
   part.operation.kind = OperationKind::kBcast;
   part.operation.root = 0;
   part.buffers.send = part.buffers.receive;
   return part;
 }
 
-Task<Outcome> allreduce_linear(Call call) {
+Task<Outcome> allreduce_linear(AlgorithmCall call) {
   Outcome outcome = co_await reduce_linear(reduce_part(call));
   note(outcome, co_await bcast_linear(bcast_part(call)));
   co_return outcome;
 }
 
-Task<Outcome> allreduce_nonoverlapping(Call call) {
+Task<Outcome> allreduce_nonoverlapping(AlgorithmCall call) {
   Outcome outcome = co_await call.collectives.run(reduce_part(call));
   note(outcome, co_await call.collectives.run(bcast_part(call)));
   co_return outcome;
 }
 
 /// One segment of each part at a time goes around the ring; the sums go around once.
-Task<Outcome> around_ring(Call call, std::size_t segment) {
+Task<Outcome> around_ring(AlgorithmCall call, std::size_t segment) {
   Team& team = call.team;
   const int size = call.size();
   const MutableBytes sum = call.buffers.receive;
   const Cut cut = Cut::even(sum.size(), call.element(), size);
   local_copy(team, call.costs(), call.buffers.send, sum);
   Outcome outcome = Outcome::kOk;
-  const Segments phases(cut.of(sum, 0).size(), call.element(), segment);
+  const Segments phases(cut.slice(sum, 0).size(), call.element(), segment);
   for (std::size_t phase = 0; phase < phases.count(); ++phase)
     note(outcome, co_await reduce_around_ring(call, sum, cut, phases, phase));
-  const auto part = [&](int index) { return cut.of(sum, index); };
+  const auto part = [&](int index) { return cut.slice(sum, index); };
   note(outcome, co_await gather_around_ring(team, part, call.rank(), wrap(call.rank() - 1, size),
                                             wrap(call.rank() + 1, size)));
   co_return outcome;
 }
-Task<Outcome> allreduce_ring(Call call) {
+Task<Outcome> allreduce_ring(AlgorithmCall call) {
   return around_ring(call, 0);
 }
-Task<Outcome> allreduce_segmented_ring(Call call) {
+Task<Outcome> allreduce_segmented_ring(AlgorithmCall call) {
   return around_ring(call, call.segment());
 }
 
 /// Rabenseifner's algorithm: reduce-scatter by halves, then the same steps in reverse.
-Task<Outcome> allreduce_rabenseifner(Call call) {
+Task<Outcome> allreduce_rabenseifner(AlgorithmCall call) {
   Team& team = call.team;
   const int rank = call.rank();
   const Positions positions(call.size());
@@ -93,13 +93,13 @@ Task<Outcome> allreduce_rabenseifner(Call call) {
     note(outcome, co_await team.receive(rank - 1, sum));
     co_return outcome;
   }
-  const int own = positions.of(rank);
+  const int own = positions.position_of(rank);
   const std::vector<Window> windows = windows_of(own, positions, true);
   std::size_t step = windows.size() - 1;
   for (int mask = positions.count() / 2; mask > 0; mask /= 2, --step) {
     const int peer = positions.rank(own ^ mask);
-    note(outcome, co_await exchange(team, peer, cut.of(sum, windows[step]), peer,
-                                    cut.of(sum, other_half(windows, step))));
+    note(outcome, co_await exchange(team, peer, cut.slice(sum, windows[step]), peer,
+                                    cut.slice(sum, other_half(windows, step))));
   }
   if (positions.is_paired(rank)) note(outcome, co_await team.send(rank + 1, sum));
   co_return outcome;
@@ -119,7 +119,7 @@ constexpr Algorithm kAllreduceAlgorithms[] = {
 
 }  // namespace
 
-Task<Outcome> allreduce_recursive_doubling(Call call) {
+Task<Outcome> allreduce_recursive_doubling(AlgorithmCall call) {
   // Odd ranks of the first pairs fold into the rank before them, so that every partial result covers
   // contiguous ranks and operands stay in rank order.
   Team& team = call.team;
@@ -150,7 +150,7 @@ Task<Outcome> allreduce_recursive_doubling(Call call) {
     note(outcome, co_await team.receive(rank + 1, other));
     take_upper();
   }
-  const int position = positions.of(rank);
+  const int position = positions.position_of(rank);
   for (int mask = 1; mask < positions.count(); mask *= 2) {
     const int partner = position ^ mask;
     if (partner < position && held.empty() && !sum.empty()) {  // the result will overwrite this operand

@@ -31,20 +31,20 @@ Bytes source_of(Team& team, const LocalCosts& costs, const CollectiveBuffers& bu
   return copy;
 }
 
-void keep_own_block(const Call& call) {
+void retain_own_block(const AlgorithmCall& call) {
   local_copy(call.team, call.costs(), call.send_block(call.rank()), call.receive_block(call.rank()));
 }
 
-Task<Outcome> alltoall_pairwise(Call call) {
+Task<Outcome> alltoall_pairwise(AlgorithmCall call) {
   return alltoall_pairwise(call.team, call.costs(), call.buffers);
 }
 
 /// Starts all messages at once.
-Task<Outcome> alltoall_linear(Call call) {
+Task<Outcome> alltoall_linear(AlgorithmCall call) {
   Team& team = call.team;
   const int size = call.size();
   call.buffers.send = source_of(team, call.costs(), call.buffers);
-  keep_own_block(call);
+  retain_own_block(call);
   std::vector<Team::Pending> messages;
   messages.reserve(2 * static_cast<std::size_t>(size));
   for (int step = 1; step < size; ++step) {
@@ -62,7 +62,7 @@ Task<Outcome> alltoall_linear(Call call) {
 
 /// Bruck's algorithm: block i is for the rank i positions ahead, and moves by the powers of two in the binary
 /// form of i. Each step sends all blocks that move by its power of two in one message.
-Task<Outcome> alltoall_bruck(Call call) {
+Task<Outcome> alltoall_bruck(AlgorithmCall call) {
   Team& team = call.team;
   const LocalCosts& costs = call.costs();
   const CollectiveBuffers& buffers = call.buffers;

@@ -21,7 +21,7 @@ namespace offramp::host {
 namespace {
 
 /// All ranks report to rank 0, which releases them.
-Task<Outcome> barrier_linear(Call call) {
+Task<Outcome> barrier_linear(AlgorithmCall call) {
   Team& team = call.team;
   Outcome outcome = Outcome::kOk;
   if (call.rank() != 0) {
@@ -37,7 +37,7 @@ Task<Outcome> barrier_linear(Call call) {
 }
 
 /// A token goes twice around the circle.
-Task<Outcome> barrier_double_ring(Call call) {
+Task<Outcome> barrier_double_ring(AlgorithmCall call) {
   Team& team = call.team;
   const int right = wrap(call.rank() + 1, call.size());
   const int left = wrap(call.rank() - 1, call.size());
@@ -50,7 +50,7 @@ Task<Outcome> barrier_double_ring(Call call) {
   co_return outcome;
 }
 
-Task<Outcome> barrier_recursive_doubling(Call call) {
+Task<Outcome> barrier_recursive_doubling(AlgorithmCall call) {
   // Ranks beyond the largest power of two report to a lower rank, which releases them.
   Team& team = call.team;
   const int rank = call.rank();
@@ -66,7 +66,7 @@ Task<Outcome> barrier_recursive_doubling(Call call) {
 }
 
 /// The dissemination barrier.
-Task<Outcome> barrier_bruck(Call call) {
+Task<Outcome> barrier_bruck(AlgorithmCall call) {
   const int size = call.size();
   Outcome outcome = Outcome::kOk;
   for (int distance = 1; distance < size; distance *= 2)
@@ -76,7 +76,7 @@ Task<Outcome> barrier_bruck(Call call) {
 }
 
 /// Up a binomial tree and down again.
-Task<Outcome> up_and_down(Call call) {
+Task<Outcome> up_and_down(AlgorithmCall call) {
   Team& team = call.team;
   const Tree tree = Tree::binomial_in_order(call.rank(), call.size(), 0);
   Outcome outcome = Outcome::kOk;

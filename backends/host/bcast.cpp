@@ -34,43 +34,44 @@ namespace {
 constexpr int kRadix = 4;  // of k-nomial trees: coll_tuned_bcast_algorithm_knomial_radix
 
 /// Sends down a tree, segment by segment. The next segment is received while the last one is forwarded.
-Task<Outcome> down(Call call, Tree tree, std::size_t segment) {
+Task<Outcome> down(AlgorithmCall call, Tree tree, std::size_t segment) {
   Team& team = call.team;
   const MutableBytes buffer = call.buffers.receive;
   const Segments segments(buffer.size(), 1, segment);
   Outcome outcome = Outcome::kOk;
   std::optional<Team::Pending> next;
-  if (!tree.is_top()) next.emplace(team.receive(tree.parent, segments.of(buffer, 0)));
+  if (!tree.is_top()) next.emplace(team.receive(tree.parent, segments.slice(buffer, 0)));
   PooledVector<Team::Pending> outgoing;
   for (std::size_t i = 0; i < segments.count(); ++i) {
     if (!tree.is_top()) {
       const Team::Pending incoming = *next;
-      if (i + 1 < segments.count()) next.emplace(team.receive(tree.parent, segments.of(buffer, i + 1)));
+      if (i + 1 < segments.count()) next.emplace(team.receive(tree.parent, segments.slice(buffer, i + 1)));
       note(outcome, co_await incoming);
     }
-    for (const int child : tree.children) outgoing.push_back(team.send(child, segments.of(Bytes(buffer), i)));
+    for (const int child : tree.children)
+      outgoing.push_back(team.send(child, segments.slice(Bytes(buffer), i)));
     for (const Team::Pending& one : outgoing) note(outcome, co_await one);
     outgoing.clear();
   }
   co_return outcome;
 }
 
-Task<Outcome> bcast_chain(Call call) {
+Task<Outcome> bcast_chain(AlgorithmCall call) {
   return bcast_down_chain(call, call.segment());
 }
-Task<Outcome> bcast_binary(Call call) {
+Task<Outcome> bcast_binary(AlgorithmCall call) {
   return down(call, Tree::binary(call.rank(), call.size(), call.operation.root), call.segment());
 }
-Task<Outcome> bcast_binomial(Call call) {
+Task<Outcome> bcast_binomial(AlgorithmCall call) {
   return down(call, Tree::binomial(call.rank(), call.size(), call.operation.root), call.segment());
 }
-Task<Outcome> bcast_k_nomial(Call call) {
+Task<Outcome> bcast_k_nomial(AlgorithmCall call) {
   return down(call, Tree::k_nomial(call.rank(), call.size(), call.operation.root, kRadix), call.segment());
 }
 
 /// One half of the message goes down each side of a binary tree. Then the sides exchange their halves: odd
 /// relative ranks (the first child's side) with the even ones after them.
-Task<Outcome> bcast_split_binary(Call call) {
+Task<Outcome> bcast_split_binary(AlgorithmCall call) {
   Team& team = call.team;
   const int size = call.size();
   const int own = wrap(call.rank() - call.operation.root, size);
@@ -85,11 +86,11 @@ Task<Outcome> bcast_split_binary(Call call) {
       for (std::size_t side = 0; side < tree.children.size(); ++side) {
         const Segments of_side(halves[side].size(), 1, call.segment());
         if (i < of_side.count())
-          note(outcome, co_await team.send(tree.children[side], of_side.of(Bytes(halves[side]), i)));
+          note(outcome, co_await team.send(tree.children[side], of_side.slice(Bytes(halves[side]), i)));
       }
     }
   } else {
-    Call half = call;
+    AlgorithmCall half = call;
     half.buffers.receive = halves[own % 2 == 1 ? 0 : 1];
     note(outcome, co_await down(half, tree, call.segment()));
   }
@@ -108,12 +109,12 @@ Task<Outcome> bcast_split_binary(Call call) {
 }
 
 /// Parts [r, r + subtree) of relative rank r arrive down a binomial tree.
-Task<Outcome> scatter_parts(Call call, const Cut& cut) {
+Task<Outcome> scatter_parts(AlgorithmCall call, const Cut& cut) {
   Team& team = call.team;
   const int size = call.size();
   const int own = wrap(call.rank() - call.operation.root, size);
   const auto parts = [&](int first, int count) {
-    return cut.of(call.buffers.receive, Window{first, std::min(first + count, size)});
+    return cut.slice(call.buffers.receive, Window{first, std::min(first + count, size)});
   };
   Outcome outcome = Outcome::kOk;
   int mask = 1;
@@ -129,13 +130,13 @@ Task<Outcome> scatter_parts(Call call, const Cut& cut) {
 
 /// Recursive doubling over any number of ranks: groups of `mask` relative ranks exchange their parts. If the
 /// partner group is incomplete, ranks without a partner get its parts from ranks of their own group.
-Task<Outcome> gather_parts(Call call, const Cut& cut) {
+Task<Outcome> gather_parts(AlgorithmCall call, const Cut& cut) {
   Team& team = call.team;
   const int size = call.size();
   const int own = wrap(call.rank() - call.operation.root, size);
   const auto peer = [&](int relative) { return wrap(relative + call.operation.root, size); };
   const auto parts = [&](int first, int count) {
-    return cut.of(call.buffers.receive, Window{std::min(first, size), std::min(first + count, size)});
+    return cut.slice(call.buffers.receive, Window{std::min(first, size), std::min(first + count, size)});
   };
   Outcome outcome = Outcome::kOk;
   for (int mask = 1; mask < size; mask *= 2) {
@@ -161,14 +162,14 @@ Task<Outcome> gather_parts(Call call, const Cut& cut) {
 }
 
 /// The allgather writes to the root's buffer, which must remain unmodified: the root continues with a copy.
-void protect_root(Call& call) {
+void protect_root(AlgorithmCall& call) {
   if (!call.is_root()) return;
   const MutableBytes copy = call.team.scratch(call.buffers.receive.size());
   call.team.copy(call.buffers.receive, copy);
   call.buffers.receive = copy;
 }
 
-Task<Outcome> bcast_scatter_allgather(Call call) {
+Task<Outcome> bcast_scatter_allgather(AlgorithmCall call) {
   protect_root(call);
   const Cut cut = Cut::rounded_up(call.buffers.receive.size(), 1, call.size());
   Outcome outcome = co_await scatter_parts(call, cut);
@@ -176,12 +177,12 @@ Task<Outcome> bcast_scatter_allgather(Call call) {
   co_return outcome;
 }
 
-Task<Outcome> bcast_scatter_ring(Call call) {
+Task<Outcome> bcast_scatter_ring(AlgorithmCall call) {
   protect_root(call);
   const int size = call.size();
   const Cut cut = Cut::rounded_up(call.buffers.receive.size(), 1, size);
   Outcome outcome = co_await scatter_parts(call, cut);
-  const auto part = [&](int index) { return cut.of(call.buffers.receive, index); };
+  const auto part = [&](int index) { return cut.slice(call.buffers.receive, index); };
   const int right = wrap(call.rank() + 1, size);
   const int left = wrap(call.rank() - 1, size);
   note(outcome, co_await gather_around_ring(call.team, part, wrap(call.rank() - call.operation.root, size),
@@ -205,14 +206,14 @@ constexpr Algorithm kBcastAlgorithms[] = {
 
 }  // namespace
 
-Task<Outcome> bcast_linear(Call call) {
+Task<Outcome> bcast_linear(AlgorithmCall call) {
   return down(call, Tree::flat(call.rank(), call.size(), call.operation.root), 0);
 }
 
-Task<Outcome> bcast_down_binomial(Call call) {
+Task<Outcome> bcast_down_binomial(AlgorithmCall call) {
   return down(call, Tree::binomial(call.rank(), call.size(), call.operation.root), 0);
 }
-Task<Outcome> bcast_down_chain(Call call, std::size_t segment) {
+Task<Outcome> bcast_down_chain(AlgorithmCall call, std::size_t segment) {
   return down(call, Tree::chain(call.rank(), call.size(), call.operation.root), segment);
 }
 

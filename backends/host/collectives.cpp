@@ -85,13 +85,13 @@ std::size_t footprint_of(const CollectiveBuffers& buffers) {
 
 // --- one rank's part ---
 
-const LocalCosts& Call::costs() const {
+const LocalCosts& AlgorithmCall::costs() const {
   return collectives.costs();
 }
-std::size_t Call::segment() const {
+std::size_t AlgorithmCall::segment() const {
   return chosen_segment > 0 ? chosen_segment : collectives.segment();
 }
-std::size_t Call::element() const {
+std::size_t AlgorithmCall::element() const {
   const std::size_t bytes = operation.bytes > 0 ? operation.bytes : buffers.send.size();
   return std::max<std::size_t>(operation.elements > 0 ? bytes / operation.elements : bytes, 1);
 }
@@ -229,12 +229,12 @@ Collectives::Choice Collectives::find(const Operation& operation, std::size_t by
   }
 }
 
-Task<Outcome> Collectives::run(Call&& call) const {
+Task<Outcome> Collectives::run(AlgorithmCall&& call) const {
   call.operation.ranks = call.size();
   if (call.team.footprint == 0) call.team.footprint = footprint_of(call.buffers);
   const Wanted& from = wanted(call.operation.kind);
   if (from.selection != nullptr && from.selection->name == kByBest) {
-    const Collectives& fastest = fastest_->of(call);
+    const Collectives& fastest = fastest_->choose(call);
     return fastest.run({call.team, fastest, call.operation, call.buffers});
   }
   const std::size_t elements =

@@ -36,7 +36,7 @@ class Collectives {
   Collectives(const Settings& settings, const LocalCosts& costs, const MachineLayout& machine = {});
   ~Collectives();
 
-  [[nodiscard]] Task<Outcome> run(Call&& call) const;
+  [[nodiscard]] Task<Outcome> run(AlgorithmCall&& call) const;
   struct Choice {
     const Algorithm* algorithm = nullptr;
     std::size_t segment = 0;

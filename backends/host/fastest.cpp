@@ -30,7 +30,7 @@ Fastest::Fastest(Settings settings, const LocalCosts& costs, const MachineLayout
   }
 }
 
-const Collectives& Fastest::of(const Call& call) {
+const Collectives& Fastest::choose(const AlgorithmCall& call) {
   if (call.operation.kind == OperationKind::kAlltoallv) return by(call.operation.kind, kByOpenMpi);
   Case key = case_of(call);
   const auto known = known_.find(key);
@@ -40,7 +40,7 @@ const Collectives& Fastest::of(const Call& call) {
   return found;
 }
 
-Fastest::Case Fastest::case_of(const Call& call) const {
+Fastest::Case Fastest::case_of(const AlgorithmCall& call) const {
   const Operation& operation = call.operation;
   const std::size_t element = reduces(operation.kind) ? call.element() : 1;
   const std::size_t bytes = rounded_down(size_for_rules(operation, call.buffers) / element) * element;

@@ -22,7 +22,7 @@ class Fastest {
   /// result.
   ///
   /// Open MPI's rules select for alltoallv, since no rank knows the sizes of all blocks.
-  [[nodiscard]] const Collectives& of(const Call& call);
+  [[nodiscard]] const Collectives& choose(const AlgorithmCall& call);
 
  private:
   struct Case {
@@ -39,7 +39,7 @@ class Fastest {
     }
     friend bool operator<(const Case& a, const Case& b) { return a.values() < b.values(); }
   };
-  [[nodiscard]] Case case_of(const Call& call) const;
+  [[nodiscard]] Case case_of(const AlgorithmCall& call) const;
   [[nodiscard]] const Collectives& fastest(const Case& of);
   /// Stops a trial at the time `least` and returns that.
   [[nodiscard]] Time time_of(const Case& of, const Settings& settings, Time least) const;

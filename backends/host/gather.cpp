@@ -25,7 +25,7 @@ namespace {
 /// of relative ranks, starting with the rank's own.
 class BlockTree {
  public:
-  explicit BlockTree(const Call& call)
+  explicit BlockTree(const AlgorithmCall& call)
       : rank_(call.rank()),
         size_(call.size()),
         root_(call.operation.root),
@@ -62,7 +62,7 @@ class BlockTree {
   Tree tree_;
 };
 
-Task<Outcome> gather_binomial(Call call) {
+Task<Outcome> gather_binomial(AlgorithmCall call) {
   // The root finally rotates the blocks into rank order.
   Team& team = call.team;
   const CollectiveBuffers& buffers = call.buffers;
@@ -86,7 +86,7 @@ Task<Outcome> gather_binomial(Call call) {
 }
 
 /// The root requests one block after the other.
-Task<Outcome> gather_linear_sync(Call call) {
+Task<Outcome> gather_linear_sync(AlgorithmCall call) {
   Team& team = call.team;
   Outcome outcome = Outcome::kOk;
   if (!call.is_root()) {
@@ -104,7 +104,7 @@ Task<Outcome> gather_linear_sync(Call call) {
   co_return outcome;
 }
 
-Task<Outcome> scatter_binomial(Call call) {
+Task<Outcome> scatter_binomial(AlgorithmCall call) {
   Team& team = call.team;
   const CollectiveBuffers& buffers = call.buffers;
   const BlockTree place(call);
@@ -129,7 +129,7 @@ Task<Outcome> scatter_binomial(Call call) {
 }
 
 /// window: maximum number of concurrent sends; 0: unlimited.
-Task<Outcome> scatter_from_root(Call call, std::size_t window) {
+Task<Outcome> scatter_from_root(AlgorithmCall call, std::size_t window) {
   Team& team = call.team;
   if (!call.is_root()) co_return co_await team.receive(call.operation.root, call.buffers.receive);
   Outcome outcome = Outcome::kOk;
@@ -146,10 +146,10 @@ Task<Outcome> scatter_from_root(Call call, std::size_t window) {
   for (const Team::Pending& one : outgoing) note(outcome, co_await one);
   co_return outcome;
 }
-Task<Outcome> scatter_linear(Call call) {
+Task<Outcome> scatter_linear(AlgorithmCall call) {
   return scatter_from_root(call, 1);
 }
-Task<Outcome> scatter_linear_nonblocking(Call call) {
+Task<Outcome> scatter_linear_nonblocking(AlgorithmCall call) {
   return scatter_from_root(call, 0);
 }
 
@@ -169,7 +169,7 @@ constexpr Algorithm kScatterv[] = {{"basic_linear", scatter_linear}};
 }  // namespace
 
 /// The root receives one block after the other.
-Task<Outcome> gather_linear(Call call) {
+Task<Outcome> gather_linear(AlgorithmCall call) {
   Team& team = call.team;
   if (!call.is_root()) co_return co_await team.send(call.operation.root, call.buffers.send);
   Outcome outcome = Outcome::kOk;

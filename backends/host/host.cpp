@@ -165,7 +165,7 @@ class HostBackend final : public Backend {
     const Time done = at + overhead(local);
     span(transfer, transfer.destination, "host.cpu", "receive", at, done);
     // From the NIC's buffer; within a node, from MPI's copy of an unexpected message.
-    if (passage.asks() || !(local ? unexpected : is_buffered(transfer))) return done;
+    if (passage.waits_for_answer() || !(local ? unexpected : is_buffered(transfer))) return done;
     const Time copied = unexpected ? done + copy_time(transfer.bytes)
                                    : later(done + fragment_time(transfer),
                                            passage.first + nic_.overhead + copy_time(transfer.bytes));
@@ -190,7 +190,7 @@ class HostBackend final : public Backend {
 
   [[nodiscard]] Time post_receive_cost() const override { return post_; }
 
-  [[nodiscard]] MessageFate fate(const Transfer& transfer) override {
+  [[nodiscard]] DeliveryFault delivery_fault(const Transfer& transfer) override {
     return {!is_on_one_node(transfer) && repair_of_message(transfer, {}).gave_up};
   }
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
@@ -250,7 +250,7 @@ class HostBackend final : public Backend {
     // The link serves other processes when this one is too slow for it.
     if (is_process_limited_)
       passage.left = later(passage.left, at + sender.time_of(kProcess, transfer.bytes));
-    if (passage.asks() || transfer.bytes <= kFragment) return;
+    if (passage.waits_for_answer() || transfer.bytes <= kFragment) return;
     const Time last_fragment = nic_.bandwidth.bytes(kFragment);
     passage.left = later(passage.left, passage.host_free + fetch_time(transfer) + last_fragment);
   }
@@ -269,7 +269,7 @@ class HostBackend final : public Backend {
 
   void copy_within_node(const Transfer& transfer, Passage& passage, const Resources& receiver) {
     const Time copying = copy_time(transfer.bytes);
-    if (passage.asks()) {
+    if (passage.waits_for_answer()) {
       if (passage.again < Time()) {
         const Arbiter::Grant copy =
             receiver.occupy(kCopy, passage.first, single_copy_ + copying, transfer.bytes);
@@ -374,7 +374,7 @@ const BackendDescription& host_backend() {
       .create = make_backend<HostBackend>,
       .validation = host::validation,
       .without_effect = host::without_effect,
-      .footing = host::footing,
+      .deployment = host::deployment,
       .in_force = host::in_force});
   return description;
 }

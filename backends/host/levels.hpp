@@ -34,11 +34,11 @@ class NodeMap {
   [[nodiscard]] bool in_order() const;
 
  private:
-  struct Place {
+  struct NodePosition {
     int node;
     int index;
   };
-  std::vector<Place> places_;
+  std::vector<NodePosition> places_;
   std::vector<std::vector<int>> ranks_;
 };
 
@@ -58,9 +58,9 @@ class SubTeam final : public Team {
   void enter();
   void leave() { synchronize(); }
   /// Stops the current operation at its next wait, even if the message has arrived.
-  void hold() { held_ = true; }
+  void suspend() { suspended_ = true; }
   /// Resumes the operation.
-  void release();
+  void resume();
 
  protected:
   void combine_elements(Bytes in, MutableBytes inout) override { parent_.combine(in, inout); }
@@ -69,26 +69,26 @@ class SubTeam final : public Team {
   bool ready(Handle handle) override;
   void wait(Handle handle, std::coroutine_handle<> waiter) override;
   Outcome finish(Handle handle) override;
-  Arrival take(Handle handle) override;
+  Arrival finish_token(Handle handle) override;
 
  private:
-  struct Part {
-    explicit Part(Pending message) : pending(message) {}
+  struct PendingMessage {
+    explicit PendingMessage(Pending message) : pending(message) {}
     Pending pending;  // message of the parent
-    std::list<Part>::iterator self;
+    std::list<PendingMessage>::iterator self;
   };
   struct Waiting {
-    Part* part;
+    PendingMessage* part;
     std::coroutine_handle<> waiter;
   };
   [[nodiscard]] int parent_rank(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
   void synchronize() { clock = parent_.clock = later(clock, parent_.clock); }
-  Handle keep(Pending message);
+  Handle track(Pending message);
 
   Team& parent_;
   std::vector<int> ranks_;
-  std::list<Part> parts_;  // in progress
-  bool held_ = false;
+  std::list<PendingMessage> parts_;  // in progress
+  bool suspended_ = false;
   std::optional<Waiting> waiting_;  // while held
   std::vector<MutableBytes> scratch_;
   std::size_t scratch_used_ = 0;

@@ -9,7 +9,7 @@
 #include "backends/host/collectives.hpp"
 #include "offramp/kernel/immortal.hpp"
 #include "offramp/kernel/repair.hpp"
-#include "simulators/world/footing.hpp"
+#include "simulators/world/deployment.hpp"
 
 namespace offramp::host {
 namespace {
@@ -272,24 +272,25 @@ Progress progress_of(const Settings& settings) {
   return by == "thread" ? Progress::kThread : Progress::kHardware;
 }
 
-Footing footing(const Settings& settings, const MachineLayout& machine, int ranks) {
-  Footing footing =
-      footing_on_nodes(machine, ranks, "NIC", nic_of(settings).bandwidth, machine.links_per_card);
+Deployment deployment(const Settings& settings, const MachineLayout& machine, int ranks) {
+  Deployment deployment =
+      deployment_on_nodes(machine, ranks, "NIC", nic_of(settings).bandwidth, machine.links_per_card);
   if (machine.ranks_per_node > 1 && settings.real("memory_bandwidth") <= 0) {
     constexpr double kGigabyte = 8;  // Gb
     const NodeMemory memory = node_memory_of(settings, machine);
     const double rate = in_gigabits(memory.bandwidth) / kGigabyte;
-    footing.text += fmt::format(", memory of {:.0f} GB/s (processor = {}: {:.0f} to {:.0f})", rate,
-                                settings.choice("processor"), rate * memory.least, rate * memory.most);
+    deployment.text += fmt::format(", memory of {:.0f} GB/s (processor = {}: {:.0f} to {:.0f})", rate,
+                                   settings.choice("processor"), rate * memory.least, rate * memory.most);
     const auto add = [&](std::string_view name, Bandwidth value) {
       if (memory.least < memory.most)
-        footing.bands.push_back({name, in_gigabits(value) * memory.least, in_gigabits(value) * memory.most});
+        deployment.bands.push_back(
+            {name, in_gigabits(value) * memory.least, in_gigabits(value) * memory.most});
     };
     add("memory_bandwidth", memory.bandwidth);
     if (settings.real("cache_bandwidth") <= 0) add("cache_bandwidth", memory.cached);
   }
-  footing.text += ", " + selection_text(settings);
-  return footing;
+  deployment.text += ", " + selection_text(settings);
+  return deployment;
 }
 
 std::vector<WithoutEffect> without_effect(const Settings& settings) {

@@ -65,7 +65,7 @@ NodeMemory node_memory_of(const Settings& settings, const MachineLayout& machine
 Progress progress_of(const Settings& settings);
 
 /// As in BackendDescription.
-Footing footing(const Settings& settings, const MachineLayout& machine, int ranks);
+Deployment deployment(const Settings& settings, const MachineLayout& machine, int ranks);
 /// As BackendDescription::without_effect.
 std::vector<WithoutEffect> without_effect(const Settings& settings);
 

@@ -54,12 +54,12 @@ class Cut {
     return std::min(bytes_, index * part_ + std::min(index, longer_) * element_);
   }
   template <typename Span>
-  [[nodiscard]] Span of(Span all, Window window) const {
+  [[nodiscard]] Span slice(Span all, Window window) const {
     return all.subspan(begin(window.first), begin(window.last) - begin(window.first));
   }
   template <typename Span>
-  [[nodiscard]] Span of(Span all, int part) const {
-    return of(all, Window{part, part + 1});
+  [[nodiscard]] Span slice(Span all, int part) const {
+    return slice(all, Window{part, part + 1});
   }
 
  private:
@@ -79,7 +79,7 @@ class Segments {
   [[nodiscard]] std::size_t count() const { return bytes_ == 0 ? 1 : (bytes_ + segment_ - 1) / segment_; }
   [[nodiscard]] std::size_t longest() const { return std::min(bytes_, segment_); }
   template <typename Span>
-  [[nodiscard]] Span of(Span all, std::size_t index) const {
+  [[nodiscard]] Span slice(Span all, std::size_t index) const {
     const std::size_t begin = std::min(index * segment_, all.size());
     return all.subspan(begin, std::min(segment_, all.size() - begin));
   }
@@ -97,7 +97,7 @@ class Positions {
   [[nodiscard]] int count() const { return count_; }
   [[nodiscard]] bool is_paired(int rank) const { return rank < 2 * pairs_; }
   [[nodiscard]] bool is_folded(int rank) const { return is_paired(rank) && rank % 2 == 1; }
-  [[nodiscard]] int of(int rank) const { return is_paired(rank) ? rank / 2 : rank - pairs_; }
+  [[nodiscard]] int position_of(int rank) const { return is_paired(rank) ? rank / 2 : rank - pairs_; }
   /// The first rank of a position; rank(count()) is the number of ranks.
   [[nodiscard]] int rank(int position) const { return position < pairs_ ? 2 * position : position + pairs_; }
 
@@ -125,8 +125,8 @@ Task<Outcome> gather_around_ring(Team& team, At at, int index, int left, int rig
 /// Reduce-scatter around a ring, for one segment of each part: each rank ends with the sum of all ranks' part
 /// of its index, in that part of `sum`; the other parts are overwritten. Operands are in the order of the
 /// circle.
-Task<Outcome> reduce_around_ring(Call call, MutableBytes sum, const Cut& cut, const Segments& segments,
-                                 std::size_t segment);
+Task<Outcome> reduce_around_ring(AlgorithmCall call, MutableBytes sum, const Cut& cut,
+                                 const Segments& segments, std::size_t segment);
 
 /// Recursive halving over the positions: each step sends one half of the window and combines the other half.
 struct Halving {
@@ -136,14 +136,14 @@ struct Halving {
 /// The windows of a position, initially and after each step.
 std::vector<Window> windows_of(int position, const Positions& positions, bool near_first);
 /// Swaps sum and incoming if the result is in `incoming`.
-Task<Outcome> reduce_by_halves(Call call, const Positions& positions, Halving halving, const Cut& cut,
-                               MutableBytes& sum, MutableBytes& incoming);
+Task<Outcome> reduce_by_halves(AlgorithmCall call, const Positions& positions, Halving halving,
+                               const Cut& cut, MutableBytes& sum, MutableBytes& incoming);
 /// The half that was sent in the step to windows[step].
 Window other_half(const std::vector<Window>& windows, std::size_t step);
 
 /// The first phase of Rabenseifner's algorithms, for commutative operations: copies the operands to `sum`,
 /// folds ranks, and halves, near partners first.
-Task<Outcome> begin_rabenseifner(Call call, const Positions& positions, const Cut& cut, MutableBytes& sum,
-                                 MutableBytes& incoming);
+Task<Outcome> begin_rabenseifner(AlgorithmCall call, const Positions& positions, const Cut& cut,
+                                 MutableBytes& sum, MutableBytes& incoming);
 
 }  // namespace offramp::host

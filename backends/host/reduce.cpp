@@ -31,7 +31,7 @@ namespace {
 
 /// Reduces up a tree, segment by segment: one contribution is combined while the next is received. The rank
 /// at the top stores the sum in `result`.
-Task<Outcome> up(Call call, Tree tree, MutableBytes result, std::size_t segment_bytes) {
+Task<Outcome> up(AlgorithmCall call, Tree tree, MutableBytes result, std::size_t segment_bytes) {
   Team& team = call.team;
   const Bytes own = call.buffers.send;
   const Segments segments(own.size(), call.element(), segment_bytes);
@@ -43,7 +43,7 @@ Task<Outcome> up(Call call, Tree tree, MutableBytes result, std::size_t segment_
   if (!direct && !sum.empty()) local_copy(team, call.costs(), own, sum);
   MutableBytes rooms[2];
   const auto place = [&](std::size_t step) {
-    const MutableBytes part = segments.of(sum, step / children);
+    const MutableBytes part = segments.slice(sum, step / children);
     if (direct && step % children == 0) return part;
     MutableBytes& room = rooms[step % 2];
     if (room.size() < part.size()) room = team.scratch(segments.longest());
@@ -60,28 +60,29 @@ Task<Outcome> up(Call call, Tree tree, MutableBytes result, std::size_t segment_
       if (step + 1 < segments.count() * children)
         next.emplace(team.receive(tree.children[(step + 1) % children], place(step + 1)));
       note(outcome, co_await incoming);
-      const Bytes in = direct && child == 0 ? segments.of(own, segment) : Bytes(place(step));
-      local_combine(team, call.costs(), in, segments.of(sum, segment));
+      const Bytes in = direct && child == 0 ? segments.slice(own, segment) : Bytes(place(step));
+      local_combine(team, call.costs(), in, segments.slice(sum, segment));
     }
     if (!tree.is_top())
-      note(outcome, co_await team.send(tree.parent, segments.of(children > 0 ? Bytes(sum) : own, segment)));
+      note(outcome,
+           co_await team.send(tree.parent, segments.slice(children > 0 ? Bytes(sum) : own, segment)));
   }
   co_return outcome;
 }
 
-Task<Outcome> reduce_chain(Call call) {
+Task<Outcome> reduce_chain(AlgorithmCall call) {
   return reduce_up_chain(call, call.segment());
 }
-Task<Outcome> reduce_binary(Call call) {
+Task<Outcome> reduce_binary(AlgorithmCall call) {
   return up(call, Tree::binary(call.rank(), call.size(), call.operation.root), call.buffers.receive,
             call.segment());
 }
-Task<Outcome> reduce_binomial(Call call) {
+Task<Outcome> reduce_binomial(AlgorithmCall call) {
   return reduce_up_binomial(call, call.segment());
 }
 
 /// The tree that preserves the order ends at the last rank, which sends the result to the root.
-Task<Outcome> reduce_binary_in_order(Call call) {
+Task<Outcome> reduce_binary_in_order(AlgorithmCall call) {
   Team& team = call.team;
   const int top = call.size() - 1;
   const int root = call.operation.root;
@@ -96,7 +97,7 @@ Task<Outcome> reduce_binary_in_order(Call call) {
 }
 
 /// Rabenseifner's algorithm: reduce-scatter by halves, then a binomial gather of the parts.
-Task<Outcome> reduce_rabenseifner(Call call) {
+Task<Outcome> reduce_rabenseifner(AlgorithmCall call) {
   Team& team = call.team;
   const Positions positions(call.size());
   const int root = call.operation.root;
@@ -105,18 +106,19 @@ Task<Outcome> reduce_rabenseifner(Call call) {
   MutableBytes sum = call.is_root() ? call.buffers.receive : team.scratch(bytes);
   MutableBytes incoming = team.scratch(bytes);
   Outcome outcome = co_await begin_rabenseifner(call, positions, cut, sum, incoming);
-  const int top = positions.rank(positions.of(root));  // the root, or the rank into which it is folded
+  const int top =
+      positions.rank(positions.position_of(root));  // the root, or the rank into which it is folded
   if (!positions.is_folded(call.rank())) {
-    const int own = positions.of(call.rank());
+    const int own = positions.position_of(call.rank());
     const std::vector<Window> windows = windows_of(own, positions, true);
     std::size_t step = windows.size() - 1;
     for (int mask = positions.count() / 2; mask > 0; mask /= 2, --step) {
       const int peer = positions.rank(own ^ mask);
-      if (((own ^ positions.of(root)) & mask) != 0) {
-        note(outcome, co_await team.send(peer, cut.of(sum, windows[step])));
+      if (((own ^ positions.position_of(root)) & mask) != 0) {
+        note(outcome, co_await team.send(peer, cut.slice(sum, windows[step])));
         break;
       }
-      note(outcome, co_await team.receive(peer, cut.of(sum, other_half(windows, step))));
+      note(outcome, co_await team.receive(peer, cut.slice(sum, other_half(windows, step))));
     }
   }
   if (top == root) co_return outcome;
@@ -140,7 +142,7 @@ constexpr Algorithm kReduceAlgorithms[] = {
 }  // namespace
 
 /// The root receives one operand after the other, from the last rank down.
-Task<Outcome> reduce_linear(Call call) {
+Task<Outcome> reduce_linear(AlgorithmCall call) {
   Team& team = call.team;
   const int root = call.operation.root;
   const Bytes own = call.buffers.send;
@@ -162,10 +164,10 @@ Task<Outcome> reduce_linear(Call call) {
   co_return outcome;
 }
 
-Task<Outcome> reduce_up_chain(Call call, std::size_t segment) {
+Task<Outcome> reduce_up_chain(AlgorithmCall call, std::size_t segment) {
   return up(call, Tree::chain(call.rank(), call.size(), call.operation.root), call.buffers.receive, segment);
 }
-Task<Outcome> reduce_up_binomial(Call call, std::size_t segment) {
+Task<Outcome> reduce_up_binomial(AlgorithmCall call, std::size_t segment) {
   return up(call, Tree::binomial_in_order(call.rank(), call.size(), call.operation.root),
             call.buffers.receive, segment);
 }

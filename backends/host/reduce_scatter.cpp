@@ -28,7 +28,7 @@ namespace offramp::host {
 namespace {
 
 /// Partitions the vector into the ranks' blocks.
-Cut blocks_of(const Call& call) {
+Cut blocks_of(const AlgorithmCall& call) {
   std::vector<std::size_t> begins{0};
   for (int rank = 0; rank < call.size(); ++rank)
     begins.push_back(begins.back() + call.send_block(rank).size());
@@ -36,42 +36,42 @@ Cut blocks_of(const Call& call) {
 }
 
 /// Reduces to rank 0, then scatters.
-Task<Outcome> reduce_and_scatter(Call call) {
+Task<Outcome> reduce_and_scatter(AlgorithmCall call) {
   Team& team = call.team;
   const bool equal = call.buffers.send_blocks.empty();
-  Call part = call;
+  AlgorithmCall part = call;
   part.operation.kind = OperationKind::kReduce;
   part.operation.root = 0;
   part.operation.bytes = call.buffers.send.size();
   part.operation.elements = part.operation.bytes / call.element();
   part.buffers = {call.buffers.send, {}, part.operation.bytes};
   if (part.is_root()) part.buffers.receive = team.scratch(part.operation.bytes);
-  Outcome outcome = co_await call.collectives.run(Call(part));
+  Outcome outcome = co_await call.collectives.run(AlgorithmCall(part));
 
   const MutableBytes whole = part.buffers.receive;
   const Cut cut = blocks_of(call);
   std::vector<Bytes> blocks;
   for (int rank = 0; part.is_root() && !equal && rank < call.size(); ++rank)
-    blocks.emplace_back(cut.of(whole, rank));
+    blocks.emplace_back(cut.slice(whole, rank));
   part.operation.kind = equal ? OperationKind::kScatter : OperationKind::kScatterv;
   part.operation.bytes = call.operation.bytes;
   part.buffers = {whole, call.buffers.receive, call.buffers.block, blocks, {}};
-  note(outcome, co_await call.collectives.run(Call(part)));
+  note(outcome, co_await call.collectives.run(AlgorithmCall(part)));
   co_return outcome;
 }
 
 /// Every rank computes the whole vector and keeps its block.
-Task<Outcome> reduce_scatter_recursive_doubling(Call call) {
+Task<Outcome> reduce_scatter_recursive_doubling(AlgorithmCall call) {
   Team& team = call.team;
   const Cut cut = blocks_of(call);
-  Call whole = call;
+  AlgorithmCall whole = call;
   whole.buffers = {call.buffers.send, team.scratch(call.buffers.send.size()), call.buffers.send.size()};
   Outcome outcome = co_await allreduce_recursive_doubling(whole);
-  local_copy(team, call.costs(), cut.of(whole.buffers.receive, call.rank()), call.buffers.receive);
+  local_copy(team, call.costs(), cut.slice(whole.buffers.receive, call.rank()), call.buffers.receive);
   co_return outcome;
 }
 
-Task<Outcome> reduce_scatter_ring(Call call) {
+Task<Outcome> reduce_scatter_ring(AlgorithmCall call) {
   Team& team = call.team;
   const Cut cut = blocks_of(call);
   const MutableBytes sum = team.scratch(call.buffers.send.size());
@@ -80,22 +80,22 @@ Task<Outcome> reduce_scatter_ring(Call call) {
   for (int rank = 0; rank < call.size(); ++rank) longest = std::max(longest, call.send_block(rank).size());
   const Segments whole(longest, 1, 0);
   Outcome outcome = co_await reduce_around_ring(call, sum, cut, whole, 0);
-  local_copy(team, call.costs(), cut.of(sum, call.rank()), call.buffers.receive);
+  local_copy(team, call.costs(), cut.slice(sum, call.rank()), call.buffers.receive);
   co_return outcome;
 }
 
 /// MPICH's algorithm for long vectors: each block is sent directly to its owner.
-Task<Outcome> reduce_scatter_pairwise(Call call) {
+Task<Outcome> reduce_scatter_pairwise(AlgorithmCall call) {
   Team& team = call.team;
   const Cut cut = blocks_of(call);
   const MutableBytes sum = team.scratch(call.buffers.receive.size());
   const MutableBytes incoming = team.scratch(sum.size());
-  local_copy(team, call.costs(), cut.of(call.buffers.send, call.rank()), sum);
+  local_copy(team, call.costs(), cut.slice(call.buffers.send, call.rank()), sum);
   Outcome outcome = Outcome::kOk;
   for (int step = 1; step < call.size(); ++step) {
     const int to = wrap(call.rank() + step, call.size());
     const int from = wrap(call.rank() - step, call.size());
-    note(outcome, co_await exchange(team, to, cut.of(call.buffers.send, to), from, incoming));
+    note(outcome, co_await exchange(team, to, cut.slice(call.buffers.send, to), from, incoming));
     local_combine(team, call.costs(), incoming, sum);
   }
   local_copy(team, call.costs(), sum, call.buffers.receive);
@@ -109,7 +109,7 @@ int mirrored(int position, int count) {
   return mirror;
 }
 
-Task<Outcome> reduce_scatter_by_halves(Call call, Halving halving) {
+Task<Outcome> reduce_scatter_by_halves(AlgorithmCall call, Halving halving) {
   Team& team = call.team;
   const int rank = call.rank();
   const int size = call.size();
@@ -120,7 +120,7 @@ Task<Outcome> reduce_scatter_by_halves(Call call, Halving halving) {
     begins.push_back(blocks.begin(positions.rank(position)));
   const Cut cut(std::move(begins));
   const auto holder = [&](int of_rank) {
-    const int position = positions.of(of_rank);
+    const int position = positions.position_of(of_rank);
     return positions.rank(halving.near_first ? mirrored(position, positions.count()) : position);
   };
   Outcome outcome = Outcome::kOk;
@@ -142,22 +142,22 @@ Task<Outcome> reduce_scatter_by_halves(Call call, Halving halving) {
   // Sends the blocks from their holders to their owners.
   std::vector<Team::Pending> messages;
   if (holder(rank) != rank) messages.push_back(team.receive(holder(rank), call.buffers.receive));
-  const int held = positions.of(holder(rank));  // mirroring is its own inverse
+  const int held = positions.position_of(holder(rank));  // mirroring is its own inverse
   for (int owner = positions.rank(held); owner < positions.rank(held + 1); ++owner) {
     if (owner == rank) {
-      local_copy(team, call.costs(), blocks.of(sum, owner), call.buffers.receive);
+      local_copy(team, call.costs(), blocks.slice(sum, owner), call.buffers.receive);
     } else {
-      messages.push_back(team.send(owner, blocks.of(Bytes(sum), owner)));
+      messages.push_back(team.send(owner, blocks.slice(Bytes(sum), owner)));
     }
   }
   for (const Team::Pending& one : messages) note(outcome, co_await one);
   co_return outcome;
 }
-Task<Outcome> reduce_scatter_recursive_halving(Call call) {
+Task<Outcome> reduce_scatter_recursive_halving(AlgorithmCall call) {
   return reduce_scatter_by_halves(call, {false, false});
 }
 /// Träff, "An improved algorithm for (non-commutative) reduce-scatter with an application", EuroPVM/MPI 2005.
-Task<Outcome> reduce_scatter_butterfly(Call call) {
+Task<Outcome> reduce_scatter_butterfly(AlgorithmCall call) {
   return reduce_scatter_by_halves(call, {true, true});
 }
 

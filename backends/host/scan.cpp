@@ -16,7 +16,7 @@ namespace offramp::host {
 namespace {
 
 /// An exclusive scan leaves the first rank's result unchanged.
-Task<Outcome> linear(Call call, bool inclusive) {
+Task<Outcome> linear(AlgorithmCall call, bool inclusive) {
   Team& team = call.team;
   const Bytes own = call.buffers.send;
   const bool is_last = call.rank() + 1 == call.size();
@@ -33,7 +33,7 @@ Task<Outcome> linear(Call call, bool inclusive) {
   co_return outcome;
 }
 
-Task<Outcome> recursive_doubling(Call call, bool inclusive) {
+Task<Outcome> recursive_doubling(AlgorithmCall call, bool inclusive) {
   // After the step with distance d, `partial` covers the ranks that differ from this one only in bits below
   // 2d, and `result` those of them that precede this rank (inclusive: and this one).
   Team& team = call.team;
@@ -70,8 +70,8 @@ Task<Outcome> recursive_doubling(Call call, bool inclusive) {
   co_return outcome;
 }
 
-template <Task<Outcome> (*scan)(Call, bool), bool inclusive>
-Task<Outcome> as(Call call) {
+template <Task<Outcome> (*scan)(AlgorithmCall, bool), bool inclusive>
+Task<Outcome> as(AlgorithmCall call) {
   return scan(call, inclusive);
 }
 

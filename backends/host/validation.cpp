@@ -264,7 +264,7 @@ double time_in_mpi(OperationKind kind, std::size_t bytes, Time computing, int qu
   operation.elements = bytes / sizeof(float);
   if (reduces(kind)) operation.function = ReduceFunction::kSum;
   (void)world.run([&](RankHandle& rank) -> Task<void> {
-    RankRequest request = kind != OperationKind::kSend ? rank.start(rank.everyone(), operation)
+    RankRequest request = kind != OperationKind::kSend ? rank.start(rank.world_communicator(), operation)
                           : rank.rank() == 0           ? rank.isend(1, bytes)
                                                        : rank.irecv(0, bytes);
     for (int part = 0; part <= questions; ++part) {

@@ -19,17 +19,17 @@ namespace offramp::sharp {
 
 /// A communicator on its nodes. Members are the nodes, in the order of their lowest ranks.
 struct Plan {
-  struct Place {
+  struct MemberPosition {
     int member = 0;
     int local = 0;  // index among the ranks of the member
   };
   std::shared_ptr<Group> group = std::make_shared<Group>();
   std::vector<std::vector<int>> ranks;  // of the communicator, by member
-  std::vector<Place> places;            // by rank of the communicator
+  std::vector<MemberPosition> places;   // by rank of the communicator
 };
 
 /// The switches' work for all communicators of a world, in the order of modelled time.
-class Offloads final : public Agenda, public WorldDevices::Work {
+class Offloads final : public EventSink, public WorldDevices::Work {
  public:
   /// spec must outlive the object.
   explicit Offloads(const Spec& spec);
@@ -42,11 +42,11 @@ class Offloads final : public Agenda, public WorldDevices::Work {
     Time done;
   };
   /// One member's part; awaited once, in the frame that owns it.
-  class [[nodiscard]] Part {
+  class [[nodiscard]] RankPart {
    public:
-    Part() = default;
-    Part(const Part&) = delete;
-    Part& operator=(const Part&) = delete;
+    RankPart() = default;
+    RankPart(const RankPart&) = delete;
+    RankPart& operator=(const RankPart&) = delete;
     [[nodiscard]] bool await_ready() const { return ready_; }
     void await_suspend(std::coroutine_handle<> waiter) { waiter_ = waiter; }
     [[nodiscard]] Completion await_resume() const { return completion_; }
@@ -58,7 +58,7 @@ class Offloads final : public Agenda, public WorldDevices::Work {
     std::coroutine_handle<> waiter_;
   };
   /// Adds a member's part. Parts of one operation are matched by context and number.
-  void join(Part& part, const Plan& plan, const Request& request, std::uint64_t context, int member,
+  void join(RankPart& part, const Plan& plan, const Request& request, std::uint64_t context, int member,
             Time posted, WorldDevices& devices);
   void forget(std::uint64_t context);
 
@@ -109,7 +109,7 @@ class SharpBackend final : public Backend {
 
   [[nodiscard]] Verdict size_verdict(const Operation& operation) const;
   [[nodiscard]] bool streams(const Operation& operation) const;
-  [[nodiscard]] Time way(const Transfer& transfer) const;
+  [[nodiscard]] Time path_time(const Transfer& transfer) const;
 
   std::shared_ptr<const Plan> plan_of(const Team& team);
   [[nodiscard]] static Fold fold_of(const Plan& plan, const Team& team, int radix);

@@ -96,7 +96,7 @@ void SharpBackend::forget(std::uint64_t context) {
 
 /// Up the node, then up the switches: the lowest rank below a switch combines in its place.
 Fold SharpBackend::fold_of(const Plan& plan, const Team& team, int radix) {
-  const Plan::Place own = plan.places[place(team.rank())];
+  const Plan::MemberPosition own = plan.places[place(team.rank())];
   const std::vector<int>& ranks = plan.ranks[place(own.member)];
   const NodeTree node(own.local, static_cast<int>(ranks.size()), radix);
   Fold fold;
@@ -129,9 +129,9 @@ class Offloads::Running final : public Observer {
       : parent_(parent), name_(name), parts_(members), left_(members) {}
   std::uint32_t number = 0;
 
-  void join(Part& part, int member) { parts_[place(member)] = &part; }
+  void join(RankPart& part, int member) { parts_[place(member)] = &part; }
   void done(int member, Time granted, Time at) override {
-    Part& part = *parts_[place(member)];
+    RankPart& part = *parts_[place(member)];
     part.completion_ = {granted, at};
     part.ready_ = true;
     const std::coroutine_handle<> waiter = part.waiter_;
@@ -142,15 +142,15 @@ class Offloads::Running final : public Observer {
  private:
   Offloads& parent_;
   const Name name_;
-  std::vector<Part*> parts_;
+  std::vector<RankPart*> parts_;
   std::size_t left_;
 };
 
 Offloads::Offloads(const Spec& spec) : machine_(spec, *this) {}
 Offloads::~Offloads() = default;
 
-void Offloads::join(Part& part, const Plan& plan, const Request& request, std::uint64_t context, int member,
-                    Time posted, WorldDevices& devices) {
+void Offloads::join(RankPart& part, const Plan& plan, const Request& request, std::uint64_t context,
+                    int member, Time posted, WorldDevices& devices) {
   devices_ = &devices;
   const Name name{context, begun_[{context, member}]++};
   std::unique_ptr<Running>& running = running_[name];
@@ -184,7 +184,7 @@ Task<Outcome> SharpBackend::collective(const Operation& operation, Team& team, C
 /// In a world, where buffers are sizes.
 Task<Outcome> SharpBackend::serve(Operation operation, Team& team) {
   const std::shared_ptr<const Plan> plan = plan_of(team);
-  const Plan::Place own = plan->places[place(team.rank())];
+  const Plan::MemberPosition own = plan->places[place(team.rank())];
   const std::vector<int>& ranks = plan->ranks[place(own.member)];
   const int size = static_cast<int>(ranks.size());
   // Ranks of the node, relative to the one that uses the switches.
@@ -222,13 +222,13 @@ Task<Outcome> SharpBackend::serve(Operation operation, Team& team) {
     request.streams = streams(operation);
     request.root = has_root(operation.kind) ? plan->places[place(operation.root)].member : 0;
     if (operation.kind == OperationKind::kBcast && driver_.generation != Generation::kSlingshot)
-      request.from = sharp::Part::kRoot;
-    if (gathers) request.from = sharp::Part::kOwner;
-    if (operation.kind == OperationKind::kReduceScatter) request.to = sharp::Part::kOwner;
-    if (operation.kind == OperationKind::kReduce && request.streams) request.to = sharp::Part::kRoot;
+      request.from = sharp::PieceMembers::kRoot;
+    if (gathers) request.from = sharp::PieceMembers::kOwner;
+    if (operation.kind == OperationKind::kReduceScatter) request.to = sharp::PieceMembers::kOwner;
+    if (operation.kind == OperationKind::kReduce && request.streams) request.to = sharp::PieceMembers::kRoot;
     spend(team, "call", driver_.call);
     const Time posted = team.clock;
-    Offloads::Part part;
+    Offloads::RankPart part;
     offloads_.join(part, *plan, request, team.context(), own.member, posted, *team.devices());
     const Offloads::Completion completion = co_await part;
     team.clock = later(team.clock, completion.done);

@@ -9,7 +9,7 @@
 
 #include "backends/sharp/parameters.hpp"
 #include "simulators/sharp/tree.hpp"
-#include "simulators/world/footing.hpp"
+#include "simulators/world/deployment.hpp"
 
 namespace offramp::sharp {
 namespace {

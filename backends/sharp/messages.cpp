@@ -5,7 +5,7 @@
 
 namespace offramp::sharp {
 
-Time SharpBackend::way(const Transfer& transfer) const {
+Time SharpBackend::path_time(const Transfer& transfer) const {
   return machine_.on_one_node(transfer.source, transfer.destination) ? node_.latency : driver_.spec.latency;
 }
 
@@ -23,15 +23,15 @@ void SharpBackend::depart(const Transfer& transfer, Passage& passage, const Reso
     passage.answered = passage.begin;
     return transmit(transfer, passage, sender);
   }
-  passage.requested = passage.begin + way(transfer);
+  passage.requested = passage.begin + path_time(transfer);
 }
 
 void SharpBackend::grant(const Transfer& transfer, Passage& passage) {
-  passage.answered = passage.granted + way(transfer);
+  passage.answered = passage.granted + path_time(transfer);
 }
 
 void SharpBackend::transmit(const Transfer& transfer, Passage& passage, const Resources& sender) {
-  passage.latency = way(transfer);
+  passage.latency = path_time(transfer);
   passage.leaves = passage.left = passage.answered;
   if (!machine_.on_one_node(transfer.source, transfer.destination)) {
     const Arbiter::Grant port = sender.carry(kPortOut, passage.answered, transfer.bytes);

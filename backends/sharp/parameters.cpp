@@ -7,7 +7,7 @@
 #include "backends/host/host.hpp"
 #include "backends/host/parameters.hpp"
 #include "offramp/kernel/immortal.hpp"
-#include "simulators/world/footing.hpp"
+#include "simulators/world/deployment.hpp"
 
 namespace offramp::sharp {
 namespace {
@@ -198,11 +198,11 @@ std::optional<double> in_force(const Settings& settings, std::string_view parame
   return std::nullopt;
 }
 
-Footing footing(const Settings& settings, const MachineLayout& machine, int ranks) {
-  Footing footing =
-      footing_on_nodes(machine, ranks, "adapter", driver_of(settings).spec.link, machine.links_per_card);
-  footing.text += ", with switches that reduce";
-  return footing;
+Deployment deployment(const Settings& settings, const MachineLayout& machine, int ranks) {
+  Deployment deployment =
+      deployment_on_nodes(machine, ranks, "adapter", driver_of(settings).spec.link, machine.links_per_card);
+  deployment.text += ", with switches that reduce";
+  return deployment;
 }
 
 std::vector<WithoutEffect> without_effect(const Settings& settings) {

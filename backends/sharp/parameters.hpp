@@ -41,7 +41,7 @@ NodeCosts node_costs_of(const BackendContext& context);
 
 /// As in BackendDescription.
 std::optional<double> in_force(const Settings& settings, std::string_view parameter);
-Footing footing(const Settings& settings, const MachineLayout& machine, int ranks);
+Deployment deployment(const Settings& settings, const MachineLayout& machine, int ranks);
 std::vector<WithoutEffect> without_effect(const Settings& settings);
 
 }  // namespace offramp::sharp

@@ -133,7 +133,7 @@ const BackendDescription& sharp_backend() {
       .topics = sharp::topics(),
       .validation = sharp::validation,
       .without_effect = sharp::without_effect,
-      .footing = sharp::footing,
+      .deployment = sharp::deployment,
       .in_force = sharp::in_force});
   return description;
 }

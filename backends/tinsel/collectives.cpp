@@ -225,8 +225,8 @@ Task<Outcome> barrier_by_tree(Hardware hardware, Team& team, const Position& pos
 /// Collects the hardware counters' contents for idle detection in tokens, which need no modelled time: the
 /// last arrival of a rank, and the messages in flight. The root answers with the time of the release, or that
 /// idle detection would never succeed.
-Task<Outcome> ask_idle_detection(Device& device, Team& team, const Position& position, std::int64_t in_flight,
-                                 Stamp& answer) {
+Task<Outcome> detect_idle_state(Device& device, Team& team, const Position& position, std::int64_t in_flight,
+                                Stamp& answer) {
   Outcome outcome = Outcome::kOk;
   Time latest = team.clock;
   for (const int child : position.children) {
@@ -266,7 +266,7 @@ Task<Outcome> barrier(Hardware hardware, Team& team, std::int64_t in_flight) {
   Outcome outcome = Outcome::kOk;
   if (configuration.detects_idle(team.size()) && whole_world && !device.has_faults()) {
     Stamp answer;
-    note(outcome, co_await ask_idle_detection(device, team, position, in_flight, answer));
+    note(outcome, co_await detect_idle_state(device, team, position, in_flight, answer));
     if ((answer.detail & kIdleRelease) != 0) {
       team.clock = later(team.clock, answer.last);
       co_return outcome;

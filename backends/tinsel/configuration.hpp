@@ -36,7 +36,7 @@ struct Configuration {
   Time receive_call;
   Time wake;
 
-  [[nodiscard]] Place place(int rank) const { return place_of(rank, layout, machine.mesh); }
+  [[nodiscard]] ThreadLocation place(int rank) const { return place_of(rank, layout, machine.mesh); }
   /// True if a barrier of this size uses idle detection where that is allowed.
   [[nodiscard]] bool detects_idle(int members) const {
     return barrier == BarrierKind::kAuto ? members > kMostInTree : barrier == BarrierKind::kIdle;

@@ -16,7 +16,7 @@ constexpr std::size_t kMostResults = 64;  // sizes cached per root
 
 /// Encodes what the network's times between two threads depend on: hops between boards, and hops within the
 /// boards' meshes.
-std::uint64_t path_class(const Mesh& mesh, const Place& a, const Place& b) {
+std::uint64_t path_class(const Mesh& mesh, const ThreadLocation& a, const ThreadLocation& b) {
   const int a_row = a.mailbox / kMailboxColumns;
   const int b_row = b.mailbox / kMailboxColumns;
   if (a.board != b.board) {
@@ -55,11 +55,11 @@ void locate_in(const std::vector<int>& list, int fan_in, std::size_t index, Posi
 
 }  // namespace
 
-TreeShape shape_of(const Configuration& configuration, const std::vector<Place>& places, int root,
+TreeShape shape_of(const Configuration& configuration, const std::vector<ThreadLocation>& places, int root,
                    bool any_order) {
   TreeShape shape;
   const auto ranks = static_cast<int>(places.size());
-  const auto place = [&](int r) -> const Place& { return places[static_cast<std::size_t>(r)]; };
+  const auto place = [&](int r) -> const ThreadLocation& { return places[static_cast<std::size_t>(r)]; };
   std::map<int, std::vector<int>> boards;  // a single list if the order matters
   for (int r = 0; r < ranks; ++r) boards[any_order ? place(r).board : 0].push_back(r);
   std::map<int, int> index;
@@ -104,8 +104,8 @@ Position locate(const TreeShape& shape, int fan_in, int rank) {
   return position;
 }
 
-StreamRequest Device::unicast_request(const Place& source, const Place& destination, std::uint64_t bytes,
-                                      std::uint64_t number, Time epoch) const {
+StreamRequest Device::unicast_request(const ThreadLocation& source, const ThreadLocation& destination,
+                                      std::uint64_t bytes, std::uint64_t number, Time epoch) const {
   StreamRequest request;
   request.source = source;
   request.destinations.push_back(destination);
@@ -118,8 +118,8 @@ StreamRequest Device::unicast_request(const Place& source, const Place& destinat
   return request;
 }
 
-Trip Device::whole_unicast(const Place& source, const Place& destination, std::uint64_t bytes,
-                           std::uint64_t number, Time epoch) {
+Trip Device::whole_unicast(const ThreadLocation& source, const ThreadLocation& destination,
+                           std::uint64_t bytes, std::uint64_t number, Time epoch) {
   const StreamRequest request = unicast_request(source, destination, bytes, number, epoch);
   const StreamResult result = run_stream(machine_, configuration_.software, request);
   Trip trip{result.sent, result.destinations[0].first, result.destinations[0].last, result.ok,
@@ -134,7 +134,7 @@ Trip Device::whole_unicast(const Place& source, const Place& destination, std::u
 }
 
 /// Without faults the times depend only on distance and size: the network is simulated once for each.
-Trip Device::memorised(const Place& source, const Place& destination, std::uint64_t bytes,
+Trip Device::memorised(const ThreadLocation& source, const ThreadLocation& destination, std::uint64_t bytes,
                        std::uint64_t number, Time epoch) {
   if (faults_.any()) return whole_unicast(source, destination, bytes, number, epoch);
   const std::uint64_t key = bytes << 10U | path_class(configuration_.machine.mesh, source, destination);
@@ -167,7 +167,7 @@ void Device::spend_credits(int source, int destination, std::uint64_t fragments,
 }
 
 /// The interval of fragments in a long stream on an idle machine, which is limited by returning credits.
-Time Device::credit_period(const Place& source, const Place& destination) {
+Time Device::credit_period(const ThreadLocation& source, const ThreadLocation& destination) {
   const auto [entry, is_new] =
       credit_periods_.try_emplace(path_class(configuration_.machine.mesh, source, destination));
   if (!is_new) return entry->second;
@@ -237,7 +237,7 @@ void Device::forget(std::uint64_t context) {
   const auto found = communicators_.find(context);
   if (found == communicators_.end()) return;
   recent_ = {};
-  for (const auto& [root, plan] : found->second.roots) fell_tree(machine_, plan->tree);
+  for (const auto& [root, plan] : found->second.roots) remove_tree(machine_, plan->tree);
   communicators_.erase(found);
 }
 
@@ -253,7 +253,7 @@ const std::shared_ptr<RootPlan>& Device::plan(Communicator& communicator, int ro
     plan.places.push_back(communicator.places[static_cast<std::size_t>(r)]);
   }
   if (configuration_.multicast != Multicast::kHardware || plan.ranks.empty()) return entry;
-  plan.tree = grow_tree(machine_, plan.root.board, plan.places, next_flow_++, configuration_.order);
+  plan.tree = build_tree(machine_, plan.root.board, plan.places, next_flow_++, configuration_.order);
   plan.trap = plan.tree.trap;
   find_hops(plan);
   if (!communicator.is_world) setup += setup_time(plan.root, plan.tree);
@@ -279,15 +279,15 @@ void Device::find_hops(RootPlan& plan) {
       open.push_back({{next, static_cast<int>(i), record.direction()}, Key::decode(record.new_key())});
     }
   }
-  for (const Place& place : plan.places) plan.ways.push_back(hop_of.at(place.board));
+  for (const ThreadLocation& place : plan.places) plan.ways.push_back(hop_of.at(place.board));
 }
 
 /// The root sends each board's beats to a thread there, which writes and flushes them and answers.
-Time Device::setup_time(const Place& root, const Tree& tree) {
+Time Device::setup_time(const ThreadLocation& root, const Tree& tree) {
   Time begin;
   Time end;
   for (const auto& [board, placed] : tree.lists) {
-    Place leader;
+    ThreadLocation leader;
     leader.board = static_cast<std::uint16_t>(board);
     const Trip there = memorised(root, leader, std::uint64_t{placed.beats} * kBeatBytes, 0, {});
     const Trip back = memorised(leader, root, 0, 0, {});

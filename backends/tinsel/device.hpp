@@ -45,9 +45,9 @@ struct TreeHop {
 
 /// A root's state for its broadcasts in one communicator.
 struct RootPlan {
-  Place root;
+  ThreadLocation root;
   std::vector<int> ranks;  // of the communicator: all other ranks
-  std::vector<Place> places;
+  std::vector<ThreadLocation> places;
   Tree tree;
   std::vector<TreeHop> hops;      // empty without the routers' multicast
   std::vector<std::size_t> ways;  // by destination: index of its last hop
@@ -64,12 +64,12 @@ struct TreeShape {
   std::vector<int> parents;             // by list: next list towards the root; -1: none
   std::vector<std::pair<int, int>> at;  // by rank: its list, and its index there
 };
-TreeShape shape_of(const Configuration& configuration, const std::vector<Place>& places, int root,
+TreeShape shape_of(const Configuration& configuration, const std::vector<ThreadLocation>& places, int root,
                    bool any_order);
 
 struct Communicator {
-  std::vector<Place> places;  // by rank
-  bool is_world = false;      // all ranks in order: the program's load includes its trees
+  std::vector<ThreadLocation> places;  // by rank
+  bool is_world = false;               // all ranks in order: the program's load includes its trees
   std::map<int, std::shared_ptr<RootPlan>> roots;
   std::map<std::pair<int, bool>, TreeShape> shapes;          // by root, and whether ranks may be reordered
   std::map<std::tuple<int, int, bool>, Position> positions;  // by rank, root, and order
@@ -96,8 +96,8 @@ class Device {
   /// Returns the credits of a message, delayed as much as its last fragment.
   void spend_credits(int source, int destination, std::uint64_t fragments, Time at, Time late);
   /// As unicast(), with every fragment simulated.
-  Trip whole_unicast(const Place& source, const Place& destination, std::uint64_t bytes, std::uint64_t number,
-                     Time epoch = {});
+  Trip whole_unicast(const ThreadLocation& source, const ThreadLocation& destination, std::uint64_t bytes,
+                     std::uint64_t number, Time epoch = {});
 
   /// Repeats a unicast for packet capture: sent from `begin` on, with `bytes` of the message.
   void capture_unicast(const Transfer& transfer, std::uint64_t bytes, Time begin);
@@ -131,15 +131,15 @@ class Device {
   [[nodiscard]] bool records() const { return spans_ != nullptr || packets_ != nullptr; }
 
  private:
-  Time setup_time(const Place& root, const Tree& tree);
-  [[nodiscard]] StreamRequest unicast_request(const Place& source, const Place& destination,
+  Time setup_time(const ThreadLocation& root, const Tree& tree);
+  [[nodiscard]] StreamRequest unicast_request(const ThreadLocation& source, const ThreadLocation& destination,
                                               std::uint64_t bytes, std::uint64_t number, Time epoch) const;
   [[nodiscard]] StreamRequest multicast_request(const RootPlan& plan, std::uint64_t bytes, Time epoch) const;
   void find_hops(RootPlan& plan);
   [[nodiscard]] std::uint64_t number_of(int source, int destination, std::uint64_t number) const;
-  Time credit_period(const Place& source, const Place& destination);
-  Trip memorised(const Place& source, const Place& destination, std::uint64_t bytes, std::uint64_t number,
-                 Time epoch);
+  Time credit_period(const ThreadLocation& source, const ThreadLocation& destination);
+  Trip memorised(const ThreadLocation& source, const ThreadLocation& destination, std::uint64_t bytes,
+                 std::uint64_t number, Time epoch);
 
   const Configuration& configuration_;
   FaultRates faults_;

@@ -12,8 +12,8 @@
 namespace offramp::tinsel {
 namespace {
 
-std::vector<Place> others(const Configuration& configuration, int root) {
-  std::vector<Place> places;
+std::vector<ThreadLocation> others(const Configuration& configuration, int root) {
+  std::vector<ThreadLocation> places;
   for (int r = 0; r < configuration.ranks; ++r) {
     if (r != root) places.push_back(configuration.place(r));
   }
@@ -34,8 +34,8 @@ Explanation explain_tables(const ExplainRequest& request) {
   if (!result.error.empty()) return result;
   Machine machine(configuration.machine);
   const int root = request.operation.root;
-  const Tree tree = grow_tree(machine, configuration.place(root).board, others(configuration, root), 0,
-                              configuration.order);
+  const Tree tree = build_tree(machine, configuration.place(root).board, others(configuration, root), 0,
+                               configuration.order);
   const Mesh& mesh = configuration.machine.mesh;
   std::string& out = result.text;
   out +=
@@ -57,7 +57,7 @@ Time time_of(const Configuration& configuration, int root, std::uint64_t bytes, 
   request.source = configuration.place(root);
   request.destinations = others(configuration, root);
   request.multicast = multicast;
-  request.key = grow_tree(machine, request.source.board, request.destinations, 0, configuration.order).key;
+  request.key = build_tree(machine, request.source.board, request.destinations, 0, configuration.order).key;
   request.bytes = bytes;
   request.workers = configuration.workers();
   Time last;

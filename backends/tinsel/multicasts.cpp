@@ -54,14 +54,14 @@ void Multicasts::begin(Stream& stream, const Transfer& transfer, Time at, const 
   device_.count(wire);
   device_.capture_multicast(transfer.source, *stream.plan, stream.bytes, transfer.data, at);
   const Load load = shared_.load_of(stream.bytes, false);
-  take_sender(stream, load, at, sender);
+  charge_sender(stream, load, at, sender);
   const Time own = stream.worst.last;
-  stream.plan->hops.empty() ? take_ways(stream, load, at, sender) : take_tree(stream, load, at, sender);
+  stream.plan->hops.empty() ? charge_copies(stream, load, at, sender) : charge_tree(stream, load, at, sender);
   stream.held = load.fits_window ? own : stream.worst.last;
 }
 
 /// The root's threads send one fragment after the other, while credits return up the tree.
-void Multicasts::take_sender(Stream& stream, const Load& load, Time at, const Resources& sender) {
+void Multicasts::charge_sender(Stream& stream, const Load& load, Time at, const Resources& sender) {
   const Time sent = stream.alone->sent;
   const std::uint64_t copies = stream.alone->sends / stream.alone->fragments;
   Load sends = load;
@@ -73,7 +73,7 @@ void Multicasts::take_sender(Stream& stream, const Load& load, Time at, const Re
 
 /// One copy crosses each link of the tree. On each board the fetcher of the incoming link reads the key's
 /// beats and makes one copy per record.
-void Multicasts::take_tree(Stream& stream, const Load& load, Time at, const Resources& sender) {
+void Multicasts::charge_tree(Stream& stream, const Load& load, Time at, const Resources& sender) {
   const MachineSpec& machine = device_.configuration().machine;
   const RootPlan& plan = *stream.plan;
   const auto fragments = static_cast<std::int64_t>(load.fragments);
@@ -116,12 +116,12 @@ void Multicasts::take_tree(Stream& stream, const Load& load, Time at, const Reso
 }
 
 /// One send per mailbox or per destination: the copies follow each other.
-void Multicasts::take_ways(Stream& stream, const Load& load, Time at, const Resources& sender) {
+void Multicasts::charge_copies(Stream& stream, const Load& load, Time at, const Resources& sender) {
   const bool per_mailbox = device_.configuration().multicast == Multicast::kMailbox;
   const RootPlan& plan = *stream.plan;
-  std::vector<Place> targets = plan.places;
+  std::vector<ThreadLocation> targets = plan.places;
   if (per_mailbox) {
-    for (Place& place : targets) place.thread = 0;
+    for (ThreadLocation& place : targets) place.thread = 0;
     std::sort(targets.begin(), targets.end());
     targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
   }
@@ -131,7 +131,7 @@ void Multicasts::take_ways(Stream& stream, const Load& load, Time at, const Reso
     first = earlier(first, times.first);
     last = later(last, times.last);
   }
-  for (const Place& target : targets) {
+  for (const ThreadLocation& target : targets) {
     const SharedUnits::Delay delay =
         shared_.unicast(sender, plan.root, target, load, at, at + first, at + last);
     stream.worst.first = later(stream.worst.first, delay.first);

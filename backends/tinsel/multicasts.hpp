@@ -52,9 +52,9 @@ class Multicasts {
     return pair << 32U | transfer.number;
   }
   void begin(Stream& stream, const Transfer& transfer, Time at, const Resources& sender);
-  void take_sender(Stream& stream, const Load& load, Time at, const Resources& sender);
-  void take_tree(Stream& stream, const Load& load, Time at, const Resources& sender);
-  void take_ways(Stream& stream, const Load& load, Time at, const Resources& sender);
+  void charge_sender(Stream& stream, const Load& load, Time at, const Resources& sender);
+  void charge_tree(Stream& stream, const Load& load, Time at, const Resources& sender);
+  void charge_copies(Stream& stream, const Load& load, Time at, const Resources& sender);
 
   Device& device_;
   const SharedUnits& shared_;

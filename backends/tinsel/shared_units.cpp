@@ -118,7 +118,7 @@ Time SharedUnits::span_of(const Load& load, Time first, Time last) const {
   return later(on_link(load), last - first - reading_);
 }
 
-Time SharedUnits::wait_for_memory(const Resources& resources, const Place& place, const Load& load,
+Time SharedUnits::wait_for_memory(const Resources& resources, const ThreadLocation& place, const Load& load,
                                   int beats_per_line, Time from, Time span) const {
   if (load.uncached == 0) return {};
   const MachineSpec& machine = configuration_.machine;
@@ -130,8 +130,8 @@ Time SharedUnits::wait_for_memory(const Resources& resources, const Place& place
   return resources.occupy(of_board(place.board, kCaches), from, work).end - from - later(work, span);
 }
 
-SharedUnits::Delay SharedUnits::send(const Resources& sender, const Place& from, const Load& load, Time begin,
-                                     Time sent) const {
+SharedUnits::Delay SharedUnits::send(const Resources& sender, const ThreadLocation& from, const Load& load,
+                                     Time begin, Time sent) const {
   const SoftwareSpec& software = configuration_.software;
   const Time work =
       configuration_.work(load.fragments * static_cast<std::uint64_t>(software.fragment_send) +
@@ -144,8 +144,9 @@ SharedUnits::Delay SharedUnits::send(const Resources& sender, const Place& from,
   return delay;
 }
 
-SharedUnits::Delay SharedUnits::unicast(const Resources& sender, const Place& from, const Place& to,
-                                        const Load& load, Time begin, Time first, Time last) const {
+SharedUnits::Delay SharedUnits::unicast(const Resources& sender, const ThreadLocation& from,
+                                        const ThreadLocation& to, const Load& load, Time begin, Time first,
+                                        Time last) const {
   Delay delay;
   const MachineSpec& machine = configuration_.machine;
   const Time words = machine.cycles(static_cast<std::int64_t>(load.flits) * kWordsPerFlit);
@@ -161,7 +162,7 @@ SharedUnits::Delay SharedUnits::unicast(const Resources& sender, const Place& fr
   return delay;
 }
 
-SharedUnits::Delay SharedUnits::receive(const Resources& receiver, const Place& at, const Load& load,
+SharedUnits::Delay SharedUnits::receive(const Resources& receiver, const ThreadLocation& at, const Load& load,
                                         Time first, Time last) const {
   Delay delay;
   const MachineSpec& machine = configuration_.machine;
@@ -181,7 +182,7 @@ SharedUnits::Delay SharedUnits::receive(const Resources& receiver, const Place& 
   return delay;
 }
 
-Time SharedUnits::taken_up(const Resources& receiver, const Place& at, const Load& load, Time first,
+Time SharedUnits::taken_up(const Resources& receiver, const ThreadLocation& at, const Load& load, Time first,
                            Time last) const {
   const Time read = last + receive(receiver, at, load, first, last).last;
   // The first fragment has the envelope. One thread matches messages one after the other, whether or not the

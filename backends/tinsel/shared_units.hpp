@@ -84,26 +84,26 @@ class SharedUnits {
     }
   };
   /// The delay by the sender's threads and its board's memory, for a message sent by `sent` without them.
-  [[nodiscard]] Delay send(const Resources& sender, const Place& from, const Load& load, Time begin,
+  [[nodiscard]] Delay send(const Resources& sender, const ThreadLocation& from, const Load& load, Time begin,
                            Time sent) const;
   /// The delay of a unicast by the port of the sender's mailbox and the links between boards, for a message
   /// that would reach its destination's threads from first to last.
-  [[nodiscard]] Delay unicast(const Resources& sender, const Place& from, const Place& to, const Load& load,
-                              Time begin, Time first, Time last) const;
+  [[nodiscard]] Delay unicast(const Resources& sender, const ThreadLocation& from, const ThreadLocation& to,
+                              const Load& load, Time begin, Time first, Time last) const;
   /// The delay by the receiver's threads, its mailbox's port, and its board's memory.
-  [[nodiscard]] Delay receive(const Resources& receiver, const Place& at, const Load& load, Time first,
-                              Time last) const;
+  [[nodiscard]] Delay receive(const Resources& receiver, const ThreadLocation& at, const Load& load,
+                              Time first, Time last) const;
   /// The time at which the receiver's program may continue with a message whose fragments would reach its
   /// threads from first to last.
-  [[nodiscard]] Time taken_up(const Resources& receiver, const Place& at, const Load& load, Time first,
-                              Time last) const;
+  [[nodiscard]] Time taken_up(const Resources& receiver, const ThreadLocation& at, const Load& load,
+                              Time first, Time last) const;
 
   /// The time between the first and last fragment in any unit on the path.
   [[nodiscard]] Time span_of(const Load& load, Time first, Time last) const;
   /// The delay beyond `span` of a message's transfer between the DRAMs and the caches of a board's threads,
   /// with all other users.
-  [[nodiscard]] Time wait_for_memory(const Resources& resources, const Place& place, const Load& load,
-                                     int beats_per_line, Time from, Time span) const;
+  [[nodiscard]] Time wait_for_memory(const Resources& resources, const ThreadLocation& place,
+                                     const Load& load, int beats_per_line, Time from, Time span) const;
   [[nodiscard]] Time on_link(const Load& load) const { return flit_ * static_cast<std::int64_t>(load.flits); }
   [[nodiscard]] Time fragment_on_link() const { return flit_ * kMaximumFlits; }
   [[nodiscard]] Time hop() const { return hop_; }

@@ -16,7 +16,7 @@
 #include "backends/tinsel/shared_units.hpp"
 #include "backends/tinsel/validation.hpp"
 #include "offramp/kernel/immortal.hpp"
-#include "simulators/world/footing.hpp"
+#include "simulators/world/deployment.hpp"
 
 namespace offramp {
 namespace tinsel {
@@ -48,7 +48,7 @@ class TinselBackend final : public Backend {
     return transfer.bytes > configuration_.eager_limit;
   }
 
-  [[nodiscard]] MessageFate fate(const Transfer& transfer) override {
+  [[nodiscard]] DeliveryFault delivery_fault(const Transfer& transfer) override {
     const bool asks = transfer.synchronous || waits_for_receiver(transfer);
     return {(asks && !trip_of(transfer, 0, {}).ok) || !trip_of(transfer, transfer.bytes, {}).ok};
   }
@@ -120,7 +120,7 @@ class TinselBackend final : public Backend {
   void record_sender(const Transfer& transfer, const Passage& passage) override {
     if (passage.protocol == Protocol::kDirect) return;  // recorded at departure
     device_.capture_unicast(transfer, 0, passage.begin);
-    tell(transfer, passage);
+    record_packets(transfer, passage);
   }
 
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
@@ -182,10 +182,10 @@ class TinselBackend final : public Backend {
     passage.failed = passage.failed || !data.ok;
     if (passage.protocol != Protocol::kDirect) return;
     device_.count(data.wire);
-    if (device_.records()) tell(transfer, passage);
+    if (device_.records()) record_packets(transfer, passage);
   }
 
-  void tell(const Transfer& transfer, const Passage& passage) {
+  void record_packets(const Transfer& transfer, const Passage& passage) {
     device_.capture_unicast(transfer, transfer.bytes, passage.leaves);
     device_.span(transfer.source, "tinsel.threads", "send", passage.leaves, passage.complete,
                  transfer.operation);
@@ -206,10 +206,11 @@ class TinselBackend final : public Backend {
   std::string too_long_;
 };
 
-Footing footing(const Settings& settings, const MachineLayout&, int ranks) {
+Deployment deployment(const Settings& settings, const MachineLayout&, int ranks) {
   const MachineSpec machine = Configuration(settings, ranks).machine;
-  return Footing{fmt::format("one machine of {} x {} boards for all ranks, of {} between two boards",
-                             machine.mesh.columns, machine.mesh.rows, gigabits_text(machine.link.count()))};
+  return Deployment{fmt::format("one machine of {} x {} boards for all ranks, of {} between two boards",
+                                machine.mesh.columns, machine.mesh.rows,
+                                gigabits_text(machine.link.count()))};
 }
 
 }  // namespace
@@ -224,7 +225,7 @@ const BackendDescription& tinsel_backend() {
       .clock_parameter = "clock",
       .topics = tinsel::topics(),
       .validation = tinsel::validation,
-      .footing = tinsel::footing,
+      .deployment = tinsel::deployment,
       .is_one_machine = true});
   return description;
 }

@@ -76,10 +76,11 @@ class Drain final : public Software {
 };
 
 /// Total receive throughput in bytes per second, in a saturated exchange of messages of one flit.
-double saturated(const MachineSpec& spec, const std::vector<std::pair<Place, Place>>& pairs, int messages) {
+double saturated(const MachineSpec& spec, const std::vector<std::pair<ThreadLocation, ThreadLocation>>& pairs,
+                 int messages) {
   Machine machine(spec);
   Drain drain(machine);
-  Message message;
+  MailboxMessage message;
   for (int i = 0; i < messages; ++i) {
     for (const auto& [from, to] : pairs) {
       message.to = Address::thread(to);
@@ -95,10 +96,10 @@ double saturated(const MachineSpec& spec, const std::vector<std::pair<Place, Pla
 /// the machine, where the mesh continues, so the throughput is scaled to complete ones.
 double network_on_chip() {
   const MachineSpec spec = machine_at(250, 1, 1);
-  std::vector<std::pair<Place, Place>> pairs;
+  std::vector<std::pair<ThreadLocation, ThreadLocation>> pairs;
   const auto add = [&pairs](int from, int to) {
-    pairs.emplace_back(Place{0, static_cast<std::uint8_t>(from), 0},
-                       Place{0, static_cast<std::uint8_t>(to), 0});
+    pairs.emplace_back(ThreadLocation{0, static_cast<std::uint8_t>(from), 0},
+                       ThreadLocation{0, static_cast<std::uint8_t>(to), 0});
   };
   for (int box = 0; box < kMailboxes; ++box) {
     if (box % kMailboxColumns > 0) add(box, box - 1);
@@ -114,13 +115,14 @@ double network_on_chip() {
 double all_links() {
   MachineSpec spec = machine_at(250, 3, 4);
   spec.flit_link_bytes = 24;
-  std::vector<std::pair<Place, Place>> pairs;
+  std::vector<std::pair<ThreadLocation, ThreadLocation>> pairs;
   for (int board = 0; board < spec.mesh.boards(); ++board) {
     for (int d = 0; d < kLinks; ++d) {
       const int next = spec.mesh.neighbour(board, static_cast<Direction>(d));
       if (next < 0) continue;
-      pairs.emplace_back(Place{static_cast<std::uint16_t>(board), static_cast<std::uint8_t>(d), 0},
-                         Place{static_cast<std::uint16_t>(next), static_cast<std::uint8_t>(4 + d), 0});
+      pairs.emplace_back(
+          ThreadLocation{static_cast<std::uint16_t>(board), static_cast<std::uint8_t>(d), 0},
+          ThreadLocation{static_cast<std::uint16_t>(next), static_cast<std::uint8_t>(4 + d), 0});
     }
   }
   return saturated(spec, pairs, 4000) / kFlitBytes * spec.flit_link_bytes / 1e9;

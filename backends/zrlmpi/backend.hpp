@@ -24,7 +24,7 @@ class ZrlmpiBackend final : public Backend {
   [[nodiscard]] bool waits_for_receiver(const Transfer& transfer) const override {
     return transfer.bytes > eager_limit_;
   }
-  [[nodiscard]] MessageFate fate(const Transfer& transfer) override {
+  [[nodiscard]] DeliveryFault delivery_fault(const Transfer& transfer) override {
     return {!run(request_for(transfer)).ok};
   }
   [[nodiscard]] std::span<const ResourceDescription> resources() const override { return kResources; }
@@ -112,7 +112,7 @@ class ZrlmpiBackend final : public Backend {
   static std::string_view strict_objection_to(const Operation& operation);
 
   /// Types other than INT and FLOAT travel as words, with the call code of INT.
-  [[nodiscard]] static Call call_of(const Transfer& transfer);
+  [[nodiscard]] static MpiCall call_of(const Transfer& transfer);
 
   /// Identifies a message among those to one rank.
   [[nodiscard]] static std::uint64_t name_of(const Transfer& transfer);

@@ -33,7 +33,7 @@ Explanation explain_codes(const ExplainRequest&) {
   const auto add = [&text]<typename Code>(unsigned byte, Code code) {
     text += fmt::format("{:>4}  {:>4}  {}\n", byte, static_cast<unsigned>(code), to_string(code));
   };
-  for (int call = 0; call < static_cast<int>(Call::kCount); ++call) add(16, static_cast<Call>(call));
+  for (int call = 0; call < static_cast<int>(MpiCall::kCount); ++call) add(16, static_cast<MpiCall>(call));
   for (int type = 1; type < static_cast<int>(PacketType::kCount); ++type)
     add(17, static_cast<PacketType>(type));
   for (const ErrorCode code : kErrorCodes) add(kHeaderBytes, code);

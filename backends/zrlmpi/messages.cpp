@@ -53,7 +53,7 @@ void ZrlmpiBackend::depart(const Transfer& transfer, Passage& passage, const Res
 
 void ZrlmpiBackend::grant(const Transfer& transfer, Passage& passage) {
   EngineInput& input = inputs_[static_cast<std::size_t>(transfer.destination)];
-  const std::int64_t headers = input.take(name_of(transfer), passage.granted);
+  const std::int64_t headers = input.headers_to_read(name_of(transfer), passage.granted);
   if (headers > 1 || passage.granted > passage.requested) passage.granted += headers * header_time_;
   passage.answered = passage.granted;
 }
@@ -97,9 +97,9 @@ void ZrlmpiBackend::record_sender(const Transfer& transfer, const Passage& passa
   observe(transfer, passage.begin, ready_for(transfer, passage), End::kSender);
 }
 
-Call ZrlmpiBackend::call_of(const Transfer& transfer) {
-  if (transfer.signal) return Call::kBarrier;
-  return transfer.element == ElementType::kFloat32 ? Call::kSendFloat : Call::kSendInt;
+MpiCall ZrlmpiBackend::call_of(const Transfer& transfer) {
+  if (transfer.signal) return MpiCall::kBarrier;
+  return transfer.element == ElementType::kFloat32 ? MpiCall::kSendFloat : MpiCall::kSendInt;
 }
 
 std::uint64_t ZrlmpiBackend::name_of(const Transfer& transfer) {

@@ -9,7 +9,7 @@
 #include "backends/zrlmpi/explain.hpp"
 #include "backends/zrlmpi/validation.hpp"
 #include "offramp/kernel/immortal.hpp"
-#include "simulators/world/footing.hpp"
+#include "simulators/world/deployment.hpp"
 
 namespace offramp {
 namespace zrlmpi {
@@ -79,9 +79,9 @@ Task<Outcome> ZrlmpiBackend::collective(const Operation& operation, Team& team, 
 
 namespace {
 
-Footing footing(const Settings& settings, const MachineLayout&, int ranks) {
+Deployment deployment(const Settings& settings, const MachineLayout&, int ranks) {
   const std::string link = gigabits_text(spec_of(settings).line.bandwidth.count());
-  return Footing{fmt::format("{} FPGAs of the network, one for each rank, of {}", ranks, link)};
+  return Deployment{fmt::format("{} FPGAs of the network, one for each rank, of {}", ranks, link)};
 }
 
 }  // namespace
@@ -97,7 +97,7 @@ const BackendDescription& zrlmpi_backend() {
       .clock_parameter = "clock",
       .topics = zrlmpi::topics(),
       .validation = zrlmpi::validation,
-      .footing = zrlmpi::footing});
+      .deployment = zrlmpi::deployment});
   return description;
 }
 

@@ -38,7 +38,7 @@ class Way {
     while (!writer_.write(envelope_.encoded(), payload, 0)) continue;
   }
   void receive(MutableBytes into) {
-    RingReader::Message message;
+    RingReader::RingMessage message;
     while (reader_.look(message) != RingReader::State::kMessage) continue;
     std::copy(message.payload.begin(), message.payload.end(), into.begin());
     reader_.done(message);

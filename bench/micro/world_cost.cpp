@@ -159,11 +159,12 @@ class Measurement {
   Task<void> one_rank(RankHandle& rank) {
     const bool alone = work_.name == "idle" || work_.name == "absent";
     if (alone && rank.rank() > 1) co_return;
-    std::optional<Communicator> group = rank.everyone();
-    if (work_.group < work_.ranks) group = co_await rank.split(rank.everyone(), rank.rank() / work_.group, 0);
+    std::optional<Communicator> group = rank.world_communicator();
+    if (work_.group < work_.ranks)
+      group = co_await rank.split(rank.world_communicator(), rank.rank() / work_.group, 0);
     if (!alone) {
       co_await step_(rank, *group, work_.bytes, 0);
-      co_await rank.synchronize(rank.everyone());
+      co_await rank.synchronize(rank.world_communicator());
       rank.compute(lag_of(rank.rank()));
     }
     if (!begin_) begin_ = {processor_time(), world_->messages(), world_->events()};

@@ -80,7 +80,7 @@ struct Counters {
   std::uint64_t given_up = 0;  // messages and collectives with faults beyond the protocol's repair
 
   /// The counter of a function, created on first use.
-  [[nodiscard]] CallCounter& of(std::size_t function) {
+  [[nodiscard]] CallCounter& counter_of(std::size_t function) {
     if (function >= calls.size()) calls.resize(function + 1);
     return calls[function];
   }
@@ -95,23 +95,23 @@ struct Counters {
 /// Operations by size class, with their time on the host clock, for the report.
 class SizeTable {
  public:
-  enum class Kind : std::uint8_t { kSend, kReceive, kCollective, kCount };
+  enum class OperationClass : std::uint8_t { kSend, kReceive, kCollective, kCount };
   struct Entry {
     std::uint64_t count = 0;
     std::uint64_t bytes = 0;
     Time modelled;
   };
-  static constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::kCount);
+  static constexpr std::size_t kKinds = static_cast<std::size_t>(OperationClass::kCount);
   static constexpr std::size_t kClasses = 65;  // 0 bytes, 1, 2 to 3, 4 to 7, ...
 
-  void add(Kind kind, std::uint64_t bytes, Time spent) {
+  void add(OperationClass kind, std::uint64_t bytes, Time spent) {
     Entry& entry = at(kind, bytes);
     ++entry.count;
     entry.bytes += bytes;
     entry.modelled += spent;
   }
   /// Adds time to an operation that is already counted.
-  void add_time(Kind kind, std::uint64_t bytes, Time spent) {
+  void add_time(OperationClass kind, std::uint64_t bytes, Time spent) {
     if (spent > Time()) at(kind, bytes).modelled += spent;
   }
   [[nodiscard]] const Entry& entry(std::size_t kind, std::size_t size_class) const {
@@ -119,7 +119,7 @@ class SizeTable {
   }
 
  private:
-  Entry& at(Kind kind, std::uint64_t bytes) {
+  Entry& at(OperationClass kind, std::uint64_t bytes) {
     return entries_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(std::bit_width(bytes))];
   }
   std::array<std::array<Entry, kClasses>, kKinds> entries_;

@@ -30,8 +30,8 @@ using std::string;
 constexpr int kMostAttempts = 16;  // to find an unused name
 
 /// Finds the target of an output and checks that it is writable in principle.
-Result<Place> place_of(const string& path, Destination destination) {
-  Result<Place> place = find_place(path);
+Result<OutputPlace> place_of(const string& path, Destination destination) {
+  Result<OutputPlace> place = find_place(path);
   if (!place || place->is_regular()) return place;
   const mode_t mode = place->status.st_mode;
   if (S_ISDIR(mode)) return failure(output_reason(path, EISDIR));
@@ -51,7 +51,7 @@ mode_t mode_of(Readers readers) {
 }
 
 /// Creates a file under a random name, returned in `name`, in the target's folder.
-OpenFile open_aside(const Place& place, string& name, Readers readers, int flags = 0) {
+OpenFile open_aside(const OutputPlace& place, string& name, Readers readers, int flags = 0) {
   OpenFile file;
   for (int i = 0; i < kMostAttempts && !file.is_open(); ++i) {
     name = name_aside();
@@ -66,7 +66,7 @@ OpenFile open_aside(const Place& place, string& name, Readers readers, int flags
   return file;
 }
 
-OpenFile open_in_place(const Place& place) {
+OpenFile open_in_place(const OutputPlace& place) {
   if (place.own_descriptor >= 0) return OpenFile(fcntl(place.own_descriptor, F_DUPFD_CLOEXEC, 0));
   // Non-blocking: opening a serial line may wait for its other end.
   OpenFile file(openat(place.folder.get(), place.name.c_str(),
@@ -137,7 +137,7 @@ class WithoutSizeSignal {
 };
 
 /// Opens a regular file of this user; otherwise sets errno.
-OpenFile open_own(const Place& place, int flags) {
+OpenFile open_own(const OutputPlace& place, int flags) {
   OpenFile file(openat(place.folder.get(), place.name.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};
   if (!file.is_open()) return file;
@@ -172,7 +172,7 @@ ssize_t pwrite_or_fail(int file, const void* data, std::size_t bytes, off_t offs
 }
 
 string output_target(const string& path) {
-  const Result<Place> place = find_place(path);
+  const Result<OutputPlace> place = find_place(path);
   if (!place) return path;
   if (!place->is_regular()) return {};
   std::error_code error;
@@ -183,12 +183,12 @@ string output_target(const string& path) {
 }
 
 bool is_stream(const string& path) {
-  const Result<Place> place = find_place(path);
+  const Result<OutputPlace> place = find_place(path);
   return place && !place->is_regular() && !S_ISDIR(place->status.st_mode);
 }
 
 Result<void> check_output(const string& path, Destination destination) {
-  const Result<Place> place = place_of(path, destination);
+  const Result<OutputPlace> place = place_of(path, destination);
   if (!place) return failure(place.error());
   if (place->own_descriptor >= 0) {
     const bool writes = (fcntl(place->own_descriptor, F_GETFL) & O_ACCMODE) != O_RDONLY;
@@ -205,7 +205,7 @@ Result<void> check_output(const string& path, Destination destination) {
 }
 
 Result<OutputFile> OutputFile::create(const string& path, Readers readers) {
-  Result<Place> place = place_of(path, Destination::kStream);
+  Result<OutputPlace> place = place_of(path, Destination::kStream);
   if (!place) return failure(place.error());
   string aside;
   OpenFile file = place->is_regular() ? open_aside(*place, aside, readers) : open_in_place(*place);
@@ -265,7 +265,7 @@ Result<void> OutputFile::finish() {
 }
 
 Result<OpenFile> open_named_output(const string& path, bool appends) {
-  const Result<Place> place = place_of(path, Destination::kStream);
+  const Result<OutputPlace> place = place_of(path, Destination::kStream);
   if (!place) return failure(place.error());
   if (!place->is_regular()) {
     OpenFile file = open_in_place(*place);
@@ -284,7 +284,7 @@ Result<OpenFile> open_named_output(const string& path, bool appends) {
 
 Result<OpenFile> join_named_output(const string& path) {
   for (int i = 0; i < kMostAttempts; ++i) {
-    const Result<Place> place = place_of(path, Destination::kStream);
+    const Result<OutputPlace> place = place_of(path, Destination::kStream);
     if (!place) return failure(place.error());
     if (!place->is_regular()) return open_named_output(path);
     OpenFile file = open_own(*place, O_WRONLY | O_APPEND);
@@ -325,11 +325,11 @@ Result<void> cannot_write(const string& path, const Result<void>& done) {
   return done ? done : failure(fmt::format("cannot write {}: {}", printable(path), done.error()));
 }
 
-void tell_lost(std::string_view what, const string& path, const string& problem) {
+void report_lost(std::string_view what, const string& path, const string& problem) {
   remember_loss(fmt::format("offramp: cannot write the {} to {}: {}\n", what, in_quotes(path), problem));
 }
 
-void tell_incomplete(std::string_view what, const string& why) {
+void report_incomplete(std::string_view what, const string& why) {
   remember_loss(fmt::format("offramp: the {} is incomplete: {}\n", what, why));
 }
 

@@ -112,9 +112,9 @@ Result<void> write_output(const std::string& path, std::string_view text, Reader
 Result<void> cannot_write(const std::string& path, const Result<void>& done);
 
 /// Reports a lost output on standard error ("report", its name, the reason), and remembers it.
-void tell_lost(std::string_view what, const std::string& path, const std::string& problem);
-/// As tell_lost(), for a partially lost output. what: the incomplete output; why: the reason.
-void tell_incomplete(std::string_view what, const std::string& why);
+void report_lost(std::string_view what, const std::string& path, const std::string& problem);
+/// As report_lost(), for a partially lost output. what: the incomplete output; why: the reason.
+void report_incomplete(std::string_view what, const std::string& why);
 /// True if this process has lost an output, or part of one.
 bool output_lost();
 

@@ -38,8 +38,8 @@ class PlaceFinder {
  public:
   explicit PlaceFinder(const string& path) : asked_(path) {}
 
-  Result<Place> find() {
-    Place place;
+  Result<OutputPlace> find() {
+    OutputPlace place;
     push(asked_);
     if (const int error = enter(asked_.starts_with('/') ? "/" : "."); error != 0) return fail(error);
     if (parts_.empty()) return fail(EISDIR);
@@ -105,7 +105,7 @@ class PlaceFinder {
   }
 
   /// A link on /proc may refer to an object without a name. Accepts only descriptors of this process.
-  Result<Place> of_descriptor(const string& part) {
+  Result<OutputPlace> of_descriptor(const string& part) {
     struct stat folder {};
     struct stat own {};
     int number = -1;
@@ -115,7 +115,7 @@ class PlaceFinder {
                         folder.st_ino == own.st_ino && folder.st_dev == own.st_dev;
     if (!is_own || parsed.ec != std::errc() || parsed.ptr != end)
       return failure("it is in /proc, but is not a file descriptor of this process");
-    Place place;
+    OutputPlace place;
     place.name = asked_;
     place.own_descriptor = number;
     place.exists = fstat(number, &place.status) == 0;
@@ -149,11 +149,11 @@ class PlaceFinder {
 
 }  // namespace
 
-string Place::path_of(const string& other) const {
+string OutputPlace::path_of(const string& other) const {
   return joined(folder_path, other);
 }
 
-Result<Place> find_place(const string& path) {
+Result<OutputPlace> find_place(const string& path) {
   return PlaceFinder(path).find();
 }
 

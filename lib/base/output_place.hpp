@@ -11,7 +11,7 @@
 namespace offramp {
 
 /// The location of an output: an open folder, and a name in it that is not a link.
-struct Place {
+struct OutputPlace {
   OpenFile folder;
   std::string folder_path;
   std::string name;
@@ -26,7 +26,7 @@ struct Place {
 };
 
 /// Resolves a path. Follows links made by this user, root, or the owner of the link's folder; refuses others.
-Result<Place> find_place(const std::string& path);
+Result<OutputPlace> find_place(const std::string& path);
 
 /// A random name for an unfinished file.
 std::string name_aside();

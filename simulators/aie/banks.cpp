@@ -40,7 +40,7 @@ class Banks {
       if (crowd(bank) < crowd(best)) best = bank;
     }
     ++used_[phase][at(best)];
-    fill(module * each_, (module + 1) * each_, bytes - take(best, bytes));
+    fill(module * each_, (module + 1) * each_, bytes - occupy(best, bytes));
     return best;
   }
 
@@ -51,9 +51,9 @@ class Banks {
     return bank;
   }
   void fill(int begin, int end, int bytes) {
-    for (int bank = begin; bank < end && bytes > 0; ++bank) bytes -= take(bank, bytes);
+    for (int bank = begin; bank < end && bytes > 0; ++bank) bytes -= occupy(bank, bytes);
   }
-  int take(int bank, int bytes) {
+  int occupy(int bank, int bytes) {
     const int taken = std::min(bytes, free_[at(bank)]);
     free_[at(bank)] -= taken;
     return taken;

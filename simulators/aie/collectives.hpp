@@ -31,14 +31,14 @@ std::vector<Forwarded> forwarded_windows(const Tree& tree, int node, std::size_t
 
 /// One message between two kernels, from host memory to host memory (tile memory to tile memory if host is
 /// null). Times are relative to the sender's start; the receiver is ready.
-struct Message {
+struct MessageTiming {
   Time first;     // the receiver has the first window
   Time last;      // the receiver has processed the last one
   Time complete;  // the sender is done
   std::uint64_t windows = 0;
 };
-Message run_message(const Timing& timing, const Connection& connection, const Chunks& chunks, Code copies,
-                    const HostPath* host, int header_words);
+MessageTiming run_message(const Timing& timing, const Connection& connection, const Chunks& chunks,
+                          Code copies, const HostPath* host, int header_words);
 
 /// Table 3.1: half the round trip of 16 bytes between two kernels in the steady state.
 Time ping_pong(const Timing& timing, const Connection& connection);

@@ -32,7 +32,7 @@ struct MessageCall {
   const HostPath* host;
   Output* output;
   Input* input;
-  Message* result;
+  MessageTiming* result;
 };
 
 Task<void> send_kernel(Core core, const MessageCall* what) {
@@ -95,11 +95,11 @@ Task<void> pong(Core core, Output* out, Input* in) {
 
 }  // namespace
 
-Message run_message(const Timing& timing, const Connection& connection, const Chunks& chunks, Code copies,
-                    const HostPath* host, int header_words) {
+MessageTiming run_message(const Timing& timing, const Connection& connection, const Chunks& chunks,
+                          Code copies, const HostPath* host, int header_words) {
   Network network(timing);
   const Network::Ends ends = network.connect(connection, chunks.window, header_words);
-  Message result;
+  MessageTiming result;
   const MessageCall call{chunks, copies, host, ends.output, ends.inputs.front(), &result};
   network.add("aie.core", [&call](Core core) { return send_kernel(core, &call); }, {});
   network.add("aie.core", [&call](Core core) { return receive_kernel(core, &call); }, {});

@@ -38,7 +38,7 @@ struct Network::Producer final : Output {
 };
 
 /// MM2S, the circuit, and S2MM.
-struct Network::Engine {
+struct Network::ForwardingEngine {
   Pair* from;
   std::vector<Pair*> to;
   std::vector<Time> passages;
@@ -92,7 +92,7 @@ Network::Ends Network::multicast(const std::vector<int>& hops, std::size_t windo
 
 void Network::add_engine(Pair& from, const std::vector<Pair*>& to, const std::vector<int>& hops,
                          Time occupied) {
-  auto engine = std::make_unique<Engine>(Engine{&from, to, {}, occupied});
+  auto engine = std::make_unique<ForwardingEngine>(ForwardingEngine{&from, to, {}, occupied});
   for (const int n : hops) engine->passages.push_back(timing_.passage(n));
   engines_.push_back(std::move(engine));
 }
@@ -112,7 +112,7 @@ Task<void> Network::station(Network* network, Station* station) {
   station->done = true;
 }
 
-Task<void> Network::engine(Network*, const Engine* engine) {
+Task<void> Network::engine(Network*, const ForwardingEngine* engine) {
   Process& self = co_await this_process();
   for (std::size_t window = 0;; ++window) {
     co_await engine->from->full.read();

@@ -57,15 +57,15 @@ class Network {
   Consumer* consumer(Pair& pair);
   void add_engine(Pair& from, const std::vector<Pair*>& to, const std::vector<int>& hops, Time occupied);
   static Task<void> station(Network* network, Station* station);
-  struct Engine;
-  static Task<void> engine(Network* network, const Engine* engine);
+  struct ForwardingEngine;
+  static Task<void> engine(Network* network, const ForwardingEngine* engine);
 
   const Timing& timing_;
   Scheduler scheduler_;
   std::vector<std::unique_ptr<Pair>> pairs_;
   std::vector<std::unique_ptr<Input>> inputs_;
   std::vector<std::unique_ptr<Output>> outputs_;
-  std::vector<std::unique_ptr<Engine>> engines_;
+  std::vector<std::unique_ptr<ForwardingEngine>> engines_;
   std::deque<Station> stations_;
   SpanSink* spans_ = nullptr;
   std::uint64_t operation_ = 0;

@@ -56,7 +56,7 @@ class Router {
         queue.emplace(cost + distance(there, to), node(there));
       }
     }
-    return take(from, to);
+    return commit_route(from, to);
   }
 
  private:
@@ -74,7 +74,7 @@ class Router {
     const int over = std::max(0, used_[link] + 1 - limit(link));
     return (1 + history_[link]) * (1 + pressure_ * over);
   }
-  Route take(Tile from, Tile to) {
+  Route commit_route(Tile from, Tile to) {
     static constexpr std::array<Direction, 4> kBack = {Direction::kWest, Direction::kEast, Direction::kSouth,
                                                        Direction::kNorth};
     Route route;

@@ -41,7 +41,7 @@ class DataPlane {
         memory_word_(later(cycle_, spec.memory_channel.bytes(kWordBytes))) {}
 
   /// Reads memory with DMA channel 0 or 1, from a command on.
-  Flow read(int channel, Time command, std::uint64_t bytes, Place place = Place::kDevice) {
+  Flow read(int channel, Time command, std::uint64_t bytes, BufferLocation place = BufferLocation::kDevice) {
     const Flow requests{command, command};
     Flow words = pass(units_[channel == 0 ? Unit::kRead0 : Unit::kRead1], requests, Spec::words(bytes),
                       word_time(place), latency(place));
@@ -64,7 +64,8 @@ class DataPlane {
                 cycle_, spec_.cycles(spec_.arithmetic_cycles));
   }
   /// Writes memory with the DMA write channel. Returns the time when its status word is available.
-  Time write(const Flow& in, Time command, std::uint64_t bytes, Place place = Place::kDevice) {
+  Time write(const Flow& in, Time command, std::uint64_t bytes,
+             BufferLocation place = BufferLocation::kDevice) {
     Flow words = through_switch(in);
     words.first = later(words.first, command);
     words.last = later(words.last, command);
@@ -84,16 +85,16 @@ class DataPlane {
 
  private:
   /// Time per word of one memory channel or of PCIe.
-  [[nodiscard]] Time word_time(Place place) const {
-    return place == Place::kHost ? later(cycle_, spec_.pcie.bytes(kWordBytes)) : memory_word_;
+  [[nodiscard]] Time word_time(BufferLocation place) const {
+    return place == BufferLocation::kHost ? later(cycle_, spec_.pcie.bytes(kWordBytes)) : memory_word_;
   }
-  [[nodiscard]] Time latency(Place place) const {
-    return place == Place::kHost ? spec_.pcie_latency : spec_.cycles(spec_.memory_cycles);
+  [[nodiscard]] Time latency(BufferLocation place) const {
+    return place == BufferLocation::kHost ? spec_.pcie_latency : spec_.cycles(spec_.memory_cycles);
   }
   /// Returns the time when the memory or bus has completed this transfer alongside its other users.
-  Time others(Place place, Unit bus, Time at, std::uint64_t bytes) {
-    return place == Place::kHost ? units_.share_until(bus, at, spec_.pcie_time(bytes))
-                                 : units_.share_until(Unit::kMemory, at, spec_.memory_time(bytes));
+  Time others(BufferLocation place, Unit bus, Time at, std::uint64_t bytes) {
+    return place == BufferLocation::kHost ? units_.share_until(bus, at, spec_.pcie_time(bytes))
+                                          : units_.share_until(Unit::kMemory, at, spec_.memory_time(bytes));
   }
   [[nodiscard]] Flow through_switch(const Flow& in) const {
     const Time t = spec_.cycles(spec_.switch_cycles);

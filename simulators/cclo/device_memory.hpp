@@ -13,7 +13,7 @@
 namespace offramp::cclo {
 
 /// The memory that contains a buffer.
-enum class Place : std::uint8_t { kDevice, kHost };
+enum class BufferLocation : std::uint8_t { kDevice, kHost };
 
 /// The response of a memory to a DMA: success, no memory at the address (decode error), a slave error (such
 /// as an uncorrectable bit), or no response.
@@ -26,13 +26,13 @@ bool overlap(Bytes a, Bytes b);
 class DeviceMemory {
  public:
   /// Allocates a zeroed block of whole pages at an unused address, followed by a gap.
-  std::uint64_t allocate(std::size_t bytes, Place place = Place::kDevice);
+  std::uint64_t allocate(std::size_t bytes, BufferLocation place = BufferLocation::kDevice);
   /// Creates a block at a given address, which must not overlap other blocks.
-  void place_at(std::uint64_t address, std::size_t bytes, Place place = Place::kDevice);
+  void place_at(std::uint64_t address, std::size_t bytes, BufferLocation place = BufferLocation::kDevice);
 
   /// The bytes at an address. If no block of this memory contains them all, returns dummy bytes for which
   /// answer() reports kNoMemory.
-  MutableBytes at(std::uint64_t address, std::size_t bytes, Place place = Place::kDevice);
+  MutableBytes at(std::uint64_t address, std::size_t bytes, BufferLocation place = BufferLocation::kDevice);
   /// The response to a DMA of bytes that at() returned.
   [[nodiscard]] Answer answer(Bytes bytes) const;
   /// The response to a DMA of the bytes at this address.
@@ -42,7 +42,7 @@ class DeviceMemory {
 
  private:
   struct Block {
-    Place place;
+    BufferLocation place;
     std::vector<std::byte> bytes;
   };
   struct Spot {

@@ -27,7 +27,7 @@ class Kernel {
   /// Supplies words of an operand. from: when the engine can accept them.
   virtual Supply supply(MutableBytes into, Time from) = 0;
   /// Receives the words of a result, or of a message to one of the kernel's streams.
-  virtual void take(std::uint32_t stream, Bytes data, const Flow& when) = 0;
+  virtual void consume(std::uint32_t stream, Bytes data, const Flow& when) = 0;
   /// First generation: acts as an external arithmetic unit. Returns the time when the result arrives.
   virtual Flow combine(Bytes a, Bytes b, MutableBytes out, const Flow& in) = 0;
 };

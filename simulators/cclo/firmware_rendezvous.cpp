@@ -55,13 +55,13 @@ using Missing = Processor::Missing;
 Task<void> wait_address(Processor& p, int peer, Missing missing = Missing::kSpin) {
   const Time at = co_await p.address_of(peer, missing);
   co_await p.turn(at);
-  p.take_notification(at);
+  p.read_notification(at);
 }
 
 Task<void> wait_written(Processor& p, int peer, MutableBytes into, Missing missing = Missing::kSpin) {
   const Time at = co_await p.written_by(peer, into, missing);
   co_await p.turn(at);
-  p.take_notification(at);
+  p.read_notification(at);
 }
 
 /// Receives the peers' writes, in order of arrival. into(peer): destination of a peer's data.
@@ -88,7 +88,7 @@ Task<std::vector<Notice>> writes(Processor& p, std::vector<int> peers, Into into
 }
 
 /// All ranks except this one.
-std::vector<int> others(const Processor& p) {
+std::vector<int> other_ranks(const Processor& p) {
   std::vector<int> peers;
   for (int peer = 0; peer < p.size(); ++peer) {
     if (peer != p.rank()) peers.push_back(peer);
@@ -118,7 +118,7 @@ Task<void> bcast_flat(Processor& p, int root, MutableBytes buffer) {
   const std::vector<Notice> notices = co_await addresses(p, Missing::kRetry);
   for (const Notice& notice : notices) {
     co_await p.turn(notice.at);
-    p.take_notification(notice.at);
+    p.read_notification(notice.at);
     co_await p.room();
     p.write(notice.peer, buffer);
   }
@@ -170,7 +170,7 @@ Task<void> scatter(Processor& p, int root, Bytes send, MutableBytes receive, std
   const std::vector<Notice> notices = co_await addresses(p, Missing::kRetry);
   for (const Notice& notice : notices) {
     co_await p.turn(notice.at);
-    p.take_notification(notice.at);
+    p.read_notification(notice.at);
     co_await p.room();
     p.write(notice.peer, block_of(send, block, notice.peer));
   }
@@ -209,7 +209,7 @@ Task<void> gather(Processor& p, int root, CallMemory m) {
     std::sort(done.begin() + served, done.end());
     const Time first = done[static_cast<std::size_t>(served++)].at;
     co_await p.turn(first);
-    p.take_notification(first);
+    p.read_notification(first);
   }
   co_await p.finish();
 }
@@ -247,18 +247,18 @@ Task<void> reduce_flat(Processor& p, int root, Bytes own, MutableBytes result) {
     co_return;
   }
   std::vector<MutableBytes> parts(static_cast<std::size_t>(p.size()));
-  for (const int peer : others(p)) {
+  for (const int peer : other_ranks(p)) {
     co_await p.turn();
     p.announce(peer);
     parts[static_cast<std::size_t>(peer)] = p.team().scratch(own.size());
   }
   const std::vector<Notice> notices =
-      co_await writes(p, others(p), [&](int peer) { return parts[static_cast<std::size_t>(peer)]; });
+      co_await writes(p, other_ranks(p), [&](int peer) { return parts[static_cast<std::size_t>(peer)]; });
   // The hardware's first sum reads this rank's own memory directly, so this copy costs no time.
   p.team().copy(own, result);
   for (const Notice& notice : notices) {
     co_await p.turn(notice.at);
-    p.take_notification(notice.at);
+    p.read_notification(notice.at);
     co_await p.room();
     p.combine(parts[static_cast<std::size_t>(notice.peer)], result);
   }
@@ -334,15 +334,15 @@ Task<void> alltoall(Processor& p, CallMemory m) {
   const std::vector<Notice> notices = co_await addresses(p);
   for (const Notice& notice : notices) {
     co_await p.turn(notice.at);
-    p.take_notification(notice.at);
+    p.read_notification(notice.at);
     co_await p.room();
     p.write(notice.peer, block_of(out, block, notice.peer));
   }
   const std::vector<Notice> done =
-      co_await writes(p, others(p), [&](int peer) { return block_of(m.receive, block, peer); });
+      co_await writes(p, other_ranks(p), [&](int peer) { return block_of(m.receive, block, peer); });
   for (const Notice& notice : done) {
     co_await p.turn(notice.at);
-    p.take_notification(notice.at);
+    p.read_notification(notice.at);
   }
   co_await p.finish();
 }

@@ -39,7 +39,7 @@ class IoSpace {
 
   // The control processor's side of the call block.
   /// The started call. Returned once.
-  std::optional<CallWords> take_call();
+  std::optional<CallWords> pop_call();
   /// Lets the block accept the next call while the firmware waits for a peer. (The hardware keeps a call
   /// until it is done, which could deadlock legal MPI programs.)
   void yield_call() { call_block_[0] |= kApIdle; }

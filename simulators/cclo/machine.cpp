@@ -4,9 +4,9 @@
 // turn() determines the next action of an engine's control processor and its time: a spinning call whose
 // message is there, a new call, or (second generation) a queued call whose notification has come. New calls
 // and retries alternate in periods of retry_time(), so the time is rounded up to whole periods instead of
-// simulating empty polls. take() executes the action. settle() records whether the call is done, spinning, or
-// queued. If no engine has a turn, the spinning call with the earliest clock times out. If none can, the
-// machine stops, and Engine::waits_for() explains why.
+// simulating empty polls. take() executes the action. record_progress() records whether the call is done,
+// spinning, or queued. If no engine has a turn, the spinning call with the earliest clock times out. If none
+// can, the machine stops, and OffloadEngine::waits_for() explains why.
 #include "simulators/cclo/machine.hpp"
 
 #include <fmt/core.h>
@@ -37,9 +37,9 @@ std::uint32_t lane_of_first(std::uint32_t function) {
 }  // namespace
 
 /// The ranks of a call's communicator. Each is an engine.
-class Engine::CallTeam final : public Team, private TeamHardware {
+class OffloadEngine::CallTeam final : public Team, private TeamHardware {
  public:
-  CallTeam(Engine& engine, Call& call, int rank, int size)
+  CallTeam(OffloadEngine& engine, FirmwareCall& call, int rank, int size)
       : Team(rank, size, true), engine_(engine), call_(call) {}
 
   MutableBytes scratch(std::size_t bytes) override { return memory_.emplace_back(bytes); }
@@ -60,7 +60,7 @@ class Engine::CallTeam final : public Team, private TeamHardware {
   bool ready(Handle handle) override;
   void wait(Handle, std::coroutine_handle<> coroutine) override { waiter = coroutine; }
   Outcome finish(Handle) override { return Outcome::kOk; }
-  Arrival take(Handle handle) override;
+  Arrival finish_token(Handle handle) override;
 
  private:
   Resources resources(int /*world_rank*/) override { return {kEngineResources, engine_.units_.data()}; }
@@ -74,14 +74,14 @@ class Engine::CallTeam final : public Team, private TeamHardware {
   }
   [[nodiscard]] std::uint32_t communicator_address() const;
 
-  friend class Engine;
-  Engine& engine_;
-  Call& call_;
+  friend class OffloadEngine;
+  OffloadEngine& engine_;
+  FirmwareCall& call_;
   MutableBytes into_;
   std::list<std::vector<std::byte>> memory_;
 };
 
-struct Engine::Call {
+struct OffloadEngine::FirmwareCall {
   CallWords words{};
   Time at;
   bool from_kernel = false;
@@ -94,19 +94,19 @@ struct Engine::Call {
   [[nodiscard]] std::uint32_t word(Argument a) const { return words[static_cast<std::size_t>(a)]; }
 };
 
-std::uint32_t Engine::CallTeam::communicator_address() const {
+std::uint32_t OffloadEngine::CallTeam::communicator_address() const {
   return call_.word(Argument::kCommunicator);
 }
 
-void Engine::CallTeam::combine_elements(Bytes in, MutableBytes inout) {
+void OffloadEngine::CallTeam::combine_elements(Bytes in, MutableBytes inout) {
   const bool first = engine_.spec_.generation == Generation::kFirst;
   compute(first ? lane_of_first(call_.word(Argument::kFunction)) : call_.datapath.lane(), in, inout, inout);
 }
 
-Team::Handle Engine::CallTeam::start_send(int peer, Bytes data, const Stamp* stamp) {
+Team::Handle OffloadEngine::CallTeam::start_send(int peer, Bytes data, const Stamp* stamp) {
   const int to = engine_of(peer);
   if (to < 0 || to >= static_cast<int>(engine_.machine_.engines_.size())) return nullptr;  // lost
-  Message message;
+  ArrivedMessage message;
   message.source = engine_.number_;
   message.stamp = *stamp;
   message.header = engine_.outgoing_;
@@ -117,26 +117,26 @@ Team::Handle Engine::CallTeam::start_send(int peer, Bytes data, const Stamp* sta
 }
 
 /// A call that may be retried uses only messages that have arrived by its own clock.
-bool Engine::CallTeam::ready(Handle handle) {
+bool OffloadEngine::CallTeam::ready(Handle handle) {
   if (handle == nullptr) return true;
-  const Message* const message = engine_.find(call_, awaited);
-  const bool retries = call_.processor->wanted().missing == Processor::Missing::kRetry;
-  if (call_.processor->wanted().type != MessageType::kEager) engine_.note_notifications(call_);
+  const ArrivedMessage* const message = engine_.find(call_, awaited);
+  const bool retries = call_.processor->blocked_on().missing == Processor::Missing::kRetry;
+  if (call_.processor->blocked_on().type != MessageType::kEager) engine_.note_notifications(call_);
   if (message == nullptr) return false;
   return !retries || message->stamp.last <= call_.processor->now();
 }
 
-Team::Arrival Engine::CallTeam::take(Handle handle) {
+Team::Arrival OffloadEngine::CallTeam::finish_token(Handle handle) {
   if (handle == nullptr) return {};
-  const Message* const found = engine_.find(call_, awaited);
+  const ArrivedMessage* const found = engine_.find(call_, awaited);
   if (found == nullptr) {  // the timeout has expired
     const Time now = call_.processor->now();
     return {Outcome::kFault,
             {now, now, Stamp::kFailed | kLost | static_cast<std::uint64_t>(Error::kReceiveTimeout)}};
   }
   const auto place = std::find_if(engine_.mailbox_.begin(), engine_.mailbox_.end(),
-                                  [found](const Message& m) { return &m == found; });
-  const Message message = std::move(*place);
+                                  [found](const ArrivedMessage& m) { return &m == found; });
+  const ArrivedMessage message = std::move(*place);
   engine_.mailbox_.erase(place);
   engine_.incoming_ = {message.header, message.data.size()};
   const std::size_t bytes = std::min(message.data.size(), into_.size());
@@ -144,7 +144,7 @@ Team::Arrival Engine::CallTeam::take(Handle handle) {
   return {message.stamp.failed() ? Outcome::kFault : Outcome::kOk, message.stamp};
 }
 
-Engine::Engine(Machine& machine, int number, Spec& spec, IoSpace& space, EngineState& state)
+OffloadEngine::OffloadEngine(Machine& machine, int number, Spec& spec, IoSpace& space, EngineState& state)
     : machine_(machine),
       number_(number),
       spec_(spec),
@@ -157,10 +157,10 @@ Engine::Engine(Machine& machine, int number, Spec& spec, IoSpace& space, EngineS
   }
 }
 
-Engine::~Engine() = default;
+OffloadEngine::~OffloadEngine() = default;
 
-std::size_t Engine::add(const CallWords& words, Time at, bool from_kernel) {
-  Call& call = calls_.emplace_back();
+std::size_t OffloadEngine::add(const CallWords& words, Time at, bool from_kernel) {
+  FirmwareCall& call = calls_.emplace_back();
   call.words = words;
   call.at = at;
   call.from_kernel = from_kernel;
@@ -168,25 +168,25 @@ std::size_t Engine::add(const CallWords& words, Time at, bool from_kernel) {
   return calls_.size() - 1;
 }
 
-std::size_t Engine::call(Time at) {
-  return add(space_.take_call().value_or(CallWords{}), at, false);
+std::size_t OffloadEngine::call(Time at) {
+  return add(space_.pop_call().value_or(CallWords{}), at, false);
 }
 
-std::size_t Engine::call_from_kernel(const CallWords& words, Time at) {
+std::size_t OffloadEngine::call_from_kernel(const CallWords& words, Time at) {
   return add(words, at, true);
 }
 
-const Engine::Result& Engine::result(std::size_t call) const {
+const OffloadEngine::Result& OffloadEngine::result(std::size_t call) const {
   return std::next(calls_.begin(), static_cast<std::ptrdiff_t>(call))->result;
 }
 
 /// The message that a call waits for. Eager messages of a source come in order. Notifications match by type,
 /// source, and tag, where the message may have the wildcard.
-const Engine::Message* Engine::find(const Call& call, int peer) const {
-  const Processor::Wanted& wanted = call.processor->wanted();
+const OffloadEngine::ArrivedMessage* OffloadEngine::find(const FirmwareCall& call, int peer) const {
+  const Processor::Wanted& wanted = call.processor->blocked_on();
   const int source = call.team->engine_of(peer);
   const std::uint32_t tag = call.processor->context().tag;
-  for (const Message& message : mailbox_) {
+  for (const ArrivedMessage& message : mailbox_) {
     const MessageType type = type_of(message.stamp);
     if (message.source != source || type != wanted.type) continue;
     if (type == MessageType::kEager || message.header.tag == tag || message.header.tag == kTagAny)
@@ -195,9 +195,9 @@ const Engine::Message* Engine::find(const Call& call, int peer) const {
   return nullptr;
 }
 
-void Engine::note_notifications(const Call& call) {
-  const Message* const own = find(call, call.team->awaited);
-  const auto pending = std::count_if(mailbox_.begin(), mailbox_.end(), [&](const Message& m) {
+void OffloadEngine::note_notifications(const FirmwareCall& call) {
+  const ArrivedMessage* const own = find(call, call.team->awaited);
+  const auto pending = std::count_if(mailbox_.begin(), mailbox_.end(), [&](const ArrivedMessage& m) {
     return &m != own && type_of(m.stamp) != MessageType::kEager && m.stamp.last <= call.processor->now();
   });
   if (static_cast<std::size_t>(pending) > kMostNotifications && stuck_.empty())
@@ -206,11 +206,11 @@ void Engine::note_notifications(const Call& call) {
 }
 
 /// Time to take a call of 16 words from the retry queue, check its notification, and put it back.
-Time Engine::retry_time() const {
+Time OffloadEngine::retry_time() const {
   return spec_.cycles(spec_.firmware.fetch + 17 * spec_.firmware.word + spec_.firmware.step);
 }
 
-std::optional<Engine::Turn> Engine::turn() const {
+std::optional<OffloadEngine::Turn> OffloadEngine::turn() const {
   if (!stuck_.empty()) return std::nullopt;
   if (spinning_ != nullptr) {
     if (find(*spinning_, spinning_->team->awaited) == nullptr) return std::nullopt;
@@ -222,15 +222,15 @@ std::optional<Engine::Turn> Engine::turn() const {
     return time <= 0 ? 0 : (time + round - 1) / round;
   };
   if (!new_.empty()) {
-    Call* const call = new_.front();
+    FirmwareCall* const call = new_.front();
     Time at = later(free_, call->at);
     if (!retry_.empty()) at = free_ + Time::ps(rounds((at - free_).count(), period) * period);
     best = Turn{at, call, Turn::From::kNew};
   }
   const auto queued = static_cast<std::int64_t>(retry_.size());
   for (std::int64_t i = 0; i < queued; ++i) {
-    Call* const call = retry_[static_cast<std::size_t>(i)];
-    const Message* const message = call->started ? find(*call, call->team->awaited) : nullptr;
+    FirmwareCall* const call = retry_[static_cast<std::size_t>(i)];
+    const ArrivedMessage* const message = call->started ? find(*call, call->team->awaited) : nullptr;
     if (call->started ? message == nullptr : queued > 1) continue;
     const Time first = free_ + Time::ps(period * (i + 1));
     const Time there = call->started ? message->stamp.last : first;
@@ -240,8 +240,8 @@ std::optional<Engine::Turn> Engine::turn() const {
   return best;
 }
 
-void Engine::take(const Turn& turn) {
-  Call& call = *turn.call;
+void OffloadEngine::serve(const Turn& turn) {
+  FirmwareCall& call = *turn.call;
   if (turn.from == Turn::From::kNew) {
     new_.pop_front();
     return begin(call, turn.at);
@@ -256,7 +256,7 @@ void Engine::take(const Turn& turn) {
   resume(call);
 }
 
-void Engine::resume(Call& call) {
+void OffloadEngine::resume(FirmwareCall& call) {
   current_ = &call;
   if (call.started) {
     std::exchange(call.team->waiter, nullptr).resume();
@@ -264,10 +264,10 @@ void Engine::resume(Call& call) {
     call.started = true;
     call.task.start();
   }
-  settle(call);
+  record_progress(call);
 }
 
-void Engine::begin(Call& call, Time at) {
+void OffloadEngine::begin(FirmwareCall& call, Time at) {
   if (is_reset_call(spec_, call.words)) reset_retries();
   call.result.begin = at;
   prepare(call);
@@ -276,13 +276,13 @@ void Engine::begin(Call& call, Time at) {
   resume(call);
 }
 
-void Engine::queue(Call& call) {
+void OffloadEngine::queue(FirmwareCall& call) {
   if (retry_.size() == kMostRetries && stuck_.empty())
     stuck_ = fmt::format("the retry queue holds {} calls", kMostRetries);
   retry_.push_back(&call);
 }
 
-void Engine::settle(Call& call) {
+void OffloadEngine::record_progress(FirmwareCall& call) {
   free_ = later(free_, call.processor->now());
   if (call.task.done()) {
     call.result.done = true;
@@ -290,7 +290,7 @@ void Engine::settle(Call& call) {
     call.result.end = call.processor->now();
     return;
   }
-  if (call.processor->wanted().missing == Processor::Missing::kSpin) {
+  if (call.processor->blocked_on().missing == Processor::Missing::kSpin) {
     spinning_ = &call;
     return;
   }
@@ -298,8 +298,8 @@ void Engine::settle(Call& call) {
 }
 
 /// A reset completes the calls that it drops (read in [accl-2025]).
-void Engine::reset_retries() {
-  for (Call* const call : std::exchange(retry_, {})) {
+void OffloadEngine::reset_retries() {
+  for (FirmwareCall* const call : std::exchange(retry_, {})) {
     call->task.reset();
     call->result.done = true;
     call->result.code = encode(spec_.generation, Error::kNotReady);
@@ -313,20 +313,22 @@ void Engine::reset_retries() {
 }
 
 /// Returns whether a call spins for an eager message that does not come.
-bool Engine::may_time_out() const {
-  return spinning_ != nullptr && stuck_.empty() && spinning_->processor->wanted().type == MessageType::kEager;
+bool OffloadEngine::may_time_out() const {
+  return spinning_ != nullptr && stuck_.empty() &&
+         spinning_->processor->blocked_on().type == MessageType::kEager;
 }
 
-void Engine::time_out() {
+void OffloadEngine::time_out() {
   resume(*std::exchange(spinning_, nullptr));
 }
 
-MutableBytes Engine::operand(std::uint64_t address, std::uint64_t bytes, Place place, bool streamed) {
+MutableBytes OffloadEngine::operand(std::uint64_t address, std::uint64_t bytes, BufferLocation place,
+                                    bool streamed) {
   if (streamed) return staging_.emplace_back(bytes);
   return bytes == 0 ? MutableBytes() : memory_.at(address, bytes, place);
 }
 
-void Engine::prepare(Call& call) {
+void OffloadEngine::prepare(FirmwareCall& call) {
   const std::uint32_t communicator_address = call.word(Argument::kCommunicator);
   const Communicator communicator(space_, communicator_address);
   const auto size = static_cast<int>(std::clamp(communicator.size(), 1U, 1024U));
@@ -356,7 +358,7 @@ void Engine::prepare(Call& call) {
 }
 
 /// The buffers of a call and their sizes ([accl] Kernel Parameters; read in [accl-2021] and [accl-2025]).
-CallMemory Engine::memory_of(Call& call, Scenario scenario) {
+CallMemory OffloadEngine::memory_of(FirmwareCall& call, Scenario scenario) {
   const bool first = spec_.generation == Generation::kFirst;
   const Datapath& path = call.datapath;
   const std::uint64_t count = call.word(Argument::kCount);
@@ -370,7 +372,7 @@ CallMemory Engine::memory_of(Call& call, Scenario scenario) {
     return parts * (first ? count : path.record.bytes(count, path.compressed(which)));
   };
   const auto place = [flags](std::uint32_t bit) {
-    return (flags & bit) != 0 ? Place::kHost : Place::kDevice;
+    return (flags & bit) != 0 ? BufferLocation::kHost : BufferLocation::kDevice;
   };
   const auto a = [&](std::uint64_t parts) {
     return operand(address(call.words, Argument::kAddress0Low), bytes(parts, kOperand0Compressed),
@@ -435,7 +437,8 @@ CallMemory Engine::memory_of(Call& call, Scenario scenario) {
     case Scenario::kExternalReduce:
       memory.send = a(1);
       memory.second = b();
-      memory.receive = operand(address(call.words, Argument::kAddress2Low), count, Place::kDevice, false);
+      memory.receive =
+          operand(address(call.words, Argument::kAddress2Low), count, BufferLocation::kDevice, false);
       break;
     default:
       break;
@@ -449,35 +452,35 @@ CallMemory Engine::memory_of(Call& call, Scenario scenario) {
 }
 
 /// The packets use the receiver's link and depacketizer, but no RX buffer.
-void Engine::send_to_kernel(int peer, std::uint32_t stream, Bytes data, const Flow& when) {
+void OffloadEngine::send_to_kernel(int peer, std::uint32_t stream, Bytes data, const Flow& when) {
   const int number = current_->team->engine_of(peer);
   if (number < 0 || number >= static_cast<int>(machine_.engines_.size())) return;
-  Engine& other = machine_.engine(number);
+  OffloadEngine& other = machine_.engine(number);
   EngineUnits units(Resources(kEngineResources, other.units_.data()));
   const Time last = Receiver(other.spec_, units).land(when.first, when.last, data.size(), true);
   const std::uint32_t destination = stream & 0xffU;  // in the stream switch
   if (other.kernel_ != nullptr && destination >= kFirstStream)
-    other.kernel_->take(destination - kFirstStream, data, {when.first, last});
+    other.kernel_->consume(destination - kFirstStream, data, {when.first, last});
 }
 
-std::string Engine::waits_for() const {
+std::string OffloadEngine::waits_for() const {
   if (!stuck_.empty()) return fmt::format("engine {}: {}\n", number_, stuck_);
   std::string text;
   if (spinning_ != nullptr)
     text += fmt::format("engine {} waits for a notification of rank {}\n", number_, spinning_->team->awaited);
-  for (const Call* const call : retry_)
+  for (const FirmwareCall* const call : retry_)
     text += fmt::format("engine {} retries a call that waits for a notification of rank {}\n", number_,
                         call->team->awaited);
   return text;
 }
 
-Engine& Machine::add(Spec& spec, IoSpace& space, EngineState& state) {
+OffloadEngine& Machine::add(Spec& spec, IoSpace& space, EngineState& state) {
   return *engines_.emplace_back(
-      std::make_unique<Engine>(*this, static_cast<int>(engines_.size()), spec, space, state));
+      std::make_unique<OffloadEngine>(*this, static_cast<int>(engines_.size()), spec, space, state));
 }
 
 void Machine::inject(int from, int to, const Stamp& stamp, const RxMessage& header, std::size_t payload) {
-  Engine::Message message;
+  OffloadEngine::ArrivedMessage message;
   message.source = from;
   message.stamp = stamp;
   message.stamp.detail |= std::uint64_t{header.tag} << kTagShift;
@@ -488,8 +491,8 @@ void Machine::inject(int from, int to, const Stamp& stamp, const RxMessage& head
 
 std::string Machine::run() {
   for (;;) {
-    Engine* next = nullptr;
-    std::optional<Engine::Turn> turn;
+    OffloadEngine* next = nullptr;
+    std::optional<OffloadEngine::Turn> turn;
     for (const auto& engine : engines_) {
       const auto own = engine->turn();
       if (!own || (turn && turn->at <= own->at)) continue;
@@ -497,10 +500,10 @@ std::string Machine::run() {
       next = engine.get();
     }
     if (next != nullptr) {
-      next->take(*turn);
+      next->serve(*turn);
       continue;
     }
-    Engine* late = nullptr;
+    OffloadEngine* late = nullptr;
     for (const auto& engine : engines_) {
       if (engine->may_time_out() && (late == nullptr || engine->free_ < late->free_)) late = engine.get();
     }

@@ -30,16 +30,16 @@ namespace offramp::cclo {
 class Machine;
 
 /// One engine of a machine. Created by Machine::add().
-class Engine final : public EnginePorts {
+class OffloadEngine final : public EnginePorts {
  public:
   // FIFOs of the second generation's control processor: 64 words each (read in [accl-2025]).
   static constexpr std::size_t kMostRetries = 4;        // calls of 16 words
   static constexpr std::size_t kMostNotifications = 9;  // 7 words each, not yet requested by a call
 
-  Engine(Machine& machine, int number, Spec& spec, IoSpace& space, EngineState& state);
-  ~Engine();
-  Engine(const Engine&) = delete;
-  Engine& operator=(const Engine&) = delete;
+  OffloadEngine(Machine& machine, int number, Spec& spec, IoSpace& space, EngineState& state);
+  ~OffloadEngine();
+  OffloadEngine(const OffloadEngine&) = delete;
+  OffloadEngine& operator=(const OffloadEngine&) = delete;
 
   [[nodiscard]] int number() const { return number_; }
   [[nodiscard]] IoSpace& space() { return space_; }
@@ -71,8 +71,8 @@ class Engine final : public EnginePorts {
  private:
   friend class Machine;
   class CallTeam;
-  struct Call;
-  struct Message {
+  struct FirmwareCall;
+  struct ArrivedMessage {
     int source = 0;  // engine
     Stamp stamp;
     RxMessage header;
@@ -80,25 +80,25 @@ class Engine final : public EnginePorts {
   };
   struct Turn {
     Time at;
-    Call* call = nullptr;
+    FirmwareCall* call = nullptr;
     enum class From : std::uint8_t { kNew, kRetry, kSpin } from = From::kNew;
   };
 
   std::size_t add(const CallWords& words, Time at, bool from_kernel);
   [[nodiscard]] std::optional<Turn> turn() const;
-  void take(const Turn& turn);
-  void begin(Call& call, Time at);
-  void resume(Call& call);
-  void settle(Call& call);
-  void queue(Call& call);
+  void serve(const Turn& turn);
+  void begin(FirmwareCall& call, Time at);
+  void resume(FirmwareCall& call);
+  void record_progress(FirmwareCall& call);
+  void queue(FirmwareCall& call);
   void reset_retries();
   [[nodiscard]] bool may_time_out() const;
   void time_out();
-  void prepare(Call& call);
-  CallMemory memory_of(Call& call, Scenario scenario);
-  MutableBytes operand(std::uint64_t address, std::uint64_t bytes, Place place, bool streamed);
-  [[nodiscard]] const Message* find(const Call& call, int peer) const;
-  void note_notifications(const Call& call);
+  void prepare(FirmwareCall& call);
+  CallMemory memory_of(FirmwareCall& call, Scenario scenario);
+  MutableBytes operand(std::uint64_t address, std::uint64_t bytes, BufferLocation place, bool streamed);
+  [[nodiscard]] const ArrivedMessage* find(const FirmwareCall& call, int peer) const;
+  void note_notifications(const FirmwareCall& call);
   [[nodiscard]] Time retry_time() const;
   [[nodiscard]] std::string waits_for() const;
 
@@ -110,13 +110,13 @@ class Engine final : public EnginePorts {
   DeviceMemory memory_;
   Kernel* kernel_ = nullptr;
   std::vector<Resource> units_;
-  std::list<Call> calls_;
-  std::deque<Call*> new_;
-  std::deque<Call*> retry_;
-  Call* spinning_ = nullptr;
-  Call* current_ = nullptr;  // being executed
-  Time free_;                // when the control processor is free
-  std::list<Message> mailbox_;
+  std::list<FirmwareCall> calls_;
+  std::deque<FirmwareCall*> new_;
+  std::deque<FirmwareCall*> retry_;
+  FirmwareCall* spinning_ = nullptr;
+  FirmwareCall* current_ = nullptr;  // being executed
+  Time free_;                        // when the control processor is free
+  std::list<ArrivedMessage> mailbox_;
   std::list<std::vector<std::byte>> staging_;  // operands that are streams
   Incoming incoming_;
   RxMessage outgoing_;
@@ -128,8 +128,8 @@ class Machine {
  public:
   /// Adds an engine that its driver has set up; the arguments must outlive it. The session of a rank in a
   /// communicator (over UDP: its port) is its engine's number.
-  Engine& add(Spec& spec, IoSpace& space, EngineState& state);
-  [[nodiscard]] Engine& engine(int number) { return *engines_[static_cast<std::size_t>(number)]; }
+  OffloadEngine& add(Spec& spec, IoSpace& space, EngineState& state);
+  [[nodiscard]] OffloadEngine& engine(int number) { return *engines_[static_cast<std::size_t>(number)]; }
 
   /// Injects a message from outside of the machine. Header and payload may be inconsistent.
   void inject(int from, int to, const Stamp& stamp, const RxMessage& header, std::size_t payload);
@@ -137,8 +137,8 @@ class Machine {
   std::string run();
 
  private:
-  friend class Engine;
-  std::vector<std::unique_ptr<Engine>> engines_;
+  friend class OffloadEngine;
+  std::vector<std::unique_ptr<OffloadEngine>> engines_;
 };
 
 }  // namespace offramp::cclo

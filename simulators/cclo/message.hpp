@@ -8,9 +8,9 @@
 namespace offramp::cclo {
 
 /// The team of a single call: received tokens are already there, and sent ones are only recorded.
-class SoloTeam final : public Team {
+class LoopbackTeam final : public Team {
  public:
-  SoloTeam(int rank, std::vector<Stamp> arrivals = {})
+  LoopbackTeam(int rank, std::vector<Stamp> arrivals = {})
       : Team(rank, 2, false), arrivals_(std::move(arrivals)) {}
   MutableBytes scratch(std::size_t bytes) override { return {reinterpret_cast<std::byte*>(kNowhere), bytes}; }
   [[nodiscard]] const std::vector<Stamp>& sent() const { return sent_; }
@@ -22,7 +22,7 @@ class SoloTeam final : public Team {
   bool ready(Handle) override { return true; }
   void wait(Handle, std::coroutine_handle<>) override {}
   Outcome finish(Handle) override { return Outcome::kOk; }
-  Arrival take(Handle handle) override;
+  Arrival finish_token(Handle handle) override;
 
  private:
   static constexpr std::uintptr_t kNowhere = std::uintptr_t{1} << 62 | std::uintptr_t{1} << 55;
@@ -59,10 +59,10 @@ struct Watch {
 class MessageRunner {
  public:
   explicit MessageRunner(const Spec& spec, const Layout& layout);
-  SendResult send(std::uint64_t bytes, Time begin, const Fate& fate = {}) {
-    return send(bytes, begin, fate, {});
+  SendResult send(std::uint64_t bytes, Time begin, const PacketFaults& packet_faults = {}) {
+    return send(bytes, begin, packet_faults, {});
   }
-  SendResult send(std::uint64_t bytes, Time begin, const Fate& fate, const Watch& watch);
+  SendResult send(std::uint64_t bytes, Time begin, const PacketFaults& packet_faults, const Watch& watch);
   ReceiveResult receive(std::uint64_t bytes, Time begin, const std::vector<Stamp>& segments) {
     return receive(bytes, begin, segments, {});
   }
@@ -80,29 +80,32 @@ class MessageRunner {
     Error error = Error::kNone;
     WireCounters wire;
   };
-  Rendezvous rendezvous(std::uint64_t bytes, const Fate& fate = {});
+  Rendezvous rendezvous(std::uint64_t bytes, const PacketFaults& packet_faults = {});
   /// Repeat one part of a rendezvous for its observers: the receiver's announcement after its RECV call; the
   /// sender's write after the address; the receiver's completion for data that land at the given times.
-  void watch_announcement(Time begin, const Fate& fate, const Watch& watch);
-  void watch_write(std::uint64_t bytes, Time begin, const Fate& fate, const Watch& watch);
-  void watch_landing(std::uint64_t bytes, Time first, Time last, const Fate& fate, const Watch& watch);
+  void watch_announcement(Time begin, const PacketFaults& packet_faults, const Watch& watch);
+  void watch_write(std::uint64_t bytes, Time begin, const PacketFaults& packet_faults, const Watch& watch);
+  void watch_landing(std::uint64_t bytes, Time first, Time last, const PacketFaults& packet_faults,
+                     const Watch& watch);
   /// Duration of a COPY call within this rank's memory.
   Time copy(std::uint64_t bytes);
   /// Duration of a call without data: NOP or a configuration call.
   Time call(Scenario scenario, std::uint32_t function = 0, std::uint32_t value = 0);
 
  private:
-  struct Run {
+  struct RunResult {
     Time complete;
     Error error = Error::kNone;
     WireCounters wire;
   };
-  Run run(SoloTeam& team, Scenario scenario, std::uint64_t bytes, Time begin, const Fate& fate,
-          const Watch& watch, std::uint32_t function = 0, std::uint32_t value = 0);
-  CallContext context_of(SoloTeam& team, const Fate& fate, const Watch& watch, Bytes memory);
-  void announce(Processor& processor, const Fate& fate) const;
-  void write(Processor& processor, Bytes memory, Time begin, const Fate& fate) const;
-  void finish(Processor& processor, MutableBytes memory, const Fate& fate) const;
+  RunResult run(LoopbackTeam& team, Scenario scenario, std::uint64_t bytes, Time begin,
+                const PacketFaults& packet_faults, const Watch& watch, std::uint32_t function = 0,
+                std::uint32_t value = 0);
+  CallContext context_of(LoopbackTeam& team, const PacketFaults& packet_faults, const Watch& watch,
+                         Bytes memory);
+  void announce(Processor& processor, const PacketFaults& packet_faults) const;
+  void write(Processor& processor, Bytes memory, Time begin, const PacketFaults& packet_faults) const;
+  void finish(Processor& processor, MutableBytes memory, const PacketFaults& packet_faults) const;
 
   Spec spec_;
   IoSpace space_;

@@ -40,7 +40,7 @@ Time complete_at(const Spec& spec, const PacketCut& cut, const Flow& in, std::in
 class PacketNetwork {
  public:
   PacketNetwork(Scheduler& scheduler, const Spec& spec, const PacketCut& cut, const Flow& in,
-                const Fate& fate, std::vector<SentPacket>* sent)
+                const PacketFaults& packet_faults, std::vector<SentPacket>* sent)
       : spec_(spec),
         cut_(cut),
         in_(in),
@@ -48,9 +48,10 @@ class PacketNetwork {
         reliable_(spec.transport != Transport::kUdp),
         staged_(scheduler, packets_ + 1),
         forth_(scheduler, {spec.latency, spec.link, spec.overhead, 0}, 4 * std::size_t{packets_} + 64,
-               id(fate, 0), fate.rates, fate.first_packet, fate.epoch),
+               id(packet_faults, 0), packet_faults.rates, packet_faults.first_packet, packet_faults.epoch),
         back_(scheduler, {spec.latency, spec.link, spec.overhead, 0}, 8 * std::size_t{packets_} + 256,
-              id(fate, Link::kAnswers), fate.rates, fate.first_packet, fate.epoch),
+              id(packet_faults, Link::kAnswers), packet_faults.rates, packet_faults.first_packet,
+              packet_faults.epoch),
         there_(packets_, false),
         sent_(sent) {}
 
@@ -66,9 +67,9 @@ class PacketNetwork {
 
  private:
   /// The link of the acknowledgements connects the same ends as the message's.
-  static std::uint64_t id(const Fate& fate, std::uint64_t channel) {
-    return Link::id(static_cast<std::uint64_t>(fate.source), static_cast<std::uint64_t>(fate.destination),
-                    channel);
+  static std::uint64_t id(const PacketFaults& packet_faults, std::uint64_t channel) {
+    return Link::id(static_cast<std::uint64_t>(packet_faults.source),
+                    static_cast<std::uint64_t>(packet_faults.destination), channel);
   }
   [[nodiscard]] std::uint32_t bytes_of(std::uint32_t index) const {
     return index + 1 < packets_ ? cut_.full_bytes : cut_.last_bytes;
@@ -92,7 +93,7 @@ class PacketNetwork {
       staged = later(self.clock, staged) + spec_.engine_time(bytes_of(index));
       co_await transmit(index, staged);
     }
-    result.accepted = later(in_.last, spec_.taken_over(staged, cut_.last_bytes));
+    result.accepted = later(in_.last, spec_.handed_over(staged, cut_.last_bytes));
     engine_free = staged;
     if (reliable_) co_await repeat_until_acknowledged();
   }
@@ -190,9 +191,10 @@ class PacketNetwork {
 
 }  // namespace
 
-Crossing Transmitter::send(const Flow& in, std::uint64_t payload, const Fate* fate,
+Crossing Transmitter::send(const Flow& in, std::uint64_t payload, const PacketFaults* packet_faults,
                            std::vector<SentPacket>* packets) {
-  if (fate != nullptr && fate->rates.any()) return send_packets(in, payload, *fate, packets);
+  if (packet_faults != nullptr && packet_faults->rates.any())
+    return send_packets(in, payload, *packet_faults, packets);
   const PacketCut cut = cut_message(spec_.generation, spec_.transport, spec_.max_packet, payload);
   if (packets != nullptr) list_packets(in, cut, *packets);
   return send_closed(in, cut);
@@ -237,18 +239,18 @@ Crossing Transmitter::send_closed(const Flow& in, const PacketCut& cut) {
   occupy_until(in, engine, link);
   passage.last = link + spec_.latency;
   if (cut.full == 0) passage.first = passage.last;
-  passage.accepted = later(in.last, spec_.taken_over(engine, cut.last_bytes));
+  passage.accepted = later(in.last, spec_.handed_over(engine, cut.last_bytes));
   passage.wire.packets = cut.packets();
   passage.wire.payload_bytes = cut.bytes();
   passage.wire.wire_bytes = cut.bytes() + cut.packets() * spec_.overhead;
   return passage;
 }
 
-Crossing Transmitter::send_packets(const Flow& in, std::uint64_t payload, const Fate& fate,
+Crossing Transmitter::send_packets(const Flow& in, std::uint64_t payload, const PacketFaults& packet_faults,
                                    std::vector<SentPacket>* packets) {
   const PacketCut cut = cut_message(spec_.generation, spec_.transport, spec_.max_packet, payload);
   Scheduler scheduler;
-  PacketNetwork network(scheduler, spec_, cut, in, fate, packets);
+  PacketNetwork network(scheduler, spec_, cut, in, packet_faults, packets);
   network.spawn(scheduler, units_[Unit::kEngine].free_at(), units_[Unit::kLinkOut].free_at());
   (void)scheduler.run();  // the receiver keeps waiting
   occupy_until(in, network.engine_free, network.link_free);

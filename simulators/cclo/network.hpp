@@ -30,7 +30,7 @@ struct Crossing {
 };
 
 /// Identifies the faults of a message's packets.
-struct Fate {
+struct PacketFaults {
   FaultRates rates;
   int source = 0;
   int destination = 0;
@@ -44,10 +44,10 @@ class Transmitter {
   Transmitter(const Spec& spec, EngineUnits& units) : spec_(spec), units_(units) {}
   /// Sends a message. in: its words as they leave the packetizer, header included. packets: receives the
   /// times of all packets, including repeated ones.
-  Crossing send(const Flow& in, std::uint64_t payload, const Fate* fate = nullptr,
+  Crossing send(const Flow& in, std::uint64_t payload, const PacketFaults* packet_faults = nullptr,
                 std::vector<SentPacket>* packets = nullptr);
   /// Works like send(), but always packet by packet. For tests.
-  Crossing send_packets(const Flow& in, std::uint64_t payload, const Fate& fate,
+  Crossing send_packets(const Flow& in, std::uint64_t payload, const PacketFaults& packet_faults,
                         std::vector<SentPacket>* packets = nullptr);
 
  private:

@@ -223,11 +223,11 @@ void Processor::retire() {
 Crossing Processor::transmit(int to, const Flow& flow, Time header, std::uint64_t bytes, Bytes data,
                              MessageType type) {
   const Flow words = plane_.packetize(flow, header, bytes);
-  const Fate fate{context_.faults, rank(), to, packets_, context_.epoch};
+  const PacketFaults packet_faults{context_.faults, rank(), to, packets_, context_.epoch};
   packets_ += std::uint64_t{1} << 20;  // more than the packets of a segment
   std::vector<SentPacket> packets;
   const Crossing passage =
-      transmitter_.send(words, bytes, &fate, context_.tap != nullptr ? &packets : nullptr);
+      transmitter_.send(words, bytes, &packet_faults, context_.tap != nullptr ? &packets : nullptr);
   if (context_.tap != nullptr) tap(to, bytes, data, type, packets);
   wire_ += passage.wire;
   span("network", "message", words.first, passage.last);
@@ -285,7 +285,7 @@ std::uint32_t Processor::send(int to, Bytes data, const Crossing& passage, Mutab
   return number;
 }
 
-MutableBytes Processor::take_scratch(std::uint64_t bytes) {
+MutableBytes Processor::allocate_scratch(std::uint64_t bytes) {
   if (!free_scratch_.empty() && free_scratch_.back().size() >= bytes) {
     const MutableBytes memory = free_scratch_.back();
     free_scratch_.pop_back();
@@ -295,7 +295,7 @@ MutableBytes Processor::take_scratch(std::uint64_t bytes) {
 }
 
 /// Releases the scratch memory of messages that have left.
-Task<void> Processor::reap() {
+Task<void> Processor::retire_sends() {
   while (!outgoing_.empty() && outgoing_.front().pending.await_ready()) {
     Outgoing& front = outgoing_.front();
     const Team::Arrival arrival = co_await front.pending;
@@ -352,7 +352,7 @@ Task<void> Processor::run(Primitive p) {
     MutableBytes scratch;
     Time reserved;
     if (p.receives()) {
-      if (p.sends() || in_place) scratch = take_scratch(bytes);
+      if (p.sends() || in_place) scratch = allocate_scratch(bytes);
       landing = scratch.empty() ? into : scratch.first(bytes);
       wanted_ = {};
       const Team::Arrival arrival = co_await receive_token(p.from, landing);
@@ -376,7 +376,7 @@ Task<void> Processor::run(Primitive p) {
       flight.data = flow.last;
       flight.packet = passage.accepted;
       flight.sequence = send(p.to, sent, passage, scratch);
-      co_await reap();
+      co_await retire_sends();
     } else {
       flight.data = plane_.write(flow, commands.write, bytes, user_memory(bytes));
       span("dma", "write", flow.first, flight.data);
@@ -419,7 +419,7 @@ Task<void> Processor::fan_out(Slots slots, int root) {
       const Flow flow = source(one, commands, bytes);
       const Crossing passage = transmit(peer, flow, commands.header, bytes, data);
       const std::uint32_t number = send(peer, data, passage);
-      co_await reap();
+      co_await retire_sends();
       if (!second()) {
         co_await turn(flow.last);
         wait(flow.last);  // a blocking read
@@ -462,12 +462,12 @@ Task<Time> Processor::address_of(int peer, Missing missing) {
   wanted_ = {MessageType::kRendezvousInit, missing};
   const Team::Arrival arrival = co_await receive_token(peer, {});
   note_arrival(arrival);
-  co_await reap();
+  co_await retire_sends();
   co_return arrival.stored >= Time() ? arrival.stored : spec_.notified_at(arrival.stamp.last);
 }
 
 /// Seven words: type, source, tag, address, memory, and count.
-void Processor::take_notification(Time at) {
+void Processor::read_notification(Time at) {
   wait(at);
   spend(7 * spec_.firmware.word + spec_.firmware.step);
 }
@@ -558,7 +558,7 @@ Task<Team::Arrival> Processor::write_of(int peer, MutableBytes into, Missing mis
   wanted_ = {MessageType::kWriteDone, missing};
   const Team::Arrival arrival = co_await receive_token(peer, into);
   note_arrival(arrival);
-  co_await reap();
+  co_await retire_sends();
   co_return arrival;
 }
 
@@ -567,7 +567,7 @@ Time Processor::land_write(const Team::Arrival& arrival, std::uint64_t bytes) {
   if (arrival.stored >= Time()) return arrival.stored;
   const Stamp& stamp = arrival.stamp;
   const Time landed = receiver_.land(stamp.first, stamp.last, bytes, true);
-  if (user_memory(bytes) == Place::kDevice) return landed;
+  if (user_memory(bytes) == BufferLocation::kDevice) return landed;
   return later(landed, units_.share_until(Unit::kPcieUp, stamp.first, spec_.pcie_time(bytes))) +
          spec_.pcie_latency;
 }

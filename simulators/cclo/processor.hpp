@@ -173,7 +173,7 @@ class Processor {
   /// Returns the time when a peer's data and write-done have arrived. The clock does not advance.
   Task<Time> written_by(int peer, MutableBytes into, Missing missing = Missing::kSpin);
   /// Waits until the notification's arrival `at`, and reads it.
-  void take_notification(Time at);
+  void read_notification(Time at);
   void finish_moves();
   /// Works like finish_moves(), but waits for the world before retiring each move.
   Task<void> finish();
@@ -202,7 +202,7 @@ class Processor {
     MessageType type = MessageType::kEager;
     Missing missing = Missing::kSpin;
   };
-  [[nodiscard]] const Wanted& wanted() const { return wanted_; }
+  [[nodiscard]] const Wanted& blocked_on() const { return wanted_; }
   [[nodiscard]] const CallContext& context() const { return context_; }
   /// First generation: whether the call was abandoned at an error.
   [[nodiscard]] bool unwound() const { return unwound_; }
@@ -262,8 +262,8 @@ class Processor {
   };
 
   [[nodiscard]] bool second() const { return spec_.generation == Generation::kSecond; }
-  [[nodiscard]] Place user_memory(std::uint64_t bytes) const {
-    return spec_.host_memory && bytes > 0 ? Place::kHost : Place::kDevice;
+  [[nodiscard]] BufferLocation user_memory(std::uint64_t bytes) const {
+    return spec_.host_memory && bytes > 0 ? BufferLocation::kHost : BufferLocation::kDevice;
   }
   [[nodiscard]] std::uint32_t window() const;
   [[nodiscard]] std::size_t in_flight() const { return flights_.size() - flight_head_; }
@@ -304,8 +304,8 @@ class Processor {
   Team::PendingToken send_token(int to, Bytes data, Stamp stamp);
   Team::PendingToken receive_token(int from, MutableBytes data);
   std::uint32_t send(int to, Bytes data, const Crossing& passage, MutableBytes scratch = {});
-  Task<void> reap();
-  MutableBytes take_scratch(std::uint64_t bytes);
+  Task<void> retire_sends();
+  MutableBytes allocate_scratch(std::uint64_t bytes);
   CallContext context_;
   WorldDevices* world_;
   const Spec& spec_;

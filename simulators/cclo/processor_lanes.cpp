@@ -19,7 +19,7 @@ Bytes Processor::operand(const Piece& piece, Time command_at, Flow& flow, Flight
     return piece.own;
   }
   const std::uint64_t bytes = path.record.bytes(piece.elements, path.compressed(kOperand0Compressed));
-  const MutableBytes room = take_scratch(bytes).first(bytes);
+  const MutableBytes room = allocate_scratch(bytes).first(bytes);
   Kernel* const kernel = context_.ports->kernel();
   Kernel::Supply supply{0, false, {command_at, command_at}};
   if (kernel != nullptr) supply = kernel->supply(room, command_at);
@@ -56,7 +56,8 @@ Flow Processor::produce(const Piece& piece, const Commands& commands, MutableByt
   Bytes second = piece.second;
   if (piece.has_own) own = operand(piece, commands.read0, own_flow, flight);
   if (piece.has_second) {
-    const Place place = piece.second_is_message ? Place::kDevice : user_memory(second.size());
+    const BufferLocation place =
+        piece.second_is_message ? BufferLocation::kDevice : user_memory(second.size());
     second_flow = plane_.read(1, commands.read1, second.size(), place);
     command(DmaChannel::kRead1, piece.second_is_message ? Bytes() : second, second.size(), flight);
   }
@@ -91,7 +92,7 @@ void Processor::deliver(const Flow& flow, MutableBytes result, Time command_at, 
   std::uint32_t& lost = context_.state->broken.lost_words;
   const std::size_t kept = result.size() - std::min<std::size_t>(result.size(), lost * kWordBytes);
   if (Kernel* const kernel = context_.ports->kernel(); kernel != nullptr)
-    kernel->take(context_.tag, Bytes(result).first(kept), out);
+    kernel->consume(context_.tag, Bytes(result).first(kept), out);
   if (lost > 0) fail(Error::kSegmenterBytes);
   lost = 0;
 }
@@ -198,7 +199,7 @@ Task<void> Processor::run_lanes(Primitive p) {
       } else {
         flight.sequence = send(p.to, result, passage);
       }
-      co_await reap();
+      co_await retire_sends();
     } else {
       deliver(flow, result, commands.write, flight);
     }
@@ -238,7 +239,7 @@ void Processor::run_external(Bytes a, Bytes b, MutableBytes into) {
     if (answered && reduces) {
       flow = kernel->combine(a.subspan(offset, bytes), b.subspan(offset, bytes), result, flow);
     } else if (answered) {
-      kernel->take(0, a.subspan(offset, bytes), flow);
+      kernel->consume(0, a.subspan(offset, bytes), flow);
       const Kernel::Supply supply = kernel->supply(result, flow.first);
       answered = supply.bytes == bytes;
       flow = supply.when;

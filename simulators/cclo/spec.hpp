@@ -97,7 +97,7 @@ struct Spec {
   }
   /// Returns the time when the protocol engine has accepted all of a message that it finishes sending at
   /// `done`. The rest is in its transmit buffer, or is the last packet of `last_packet` bytes.
-  [[nodiscard]] Time taken_over(Time done, std::uint32_t last_packet) const {
+  [[nodiscard]] Time handed_over(Time done, std::uint32_t last_packet) const {
     return done - engine_time(std::max(transmit_buffer, last_packet));
   }
   [[nodiscard]] Time link_time(std::uint64_t bytes) const {

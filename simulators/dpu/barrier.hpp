@@ -12,21 +12,21 @@ namespace offramp::dpu {
 class Barrier final : public Offload {
  public:
   Barrier(const PlatformSpec& spec, const CollectiveRequest& request, const std::vector<bool>& host_run,
-          Agenda* agenda, Observer* observer);
+          EventSink* event_sink, Observer* observer);
 
  private:
   struct Process {
     std::vector<int> ranks;
     int missing = 0;
-    int round = -1;           // round of the last token sent; -1: ranks are missing
-    std::vector<bool> heard;  // tokens received, by round
+    int round = -1;              // round of the last token sent; -1: ranks are missing
+    std::vector<bool> received;  // tokens received, by round
   };
 
   void handle(const Machine::Event& event, Time at) override {
-    event.kind == kArrive ? arrive(event.subject, at) : hear(event.subject, at);
+    event.kind == kArrive ? arrive(event.subject, at) : on_token(event.subject, at);
   }
   void arrive(int rank, Time at);
-  void hear(int token, Time at);
+  void on_token(int token, Time at);
   void advance(int process, Time at);
 
   static constexpr int kToken = kArrive + 1;

@@ -3,7 +3,8 @@
 // (plan_run.cpp).
 //
 // A failure may need two runs. In the first run, hosts replace a service process only if its failure is
-// already known (take_over()). If that run meets the failure, the second one uses all hosts of that process.
+// already known (hosts_that_take_over()). If that run meets the failure, the second one uses all hosts of
+// that process.
 #include "simulators/dpu/collective.hpp"
 
 #include <algorithm>
@@ -18,7 +19,8 @@ namespace {
 
 /// Determines the members whose hosts replace the failed service process, and delays them until they detect
 /// the failure. Detection takes `detect` without a response; a failure already known adds no delay.
-std::vector<bool> take_over(const PlatformSpec& spec, bool known_only, CollectiveRequest& request) {
+std::vector<bool> hosts_that_take_over(const PlatformSpec& spec, bool known_only,
+                                       CollectiveRequest& request) {
   const FailureSpec& failure = spec.failure;
   std::vector<bool> host_run(request.members.size());
   if (failure.kind == Failure::kNone) return host_run;
@@ -61,7 +63,7 @@ CollectiveResult results_of(const PlatformSpec& spec, const CollectiveRequest& r
   const Machine& machine = work.machine();
   CollectiveResult result;
   result.wire = machine.wire();
-  result.failed = machine.gave_up();
+  result.failed = machine.has_failed();
   const int ranks = static_cast<int>(request.members.size());
   for (int i = 0; i < ranks; ++i) {
     MemberResult member{.done = work.done(i),
@@ -80,11 +82,11 @@ CollectiveResult results_of(const PlatformSpec& spec, const CollectiveRequest& r
 }
 
 std::unique_ptr<Offload> offload_of(const PlatformSpec& spec, const CollectiveRequest& request,
-                                    const std::vector<bool>& host_run, Agenda* agenda,
+                                    const std::vector<bool>& host_run, EventSink* event_sink,
                                     Offload::Observer* observer) {
   if (request.kind == OperationKind::kBarrier)
-    return std::make_unique<Barrier>(spec, request, host_run, agenda, observer);
-  return run_plan(spec, request, host_run, agenda, observer);
+    return std::make_unique<Barrier>(spec, request, host_run, event_sink, observer);
+  return run_plan(spec, request, host_run, event_sink, observer);
 }
 
 /// Posts the hosts' arrivals once the endpoint cache is populated.
@@ -114,7 +116,7 @@ std::unique_ptr<Offload> run_to_end(const PlatformSpec& spec, const CollectiveRe
   }
   while (!work->machine().idle()) {
     const auto [at, order, event] = work->machine().next();
-    if (!population || !population->take(event, at)) work->step(event, at);
+    if (!population || !population->handle(event, at)) work->step(event, at);
   }
   return work;
 }
@@ -150,7 +152,7 @@ bool has_vectors(OperationKind kind, bool at_root) {
 
 }  // namespace
 
-bool sources_tell_sizes(OperationKind kind) {
+bool sources_advertise_sizes(OperationKind kind) {
   return kind == OperationKind::kGatherv || kind == OperationKind::kScatterv ||
          kind == OperationKind::kAlltoallv;
 }
@@ -178,8 +180,8 @@ void Offload::submit(int rank, Time posted) {
 }
 
 std::unique_ptr<Offload> make_offload(const PlatformSpec& spec, const CollectiveRequest& request,
-                                      Agenda& agenda, Offload::Observer& observer) {
-  return offload_of(spec, request, std::vector<bool>(request.members.size()), &agenda, &observer);
+                                      EventSink& event_sink, Offload::Observer& observer) {
+  return offload_of(spec, request, std::vector<bool>(request.members.size()), &event_sink, &observer);
 }
 
 Time host_delivery(const PlatformSpec& spec, const CollectiveRequest& request, const Machine& machine,
@@ -194,11 +196,11 @@ Time host_delivery(const PlatformSpec& spec, const CollectiveRequest& request, c
 /// Repeats the run with hosts in place of a service process if that process turns out to have failed.
 CollectiveResult run_collective(const PlatformSpec& spec, const CollectiveRequest& request) {
   CollectiveRequest first = request;
-  std::vector<bool> host_run = take_over(spec, true, first);
+  std::vector<bool> host_run = hosts_that_take_over(spec, true, first);
   const std::unique_ptr<Offload> work = run_to_end(spec, first, host_run);
   if (!work->machine().failure_met()) return results_of(spec, first, *work, host_run);
   CollectiveRequest second = request;
-  host_run = take_over(spec, false, second);
+  host_run = hosts_that_take_over(spec, false, second);
   const std::unique_ptr<Offload> again = run_to_end(spec, second, host_run);
   CollectiveResult result = results_of(spec, second, *again, host_run);
   result.wire.lost += static_cast<std::uint64_t>(any(host_run));

@@ -66,7 +66,7 @@ CollectiveResult run_collective(const PlatformSpec& spec, const CollectiveReques
 
 /// Returns whether each rank posts only the sizes of its own blocks, which others learn through RTS. A plan
 /// can then be made without the sizes. For other operations, every rank knows all sizes.
-bool sources_tell_sizes(OperationKind kind);
+bool sources_advertise_sizes(OperationKind kind);
 
 /// A collective in progress.
 class Offload {
@@ -84,14 +84,14 @@ class Offload {
   Offload(const Offload&) = delete;
   Offload& operator=(const Offload&) = delete;
 
-  /// For requests without sizes (see sources_tell_sizes()): the sizes of a rank's blocks for the others, and
-  /// how many blocks it receives. Called before submit() of the rank.
-  virtual void tell(int /*rank*/, std::span<const std::int64_t> /*sizes*/, int /*receives*/) {}
+  /// For requests without sizes (see sources_advertise_sizes()): the sizes of a rank's blocks for the others,
+  /// and how many blocks it receives. Called before submit() of the rank.
+  virtual void set_sizes(int /*rank*/, std::span<const std::int64_t> /*sizes*/, int /*receives*/) {}
   /// The host of a rank posts its arrival notification at `posted`.
   void submit(int rank, Time posted);
   /// Handles a scheduled event. Kinds from kOthers on do not belong to collectives.
   void step(const Machine::Event& event, Time at) {
-    if (!machine_.take(event, at)) handle(event, at);
+    if (!machine_.handle(event, at)) handle(event, at);
   }
   static constexpr int kOthers = 16;
 
@@ -104,10 +104,10 @@ class Offload {
   virtual void handle(const Machine::Event& event, Time at) = 0;
 
   Offload(const PlatformSpec& spec, const CollectiveRequest& request, const std::vector<bool>& host_run,
-          Agenda* agenda, Observer* observer)
+          EventSink* event_sink, Observer* observer)
       : spec_(spec),
         request_(request),
-        machine_(spec, request.members, host_run, first_packet(request), agenda),
+        machine_(spec, request.members, host_run, first_packet(request), event_sink),
         done_(request.members.size()),
         observer_(observer) {}
   void finished(int rank, Time at) {
@@ -126,7 +126,7 @@ class Offload {
 
 /// An offload in a world, scheduled on its agenda. All references must outlive it.
 std::unique_ptr<Offload> make_offload(const PlatformSpec& spec, const CollectiveRequest& request,
-                                      Agenda& agenda, Offload::Observer& observer);
+                                      EventSink& event_sink, Offload::Observer& observer);
 /// The host's remaining work for a rank: copying blocks between the ranks of a node.
 Time host_delivery(const PlatformSpec& spec, const CollectiveRequest& request, const Machine& machine,
                    int rank);

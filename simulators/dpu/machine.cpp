@@ -19,13 +19,14 @@ constexpr std::uint64_t kCollectives = 1;  // channel of links between service p
 }  // namespace
 
 Machine::Machine(const PlatformSpec& spec, const std::vector<Member>& members,
-                 const std::vector<bool>& host_run, std::uint64_t first_packet, Agenda* agenda)
+                 const std::vector<bool>& host_run, std::uint64_t first_packet, EventSink* event_sink)
     : spec_(spec),
-      agenda_(agenda),
+      event_sink_(event_sink),
       node_(spec),
       packet_(first_packet),
-      own_notifications_(agenda == nullptr ? std::make_unique<Notifications>(spec.posted_sends) : nullptr),
-      notifications_(agenda == nullptr ? own_notifications_.get() : &agenda->notifications()) {
+      own_notifications_(event_sink == nullptr ? std::make_unique<Notifications>(spec.posted_sends)
+                                               : nullptr),
+      notifications_(event_sink == nullptr ? own_notifications_.get() : &event_sink->notifications()) {
   const Placement placement = placement_of(spec);
   std::map<int, int> hosts;
   std::map<int, int> dpus;
@@ -36,9 +37,9 @@ Machine::Machine(const PlatformSpec& spec, const std::vector<Member>& members,
     world_rank_.push_back(world_rank);
     const auto host = hosts.emplace(placement.node(world_rank), static_cast<int>(hosts_.size()));
     if (host.second) {
-      if (agenda_ == nullptr) own_.emplace_back(node_.descriptions().size());
-      hosts_.push_back(agenda_ != nullptr ? agenda_->resources(world_rank)
-                                          : Resources(node_.descriptions(), own_.back().data()));
+      if (event_sink_ == nullptr) own_.emplace_back(node_.descriptions().size());
+      hosts_.push_back(event_sink_ != nullptr ? event_sink_->resources(world_rank)
+                                              : Resources(node_.descriptions(), own_.back().data()));
     }
     const int dpu_id = placement.dpu(world_rank);
     const auto dpu = dpus.emplace(dpu_id, static_cast<int>(dpus_.size()));
@@ -52,7 +53,7 @@ Machine::Machine(const PlatformSpec& spec, const std::vector<Member>& members,
           {host.first->second, dpu.first->second, global_id, host_run[i], node_.process(global_id), {}, {}});
     }
     process_of_.push_back(process.first->second);
-    if (!host_run[i] && agenda_ == nullptr)
+    if (!host_run[i] && event_sink_ == nullptr)
       host_at(host.first->second)[node_.process(global_id)].timeline.merge(members[i].process_free);
   }
 }
@@ -172,14 +173,14 @@ Time Machine::header_arrives(const Note& note, std::int64_t payload, Time at) {
   return at + spec_.card.link.bytes(framed(bytes)) + spec_.card.network_latency;
 }
 
-bool Machine::take(const Event& event, Time at) {
+bool Machine::handle(const Event& event, Time at) {
   const int number = event.subject;
   switch (event.kind) {
     case kRequest:
-      ask_for_payload(number, at);
+      request_payload(number, at);
       return true;
     case kFetch:
-      move(way_of(fetched_at(number).note), fetched_at(number).note.payload, at, {kFetched, number});
+      move(path_of(fetched_at(number).note), fetched_at(number).note.payload, at, {kFetched, number});
       return true;
     case kFetched:
       payload_landed(number, at);
@@ -205,13 +206,13 @@ bool Machine::take(const Event& event, Time at) {
 }
 
 /// The receiver has the header and READs the payload from the sender's memory, on its DPU or its host.
-void Machine::ask_for_payload(int number, Time at) {
+void Machine::request_payload(int number, Time at) {
   const Note& note = fetched_at(number).note;
   const Time posted = note.course == Course::kToHost ? at : step(note.to, at);
   schedule(posted + latency(note), kFetch, number);
 }
 
-Machine::Way Machine::way_of(const Note& note) const {
+Machine::TransferPath Machine::path_of(const Note& note) const {
   const bool of_host = note.course == Course::kFromHost;
   const bool to_host = note.course == Course::kToHost;
   const int from = process_at(of_host ? note.to : note.from).dpu;
@@ -263,24 +264,24 @@ int Machine::begin_moving(const Moving& moving) {
   return number;
 }
 
-void Machine::move(const Way& way, std::int64_t bytes, Time now, Event then) {
-  const Time latency = way.of_dpu ? spec_.card.local_latency : spec_.card.pcie_latency;
-  const Arbiter::Grant read = carry(way.from, way.of_dpu ? NodePart::kDram : NodePart::kPcieUp, now, bytes);
-  const Time behind = (way.in_dpu ? Time() : spec_.card.pcie_latency) + spec_.card.local_latency;
-  const int number = begin_moving({way, bytes, then, read.end + latency, behind});
-  schedule(read.begin + latency, way.remote ? kOut : kDown, number);
+void Machine::move(const TransferPath& path, std::int64_t bytes, Time now, Event then) {
+  const Time latency = path.of_dpu ? spec_.card.local_latency : spec_.card.pcie_latency;
+  const Arbiter::Grant read = carry(path.from, path.of_dpu ? NodePart::kDram : NodePart::kPcieUp, now, bytes);
+  const Time behind = (path.in_dpu ? Time() : spec_.card.pcie_latency) + spec_.card.local_latency;
+  const int number = begin_moving({path, bytes, then, read.end + latency, behind});
+  schedule(read.begin + latency, path.remote ? kOut : kDown, number);
 }
 
 void Machine::leave(int number, Time at) {
   Moving& moving = moving_[static_cast<std::size_t>(number)];
-  const Arbiter::Grant out = carry(moving.way.from, NodePart::kNicOut, at, framed(moving.bytes));
+  const Arbiter::Grant out = carry(moving.path.from, NodePart::kNicOut, at, framed(moving.bytes));
   moving.last = later(moving.last, out.end) + spec_.card.network_latency;
   schedule(out.begin + spec_.card.network_latency, kIn, number);
 }
 
 void Machine::enter(int number, Time at) {
   Moving& moving = moving_[static_cast<std::size_t>(number)];
-  const Arbiter::Grant in = carry(moving.way.to, NodePart::kNicIn, at, framed(moving.bytes));
+  const Arbiter::Grant in = carry(moving.path.to, NodePart::kNicIn, at, framed(moving.bytes));
   moving.last = later(moving.last, in.end);
   if (in.begin > at) return schedule(in.begin, kDown, number);
   land(number, at);
@@ -289,8 +290,8 @@ void Machine::enter(int number, Time at) {
 void Machine::land(int number, Time at) {
   const Moving moving = moving_[static_cast<std::size_t>(number)];
   unused_moving_.push_back(number);
-  const NodePart part = moving.way.in_dpu ? NodePart::kDram : NodePart::kPcieDown;
-  const Time landed = later(moving.last, carry(moving.way.to, part, at, moving.bytes).end);
+  const NodePart part = moving.path.in_dpu ? NodePart::kDram : NodePart::kPcieDown;
+  const Time landed = later(moving.last, carry(moving.path.to, part, at, moving.bytes).end);
   schedule(landed + moving.behind, moving.then.kind, moving.then.subject);
 }
 
@@ -303,7 +304,7 @@ void Machine::write_to_host(int dpu, std::int64_t bytes, Time now, Event then) {
 
 void Machine::write(int number, Time at) {
   Moving& moving = moving_[static_cast<std::size_t>(number)];
-  const Dpu& d = dpus_[static_cast<std::size_t>(moving.way.from)];
+  const Dpu& d = dpus_[static_cast<std::size_t>(moving.path.from)];
   const Time dma = later(spec_.card.dma_request, spec_.card.dma_write.bytes(moving.bytes));
   const Arbiter::Grant write = host_at(d.host).occupy(node_.part(d.place, NodePart::kDma), at, dma,
                                                       static_cast<std::uint64_t>(moving.bytes));

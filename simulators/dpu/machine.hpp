@@ -28,7 +28,7 @@ struct Member {
 };
 
 /// A world's schedule of events.
-class Agenda {
+class EventSink {
  public:
   virtual void schedule(Time at, int kind, int subject) = 0;
   /// Resources of the device of a world rank.
@@ -37,11 +37,11 @@ class Agenda {
   [[nodiscard]] virtual Notifications& notifications() = 0;
 
  protected:
-  ~Agenda() = default;
+  ~EventSink() = default;
 };
 
 /// The machine of one collective, or of a population.
-class Machine final : private Notifications::Way {
+class Machine final : private Notifications::NoteCarrier {
  public:
   struct Event {
     int kind = 0;
@@ -52,7 +52,7 @@ class Machine final : private Notifications::Way {
 
   /// host_run: members whose host replaces a failed service process. agenda: null for a stand-alone machine.
   Machine(const PlatformSpec& spec, const std::vector<Member>& members, const std::vector<bool>& host_run,
-          std::uint64_t first_packet, Agenda* agenda);
+          std::uint64_t first_packet, EventSink* event_sink);
 
   /// Consecutive indices of service processes, hosts, and DPUs.
   [[nodiscard]] int process_of(int member) const { return process_of_[static_cast<std::size_t>(member)]; }
@@ -66,7 +66,7 @@ class Machine final : private Notifications::Way {
   [[nodiscard]] int global_id(int process) const { return process_at(process).global_id; }
 
   void schedule(Time at, int kind, int subject) {
-    agenda_ != nullptr ? agenda_->schedule(at, kind, subject) : events_.push(at, 0, {kind, subject});
+    event_sink_ != nullptr ? event_sink_->schedule(at, kind, subject) : events_.push(at, 0, {kind, subject});
   }
   // Without agenda only.
   [[nodiscard]] bool idle() const { return events_.empty(); }
@@ -80,7 +80,7 @@ class Machine final : private Notifications::Way {
   /// Imports the memory handles of an arrival.
   Time import(int process, Time at);
   /// Handles the machine's own events. Returns false for other events.
-  bool take(const Event& event, Time at);
+  bool handle(const Event& event, Time at);
 
   /// Notifies another service process, or the same one: event `then` occurs when the notification arrives.
   /// Payloads of up to notification_limit bytes travel with the header. The receiver fetches longer ones, and
@@ -104,7 +104,7 @@ class Machine final : private Notifications::Way {
   /// Returns the time when a READ request posted at `at` reaches the NIC at the source.
   [[nodiscard]] Time read_request(bool remote, Time at) const;
   /// The endpoints of a transfer: each is the host memory or the own memory of a DPU.
-  struct Way {
+  struct TransferPath {
     int from = 0;
     int to = 0;
     bool remote = false;  // crosses both NICs
@@ -112,7 +112,7 @@ class Machine final : private Notifications::Way {
     bool in_dpu = false;
   };
   /// Starts a transfer at the present moment. `then` occurs when its last byte has landed.
-  void move(const Way& way, std::int64_t bytes, Time now, Event then);
+  void move(const TransferPath& path, std::int64_t bytes, Time now, Event then);
   /// Works like move(), from a DPU's memory to its host by the DMA engine.
   void write_to_host(int dpu, std::int64_t bytes, Time now, Event then);
 
@@ -123,7 +123,7 @@ class Machine final : private Notifications::Way {
   /// Traffic of notifications and data over PCIe, the DPU's loopback, and the network.
   [[nodiscard]] const WireCounters& wire() const { return wire_; }
   /// Returns whether a notification was lost more often than the transport retries.
-  [[nodiscard]] bool gave_up() const { return gave_up_; }
+  [[nodiscard]] bool has_failed() const { return gave_up_; }
   /// Returns whether a failed service process was needed after its failure.
   [[nodiscard]] bool failure_met() const { return failure_met_; }
 
@@ -146,7 +146,7 @@ class Machine final : private Notifications::Way {
   };
 
   /// The machine's own event kinds, above all others: fetched payloads and moving bytes.
-  enum Kind { kRequest = kMostKinds - 8, kFetch, kFetched, kLeft, kOut, kIn, kDown, kDma };
+  enum MachineEventKind { kRequest = kMostKinds - 8, kFetch, kFetched, kLeft, kOut, kIn, kDown, kDma };
   /// A notification whose payload is fetched by the receiver.
   struct Fetched {
     Note note;
@@ -154,7 +154,7 @@ class Machine final : private Notifications::Way {
   };
   /// A transfer, which occupies one resource after the other, each from the arrival of its first byte.
   struct Moving {
-    Way way;
+    TransferPath path;
     std::int64_t bytes = 0;
     Event then;
     Time last;    // when the last byte has left the previous resources
@@ -166,8 +166,8 @@ class Machine final : private Notifications::Way {
   Time header_arrives(const Note& note, std::int64_t payload, Time at);
   [[nodiscard]] Sender sender_of(const Note& note) const;
   [[nodiscard]] Time latency(const Note& note) const;
-  void ask_for_payload(int number, Time at);
-  [[nodiscard]] Way way_of(const Note& note) const;
+  void request_payload(int number, Time at);
+  [[nodiscard]] TransferPath path_of(const Note& note) const;
   void payload_landed(int number, Time at);
   void leave_fetched(int number, Time at);
   int begin_moving(const Moving& moving);
@@ -185,7 +185,7 @@ class Machine final : private Notifications::Way {
   Arbiter::Grant carry(int dpu, NodePart part, Time at, std::int64_t bytes);
 
   PlatformSpec spec_;
-  Agenda* agenda_;
+  EventSink* event_sink_;
   NodeResources node_;
   std::uint64_t packet_;  // next packet number in the fault script
   bool gave_up_ = false;

@@ -239,8 +239,8 @@ void MessagePath::arrive_read(const Transfer& transfer, Passage& passage, const 
     last = later(last, carry(receiver, to, NodePart::kDma, passage.first, bytes).begin);
   }
   last += rest_of_read(bytes);
-  const Arbiter::Grant told = work(receiver, to, passage.first, card_.step());
-  passage.stored = later(last, told.begin) + card_.step() + card_.pcie_latency;
+  const Arbiter::Grant notified = work(receiver, to, passage.first, card_.step());
+  passage.stored = later(last, notified.begin) + card_.step() + card_.pcie_latency;
 }
 
 Time MessagePath::receive(const Transfer& transfer, const Passage& passage, Time at, Matched matched) const {

@@ -36,13 +36,13 @@ struct Sender {
 class Notifications final : private Carrier {
  public:
   /// The machine that transports a note.
-  class Way {
+  class NoteCarrier {
    public:
     /// Returns true if the note has left. Otherwise the machine calls sent(send) later.
     virtual bool depart(const Note& note, std::uint64_t send, Time at) = 0;
 
    protected:
-    ~Way() = default;
+    ~NoteCarrier() = default;
   };
 
   /// posted_sends: limit per service process and peer.
@@ -53,7 +53,7 @@ class Notifications final : private Carrier {
   void end_meta(const Sender& sender, Event* meta);
   /// Sends a note, now or after earlier ones to the same receiver have left. receiver: a unique id. way must
   /// live until the note has left.
-  void emit(const Note& note, const Sender& sender, std::uint64_t receiver, Way& way, Time at,
+  void emit(const Note& note, const Sender& sender, std::uint64_t receiver, NoteCarrier& carrier, Time at,
             Event* meta = nullptr);
   /// The machine reports that a note has left.
   void sent(const Sender& sender, std::uint64_t send, Time at);
@@ -61,7 +61,7 @@ class Notifications final : private Carrier {
  private:
   struct Departing {
     Note note;
-    Way* way = nullptr;
+    NoteCarrier* carrier = nullptr;
     Time at;  // earliest departure
   };
 
@@ -69,7 +69,7 @@ class Notifications final : private Carrier {
             std::uint64_t event) override;
   EventSystem& system_of(const Sender& sender);
   /// Recycles the event system of a rank without open sends.
-  void let_go(const Sender& sender);
+  void recycle_if_idle(const Sender& sender);
 
   std::size_t posted_sends_;
   using System = std::unique_ptr<EventSystem>;

@@ -16,11 +16,11 @@ namespace {
 constexpr std::int64_t kResultPayload = 16;
 
 /// A plan in progress on the service processes.
-class Run final : public Offload {
+class PlanRun final : public Offload {
  public:
-  Run(const PlatformSpec& spec, const CollectiveRequest& request, const std::vector<bool>& host_run,
-      Agenda* agenda, Observer* observer)
-      : Offload(spec, request, host_run, agenda, observer),
+  PlanRun(const PlatformSpec& spec, const CollectiveRequest& request, const std::vector<bool>& host_run,
+          EventSink* event_sink, Observer* observer)
+      : Offload(spec, request, host_run, event_sink, observer),
         plan_(make_plan(spec, request)),
         ranks_(request.members.size()),
         sinks_(static_cast<std::size_t>(machine_.processes())),
@@ -33,14 +33,14 @@ class Run final : public Offload {
     for (std::size_t i = 0; i < slices_.size(); ++i) slices_[i].missing = plan_.slices[i].contributions;
   }
 
-  void tell(int rank, std::span<const std::int64_t> sizes, int receives) override {
+  void set_sizes(int rank, std::span<const std::int64_t> sizes, int receives) override {
     add_source(request_, rank, sizes, plan_);
     ranks_[index(rank)].acks = static_cast<int>(plan_.ranks[index(rank)].outgoing.size());
     ranks_[index(rank)].receives = receives;
   }
 
  private:
-  enum Kind {
+  enum PlanEventKind {
     kOffer = kArrive + 1,
     kRts,
     kReadRequest,
@@ -50,7 +50,7 @@ class Run final : public Offload {
     kAck,
     kResult,
     kResultLanded,
-    kResultTold
+    kResultNotified
   };
 
   struct Rank {
@@ -86,7 +86,7 @@ class Run final : public Offload {
       case kOffer:
         return offer_next(subject, at);
       case kRts:
-        return take_rts(subject, at);
+        return on_rts(subject, at);
       case kReadRequest:
         return read_at_source(subject, at);
       case kReadDone:
@@ -96,13 +96,13 @@ class Run final : public Offload {
       case kWritten:
         return delivered(subject, machine_.step(sink_of(subject), at));
       case kAck:
-        return take_ack(subject, at);
+        return on_ack(subject, at);
       case kResult:
         return send_result(subject, at);
       case kResultLanded:
-        return tell_result(subject, at);
+        return notify_result(subject, at);
       default:
-        return take_result(subject, at);
+        return on_result(subject, at);
     }
   }
 
@@ -166,7 +166,7 @@ class Run final : public Offload {
     if (offered < outgoing.size()) machine_.schedule(at, kOffer, rank);
   }
 
-  void take_rts(int pull, Time at) {
+  void on_rts(int pull, Time at) {
     const int to = planned(pull).to;
     const Time now = machine_.step(machine_.process_of(to), at);
     if (ranks_[index(to)].arrived) return begin_read(pull, now);
@@ -245,7 +245,7 @@ class Run final : public Offload {
     finish(to, at);
   }
 
-  void take_ack(int pull, Time at) {
+  void on_ack(int pull, Time at) {
     const int from = planned(pull).from;
     const Time now = machine_.step(machine_.process_of(from), at);
     --ranks_[index(from)].acks;
@@ -274,13 +274,13 @@ class Run final : public Offload {
     machine_.move({from, machine_.dpu_of(to), true, true, false}, slice.bytes, at, {kResultLanded, result});
   }
 
-  void tell_result(int result, Time landed) {
+  void notify_result(int result, Time landed) {
     const int owner = machine_.process_of(slice_of(result).owner);
     const int to = machine_.process_of(plan_.results[index(result)].to);
-    machine_.notify(owner, to, kResultPayload, landed, {kResultTold, result});
+    machine_.notify(owner, to, kResultPayload, landed, {kResultNotified, result});
   }
 
-  void take_result(int result, Time at) {
+  void on_result(int result, Time at) {
     const int to = plan_.results[index(result)].to;
     const Time now = machine_.step(machine_.process_of(to), at);
     --ranks_[index(to)].receives;
@@ -316,9 +316,9 @@ class Run final : public Offload {
 }  // namespace
 
 std::unique_ptr<Offload> run_plan(const PlatformSpec& spec, const CollectiveRequest& request,
-                                  const std::vector<bool>& host_run, Agenda* agenda,
+                                  const std::vector<bool>& host_run, EventSink* event_sink,
                                   Offload::Observer* observer) {
-  return std::make_unique<Run>(spec, request, host_run, agenda, observer);
+  return std::make_unique<PlanRun>(spec, request, host_run, event_sink, observer);
 }
 
 }  // namespace offramp::dpu

@@ -10,7 +10,7 @@ namespace offramp::dpu {
 
 /// Runs any collective except a barrier. agenda, observer: see make_offload(); null if stand-alone.
 std::unique_ptr<Offload> run_plan(const PlatformSpec& spec, const CollectiveRequest& request,
-                                  const std::vector<bool>& host_run, Agenda* agenda,
+                                  const std::vector<bool>& host_run, EventSink* event_sink,
                                   Offload::Observer* observer);
 
 }  // namespace offramp::dpu

@@ -38,28 +38,28 @@ class Population {
   /// Alternative to add() for all ranks of a job: connects the rank, which includes the ADD.
   void connect(int member, Time at);
   /// Handles an event. Returns false if it is not one of these.
-  bool take(const Machine::Event& event, Time at);
+  bool handle(const Machine::Event& event, Time at);
 
   /// Returns the time when a connecting member knows its service process.
   [[nodiscard]] Time connected(int member) const { return connected_[static_cast<std::size_t>(member)]; }
 
  private:
-  enum Kind { kAdd, kEntries, kTable, kConnect, kWelcome, kHello, kProcessData };
-  using Run = std::vector<int>;  // consecutive ranks of a service process
+  enum SetupEventKind { kAdd, kEntries, kTable, kConnect, kWelcome, kHello, kProcessData };
+  using RankRange = std::vector<int>;  // consecutive ranks of a service process
   /// A run of entries sent from one service process to another.
-  struct Told {
+  struct Announced {
     int to = 0;
     int from = 0;
     int run = 0;
   };
 
-  [[nodiscard]] static Machine::Event event(Kind kind, int subject);
+  [[nodiscard]] static Machine::Event event(SetupEventKind kind, int subject);
   /// Arm time for handling entries: one step plus copying.
   Time handle_entries(int process, std::size_t entries, Time at);
-  void take_addition(int member, Time at);
-  void take_entries(int told, Time at);
-  void tell_processes(int process, Time at);
-  void tell_ranks(int process, Time at);
+  void on_addition(int member, Time at);
+  void on_entries(int announced, Time at);
+  void notify_processes(int process, Time at);
+  void notify_ranks(int process, Time at);
   void accept(int member, Time at);
   void greet(int member, Time at);
 
@@ -67,10 +67,10 @@ class Population {
   Machine& machine_;
   Observer& observer_;
   GroupDescription group_;
-  std::vector<EndpointCache> caches_;   // by service process
-  std::vector<int> process_at_;         // by global id; -1: without members
-  std::vector<std::vector<Run>> runs_;  // by service process, once it has sent them
-  std::vector<Told> told_;
+  std::vector<EndpointCache> caches_;         // by service process
+  std::vector<int> process_at_;               // by global id; -1: without members
+  std::vector<std::vector<RankRange>> runs_;  // by service process, once it has sent them
+  std::vector<Announced> announced_;
   std::vector<Time> connected_;
   bool starts_ = false;  // ranks connect
 };

@@ -78,7 +78,7 @@ class Parser {
       ++line_;
       std::string_view line = raw;
       if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-      const Result<void> taken = line_ == 1 ? check_version(line) : take(line);
+      const Result<void> taken = line_ == 1 ? check_version(line) : parse_line(line);
       if (!taken) return failure(text_of({name_, ":", std::to_string(line_), ": ", taken.error()}));
     }
     return std::move(file_);
@@ -101,7 +101,7 @@ class Parser {
     return {};
   }
 
-  Result<void> take(std::string_view line) {
+  Result<void> parse_line(std::string_view line) {
     std::string_view begin = line;
     skip_spaces(begin);
     if (begin.empty() || begin.front() == '#') return {};
@@ -115,13 +115,13 @@ class Parser {
       if (other.name == host.name) return failure(text_of({"host ", quoted(host.name), " is listed twice"}));
     }
     for (std::size_t i = 1; i < fields.size(); ++i) {
-      if (const Result<void> done = take_dpu(fields[i], host); !done) return done;
+      if (const Result<void> done = parse_dpu(fields[i], host); !done) return done;
     }
     file_.hosts.push_back(std::move(host));
     return {};
   }
 
-  Result<void> take_dpu(std::string_view text, ConfiguredHost& host) {
+  Result<void> parse_dpu(std::string_view text, ConfiguredHost& host) {
     const auto fields = split(text, ':');
     if (fields.size() != 4) {
       return failure(text_of({"DPU ", quoted(text), " has ", std::to_string(fields.size()),
@@ -137,12 +137,12 @@ class Parser {
       return failure(text_of({"DPU ", quoted(dpu.name), " is listed twice"}));
     for (auto* ports : {&dpu.process_ports, &dpu.rank_ports}) {
       const std::string_view list = ports == &dpu.process_ports ? fields[2] : fields[3];
-      if (const Result<void> done = take_ports(list, *ports); !done) return done;
+      if (const Result<void> done = parse_ports(list, *ports); !done) return done;
     }
-    return take_counts(std::move(dpu), host);
+    return parse_counts(std::move(dpu), host);
   }
 
-  static Result<void> take_ports(std::string_view list, std::vector<std::uint16_t>& ports) {
+  static Result<void> parse_ports(std::string_view list, std::vector<std::uint16_t>& ports) {
     for (const std::string_view text : split(list, '&')) {
       const auto port = number(text);
       if (!port || *port < 1 || *port > 65535)
@@ -152,7 +152,7 @@ class Parser {
     return {};
   }
 
-  Result<void> take_counts(ConfiguredDpu dpu, ConfiguredHost& host) {
+  Result<void> parse_counts(ConfiguredDpu dpu, ConfiguredHost& host) {
     const std::size_t count = dpu.process_ports.size();
     if (count != dpu.rank_ports.size()) {
       return failure(text_of({"DPU ", quoted(dpu.name), " has ", std::to_string(count),

@@ -50,7 +50,7 @@ class Carrier {
 };
 
 /// Addresses one of several peers of a system.
-struct Way {
+struct PeerConnection {
   Carrier* carrier = nullptr;
   std::uint64_t client_id = 0;
   std::uint64_t server_id = 0;
@@ -88,13 +88,13 @@ class Event {
   bool explicit_return_ = false;
   bool meta_ = false;
   bool sent_ = false;
-  bool told_ = false;  // on_complete has run
+  bool notified_ = false;  // on_complete has run
   bool failed_ = false;
   bool posted_ = false;  // counts among its peer's unsent notifications
   EventSystem* owner_ = nullptr;
   std::uint64_t number_ = 0;
   std::size_t slot_ = 0;  // index among the events of its system
-  Way way_;
+  PeerConnection connection_;
   BufferPool* pool_ = nullptr;
   std::vector<std::byte> own_;  // buffer of an event without a pool
   std::span<std::byte> payload_;
@@ -127,8 +127,9 @@ class EventSystem {
   /// Sends the caller's buffer, which must outlive the event. Fails if the event has its own buffer.
   EventResult emit(Event*& event, std::uint64_t type, std::span<const std::byte> payload);
   /// Sends to one of several peers. If sending fails at once, the event remains HELD.
-  EventResult emit(Event*& event, std::uint64_t type, const Way& way);
-  EventResult emit(Event*& event, std::uint64_t type, std::span<const std::byte> payload, const Way& way);
+  EventResult emit(Event*& event, std::uint64_t type, const PeerConnection& connection);
+  EventResult emit(Event*& event, std::uint64_t type, std::span<const std::byte> payload,
+                   const PeerConnection& connection);
   /// make_meta() turns a held event into a meta-event. queue_sub() adds a sub-event before it is emitted.
   /// Sub-events may belong to other systems, which must live as long.
   bool make_meta(Event& event);
@@ -137,7 +138,7 @@ class EventSystem {
   EventResult emit_meta(Event*& event);
   bool completed(Event& event);
   /// Returns false while the event or a sub-event is ongoing.
-  bool give_back(Event*& event);
+  bool return_event(Event*& event);
 
   /// Returns all events to the pool, completed or not. No send may be in progress.
   void clear();
@@ -180,25 +181,28 @@ class EventSystem {
     std::deque<Send> waiting;
   };
   using Peer = std::tuple<Carrier*, std::uint64_t, std::uint64_t>;
-  static Peer peer_of(const Way& way) { return {way.carrier, way.client_id, way.server_id}; }
+  static Peer peer_of(const PeerConnection& connection) {
+    return {connection.carrier, connection.client_id, connection.server_id};
+  }
 
-  EventResult launch(Event*& event, std::uint64_t type, std::span<const std::byte> payload, const Way& way);
+  EventResult launch(Event*& event, std::uint64_t type, std::span<const std::byte> payload,
+                     const PeerConnection& connection);
   /// Returns whether the send must wait for earlier ones to the same peer; if so, it is queued.
   bool has_to_wait(const Send& send);
   bool post(const Send& send);
   void post_waiting(std::size_t most);
-  Event* under_way(std::uint64_t send);
-  void left(Event& event);
+  Event* find_posted(std::uint64_t send);
+  void on_departed(Event& event);
   bool dispatch(const NotificationHeader& header, std::span<const std::byte> payload);
   bool deliver(const Registration& registration, const NotificationHeader& header,
                std::span<const std::byte> payload);
-  void settle(Event& event);
+  void update_completion(Event& event);
   void release(Event& event);
   void reset(Event& event);
-  EventResult hold(Event*& event);
+  EventResult finish_emit(Event*& event);
 
   NotificationHeader identity_;
-  Way way_;
+  PeerConnection connection_;
   std::deque<Event> events_;
   std::vector<Event*> free_;
   std::size_t most_posted_;

@@ -30,28 +30,28 @@ class Cascade final : public Topology {
     return static_cast<std::size_t>(s_.groups * s_.chassis * s_.routers * ports());
   }
   [[nodiscard]] std::string link_name(std::size_t link) const override;
-  bool route(const Way& way, Routing routing, const LinkLoads& loads,
+  bool route(const RouteRequest& request, Routing routing, const LinkLoads& loads,
              std::vector<std::size_t>& links) const override;
   /// The number of cables whose combined rate a link has.
   [[nodiscard]] std::int64_t cables(std::size_t link) const;
 
  private:
-  struct Place {
+  struct RouterPosition {
     std::int64_t group = 0;
     std::int64_t chassis = 0;
     std::int64_t router = 0;
   };
   /// Ports per router: to the routers of its chassis, to the chassis of its group, and to another group.
   [[nodiscard]] std::int64_t ports() const { return s_.routers + s_.chassis + 1; }
-  [[nodiscard]] Place place_of(std::int64_t router) const {
+  [[nodiscard]] RouterPosition place_of(std::int64_t router) const {
     return {router / s_.routers / s_.chassis, router / s_.routers % s_.chassis, router % s_.routers};
   }
-  [[nodiscard]] std::size_t link_of(const Place& place, std::int64_t port) const {
+  [[nodiscard]] std::size_t link_of(const RouterPosition& place, std::int64_t port) const {
     const std::int64_t router = (place.group * s_.chassis + place.chassis) * s_.routers + place.router;
     return static_cast<std::size_t>(router * ports() + port);
   }
-  void to_router(Place& at, std::int64_t router, std::vector<std::size_t>& links) const;
-  void to_chassis(Place& at, std::int64_t chassis, std::vector<std::size_t>& links) const;
+  void to_router(RouterPosition& at, std::int64_t router, std::vector<std::size_t>& links) const;
+  void to_chassis(RouterPosition& at, std::int64_t chassis, std::vector<std::size_t>& links) const;
 
   Shape s_;
 };

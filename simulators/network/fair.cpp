@@ -22,12 +22,12 @@ FairNetwork::FairNetwork(NetworkSetting setting)
 void FairNetwork::carry(const Parcel& parcel, NetworkWorld& world) {
   Parcel slowed = parcel;
   Route links;
-  const Way way = this->way(slowed, links);
-  if (links.empty() || parcel.bytes == 0 || slowed.left <= slowed.leaves) return pass(slowed, way, world);
+  const PathLatency path = this->path(slowed, links);
+  if (links.empty() || parcel.bytes == 0 || slowed.left <= slowed.leaves) return pass(slowed, path, world);
   Flow& flow = flows_[++numbers_];
   flow.number = numbers_;
   flow.parcel = slowed;
-  flow.parcel.latency += way.latency;
+  flow.parcel.latency += path.latency;
   flow.route = std::move(links);
   flow.left = static_cast<Wide>(parcel.bytes) * 8 * kScale;
   const Wide span = (slowed.left - slowed.leaves).count();
@@ -37,14 +37,14 @@ void FairNetwork::carry(const Parcel& parcel, NetworkWorld& world) {
 }
 
 void FairNetwork::call(Time at, Flow& flow, NetworkWorld& world) {
-  Turn& turn = turns_.take();
+  Turn& turn = turns_.acquire();
   turn = {flow.number, ++flow.turn};
   world.call(at, flow.parcel, &turn);
 }
 
 void FairNetwork::step(void* what, NetworkWorld& world) {
   const Turn turn = *static_cast<Turn*>(what);
-  turns_.give_back(*static_cast<Turn*>(what));
+  turns_.release(*static_cast<Turn*>(what));
   const auto found = flows_.find(turn.flow);
   if (found == flows_.end() || found->second.turn != turn.turn) return;
   Flow& flow = found->second;

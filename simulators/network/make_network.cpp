@@ -64,7 +64,7 @@ Result<std::shared_ptr<Network>> make_network(const NetworkOptions& options, int
   if (options.is_star()) return std::shared_ptr<Network>();
   auto found = place_in_network(options, ranks, machine);
   if (!found) return failure(found.error());
-  if (!found->topology->knows(options.routing))
+  if (!found->topology->supports(options.routing))
     return failure(fmt::format("network.routing: {} is not for the topology \"{}\"",
                                options.routing == Routing::kAdaptive ? "adaptive" : "valiant",
                                options.topology));

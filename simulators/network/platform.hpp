@@ -31,11 +31,11 @@ class Platform final : public Topology {
   [[nodiscard]] std::size_t links() const override { return links_.size(); }
   [[nodiscard]] std::string link_name(std::size_t link) const override { return links_[link].name; }
   [[nodiscard]] const Link* link(std::size_t link) const override { return &links_[link].link; }
-  bool route(const Way& way, Routing routing, const LinkLoads& loads,
+  bool route(const RouteRequest& request, Routing routing, const LinkLoads& loads,
              std::vector<std::size_t>& links) const override;
   [[nodiscard]] std::string node_name(int node) const override;
   /// "FILE:7: the zone z has no route from a to b"
-  [[nodiscard]] std::string missing(const Way& way) const override;
+  [[nodiscard]] std::string missing(const RouteRequest& request) const override;
   /// The place of the element with the hosts, "FILE:7".
   [[nodiscard]] const std::string& place() const { return place_; }
   /// Ignored parts of the file, each as "FILE:7: SENTENCE".
@@ -62,7 +62,7 @@ class Platform final : public Topology {
     std::int32_t leaves = kNone;
     std::int32_t enters = kNone;
   };
-  enum class Kind : std::uint8_t { kFull, kShortest, kCluster };
+  enum class ZoneKind : std::uint8_t { kFull, kShortest, kCluster };
   struct Cluster {
     // Links by host. Empty, or kNone for a host, if absent.
     std::vector<std::int32_t> up;
@@ -76,7 +76,7 @@ class Platform final : public Topology {
     std::int32_t point = kNone;  // in the parent zone
     std::int32_t depth = 0;
     int line = 0;
-    Kind kind = Kind::kFull;
+    ZoneKind kind = ZoneKind::kFull;
     std::unordered_map<std::uint64_t, Hop> hops;         // by source and destination
     std::unordered_map<std::uint64_t, std::int32_t> at;  // kShortest: the last point before the destination
     std::unique_ptr<Cluster> cluster;

@@ -101,8 +101,8 @@ class ElementCheck {
                                                       attribute, words->read)};
       if (!value.empty()) note(words->kind, attribute, element.line);
     }
-    const std::string* const topology = given(element, "topology");
-    if (topology != nullptr && *topology != "FLAT" && given(element, "limiter_link") != nullptr)
+    const std::string* const topology = attribute_of(element, "topology");
+    if (topology != nullptr && *topology != "FLAT" && attribute_of(element, "limiter_link") != nullptr)
       note(NoteKind::kLimiters, "limiter_link", element.line);
     for (const XmlElement& child : element.children) {
       if (!words->has_parts && !is_passed_over(child.name))
@@ -151,7 +151,7 @@ bool is_only_noted(string_view element) {
                      [&](const NotedElement& noted) { return noted.name == element; });
 }
 
-const std::string* given(const XmlElement& element, string_view attribute) {
+const std::string* attribute_of(const XmlElement& element, string_view attribute) {
   const std::string* const value = element.find(attribute);
   return value != nullptr && !value->empty() ? value : nullptr;
 }

@@ -21,7 +21,7 @@ bool is_passed_over(std::string_view element);
 /// Returns whether an element is unsupported and mentioned in a note (profiles, models, actors).
 bool is_only_noted(std::string_view element);
 /// The value of an attribute. Null if it is missing or empty; SimGrid's default applies.
-const std::string* given(const XmlElement& element, std::string_view attribute);
+const std::string* attribute_of(const XmlElement& element, std::string_view attribute);
 
 /// Checks all elements and attributes of the tree. Returns one note per kind of unsupported item, "7:
 /// SENTENCE" with the line of the first. Throws WrongPlatform for an unknown element or attribute.

@@ -13,7 +13,7 @@
 #include "simulators/network/cascade.hpp"
 #include "simulators/network/platform.hpp"
 #include "simulators/network/platform_elements.hpp"
-#include "simulators/network/words.hpp"
+#include "simulators/network/text_fields.hpp"
 #include "simulators/network/xml_tree.hpp"
 
 namespace offramp {
@@ -101,7 +101,7 @@ Time latency_of(const XmlElement& element, string_view attribute, const char* ot
 }
 
 bool is_yes(const XmlElement& element, string_view attribute, bool otherwise) {
-  const string* const value = given(element, attribute);
+  const string* const value = attribute_of(element, attribute);
   if (value == nullptr) return otherwise;
   if (*value == "yes" || *value == "YES" || *value == "1" || *value == "true") return true;
   if (*value == "no" || *value == "NO" || *value == "0" || *value == "false") return false;
@@ -250,7 +250,7 @@ class PlatformReader {
   }
 
   static string policy_of(const XmlElement& element, string_view attribute, const char* otherwise) {
-    const string* const policy = given(element, attribute);
+    const string* const policy = attribute_of(element, attribute);
     return policy == nullptr ? otherwise : *policy;
   }
 
@@ -267,14 +267,14 @@ class PlatformReader {
     const string& routing = required(element, "routing");
     if (routing == "Cluster") return read_star(element, number);
     if (routing == "Floyd" || routing == "Dijkstra" || routing == "DijkstraCache") {
-      zone(number).kind = Platform::Kind::kShortest;
+      zone(number).kind = Platform::ZoneKind::kShortest;
     } else if (routing != "Full" && routing != "None") {
       throw Wrong{element.line,
                   fmt::format("routing={} is not one of Full, Floyd, Dijkstra, DijkstraCache, Cluster, None",
                               shown(routing))};
     }
     for (const XmlElement& child : element.children) read_member(child, number);
-    if (zone(number).kind == Platform::Kind::kShortest) search(element, number);
+    if (zone(number).kind == Platform::ZoneKind::kShortest) search(element, number);
   }
 
   void read_member(const XmlElement& element, std::int32_t in) {
@@ -301,7 +301,7 @@ class PlatformReader {
   // --- clusters ---
 
   void read_cluster(const XmlElement& element, std::int32_t number) {
-    zone(number).kind = Platform::Kind::kCluster;
+    zone(number).kind = Platform::ZoneKind::kCluster;
     zone(number).cluster = std::make_unique<Platform::Cluster>();
     const string& id = required(element, "id");
     const string& prefix = required(element, "prefix");
@@ -314,12 +314,12 @@ class PlatformReader {
       const std::int32_t host = add_host(element, fmt::format("{}{}{}", prefix, radical[i], suffix), number);
       p_.points_[static_cast<std::size_t>(host)].place = static_cast<std::int32_t>(i);
     }
-    const string* const router = given(element, "router_id");
+    const string* const router = attribute_of(element, "router_id");
     add_point(element, router != nullptr ? *router : prefix + id + "_router" + suffix, number);
     add_limiters(element, number, radical);
     if (topology != "TORUS") add_cables(element, number, radical, link.rate, policy);
     if (topology == "FLAT") return add_backbone(element, number, id);
-    if (given(element, "bb_bw") != nullptr)
+    if (attribute_of(element, "bb_bw") != nullptr)
       throw Wrong{element.line,
                   fmt::format("a cluster with the topology {} has no backbone", shown(topology))};
     add_inner(element, number, radical.size(), link, policy);
@@ -339,7 +339,7 @@ class PlatformReader {
   /// Adds each host's limiter, which all traffic of the host crosses in either direction.
   void add_limiters(const XmlElement& element, std::int32_t number,
                     const std::vector<std::int64_t>& radical) {
-    if (given(element, "limiter_link") == nullptr) return;
+    if (attribute_of(element, "limiter_link") == nullptr) return;
     const Bandwidth rate = rate_of(element, "limiter_link");
     for (const std::int64_t place : radical)
       zone(number).cluster->limiters.push_back(add_link(
@@ -347,7 +347,7 @@ class PlatformReader {
   }
 
   void add_backbone(const XmlElement& element, std::int32_t number, const string& id) {
-    if (given(element, "bb_bw") == nullptr) return;
+    if (attribute_of(element, "bb_bw") == nullptr) return;
     Topology::Link link{rate_of(element, "bb_bw"), latency_of(element, "bb_lat", "0")};
     const string policy = policy_of(element, "bb_sharing_policy", "SHARED");
     if (policy == "SPLITDUPLEX")
@@ -400,7 +400,7 @@ class PlatformReader {
   // --- zones with routing="Cluster": hosts with links of their own around a backbone ---
 
   void read_star(const XmlElement& element, std::int32_t number) {
-    zone(number).kind = Platform::Kind::kCluster;
+    zone(number).kind = Platform::ZoneKind::kCluster;
     zone(number).cluster = std::make_unique<Platform::Cluster>();
     for (const XmlElement& child : element.children) {
       if (is_passed_over(child.name) || is_only_noted(child.name)) continue;
@@ -493,7 +493,7 @@ class PlatformReader {
   /// The gateway of a zone; a host or router is its own gateway.
   std::int32_t gate(const XmlElement& element, string_view attribute, std::int32_t point) {
     const bool is_zone = p_.point(point).inner != Platform::kNone;
-    if (!is_zone && given(element, attribute) == nullptr) return point;
+    if (!is_zone && attribute_of(element, attribute) == nullptr) return point;
     const std::int32_t gateway = named(element, attribute);
     if (!is_zone && gateway != point)
       throw Wrong{element.line, fmt::format("{}={}: {} is not a zone, so its only gateway is itself",
@@ -510,7 +510,8 @@ class PlatformReader {
     const std::int32_t from = member(element, "src", in);
     const std::int32_t to = member(element, "dst", in);
     if (from == to) return;  // within a node or zone, which has its own routes
-    if (zone(in).kind == Platform::Kind::kCluster) throw Wrong{element.line, "a cluster has its own routes"};
+    if (zone(in).kind == Platform::ZoneKind::kCluster)
+      throw Wrong{element.line, "a cluster has its own routes"};
     const bool is_inner = p_.point(from).inner == Platform::kNone && p_.point(to).inner == Platform::kNone;
     if (!of_zones && !is_inner) throw Wrong{element.line, "a route of zones is a <zoneRoute>"};
     Platform::Hop hop;
@@ -539,7 +540,7 @@ class PlatformReader {
 
   void add_step(const XmlElement& element, Platform::Hop& hop, Platform::Hop& back) {
     const string& id = required(element, "id");
-    const string* const direction = given(element, "direction");
+    const string* const direction = attribute_of(element, "direction");
     const auto found = ends_.find(id);
     if (found == ends_.end())
       throw Wrong{element.line, fmt::format("link {} is not defined before this line", shown(id))};

@@ -45,14 +45,14 @@ class RoutedNetwork : public Network, protected LinkLoads {
     Time free;  // when the link is next idle, if it serves one train at a time
   };
   using Route = std::vector<std::size_t>;
-  struct Way {
+  struct PathLatency {
     Time latency;  // all links
     Time apart;    // the part of links that are not shared
   };
 
   /// The route of a message that leaves now. Sets `links` to the shared links, and to none if both nodes are
   /// at one switch. Unshared links act like a slower port, and delay parcel.left.
-  [[nodiscard]] Way way(Parcel& parcel, Route& links) const;
+  [[nodiscard]] PathLatency path(Parcel& parcel, Route& links) const;
   [[nodiscard]] Time latency(std::size_t link) const {
     return own_.empty() ? setting_.hop : own_[link].latency;
   }
@@ -64,8 +64,8 @@ class RoutedNetwork : public Network, protected LinkLoads {
   Carried& carried(std::size_t link) { return carried_[link]; }
   [[nodiscard]] const Carried& carried(std::size_t link) const { return carried_[link]; }
   /// Delivers the parcel as a wire does, without sharing.
-  static void pass(const Parcel& parcel, const Way& way, NetworkWorld& world) {
-    const Time latency = parcel.latency + way.latency;
+  static void pass(const Parcel& parcel, const PathLatency& path, NetworkWorld& world) {
+    const Time latency = parcel.latency + path.latency;
     world.arrived(parcel, parcel.leaves + latency, parcel.left + latency, Time());
   }
 

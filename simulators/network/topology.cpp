@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "offramp/kernel/random.hpp"
-#include "simulators/network/words.hpp"
+#include "simulators/network/text_fields.hpp"
 
 namespace offramp {
 namespace {
@@ -52,7 +52,7 @@ class FatTree final : public Topology {
 
   [[nodiscard]] int nodes() const override { return static_cast<int>(below_.back()); }
   [[nodiscard]] std::size_t links() const override { return static_cast<std::size_t>(links_); }
-  [[nodiscard]] bool knows(Routing routing) const override { return routing != Routing::kValiant; }
+  [[nodiscard]] bool supports(Routing routing) const override { return routing != Routing::kValiant; }
 
   [[nodiscard]] int switches() const override { return static_cast<int>(switches_); }
   [[nodiscard]] int switch_of(int node) const override { return static_cast<int>(node / below_[0]); }
@@ -71,23 +71,23 @@ class FatTree final : public Topology {
     return cable.up ? lower + " to " + upper : upper + " to " + lower;
   }
 
-  bool route(const Way& way, Routing routing, const LinkLoads& loads,
+  bool route(const RouteRequest& request, Routing routing, const LinkLoads& loads,
              std::vector<std::size_t>& links) const override {
     std::size_t top = 0;
-    while (way.source / below_[top] != way.destination / below_[top]) ++top;
+    while (request.source / below_[top] != request.destination / below_[top]) ++top;
     std::int64_t place = 0;
     for (std::size_t l = 0; l < top; ++l) {
-      const std::int64_t child = (way.source / below_[l]) * places_[l] + place;
-      const std::int64_t port = routing == Routing::kAdaptive ? freest(l, child, way.destination, loads)
-                                                              : preferred(l, way.destination);
+      const std::int64_t child = (request.source / below_[l]) * places_[l] + place;
+      const std::int64_t port = routing == Routing::kAdaptive ? freest(l, child, request.destination, loads)
+                                                              : preferred(l, request.destination);
       links.push_back(up_link(l, child, port));
       place += places_[l] * (port / levels_[l + 1].cables);
     }
     for (std::size_t l = top; l-- > 0;) {
       const std::int64_t above = place / places_[l];
       place %= places_[l];
-      const std::int64_t child = (way.destination / below_[l]) * places_[l] + place;
-      const std::int64_t cable = cable_of(l, way.destination);
+      const std::int64_t child = (request.destination / below_[l]) * places_[l] + place;
+      const std::int64_t cable = cable_of(l, request.destination);
       links.push_back(up_link(l, child, above * levels_[l + 1].cables + cable) + 1);
     }
     return true;
@@ -182,13 +182,14 @@ class Torus final : public Topology {
                        direction % 2 == 0 ? "up" : "down");
   }
 
-  bool route(const Way& way, Routing, const LinkLoads&, std::vector<std::size_t>& links) const override {
-    std::int64_t at = way.source;
+  bool route(const RouteRequest& request, Routing, const LinkLoads&,
+             std::vector<std::size_t>& links) const override {
+    std::int64_t at = request.source;
     std::int64_t stride = 1;
     for (std::size_t d = 0; d < sizes_.size(); ++d) {
       const std::int64_t size = sizes_[d];
       const std::int64_t from = at / stride % size;
-      const std::int64_t to = way.destination / stride % size;
+      const std::int64_t to = request.destination / stride % size;
       const std::int64_t ahead = (to - from + size) % size;
       // Equal distances: the choice of SimGrid 3.32, by its times on a torus of 4 x 4 x 4 (inferred).
       const bool forward = 2 * ahead < size || (2 * ahead == size && from != size / 2);
@@ -225,7 +226,7 @@ class Dragonfly final : public Topology {
   [[nodiscard]] std::size_t links() const override {
     return static_cast<std::size_t>(s_.groups * s_.routers * (s_.routers + s_.global));
   }
-  [[nodiscard]] bool knows(Routing routing) const override { return routing != Routing::kAdaptive; }
+  [[nodiscard]] bool supports(Routing routing) const override { return routing != Routing::kAdaptive; }
 
   [[nodiscard]] int switches() const override { return static_cast<int>(s_.groups * s_.routers); }
   [[nodiscard]] int switch_of(int node) const override { return static_cast<int>(node / s_.nodes); }
@@ -256,20 +257,20 @@ class Dragonfly final : public Topology {
     return name + fmt::format("group {}", behind(group, global % distances()));
   }
 
-  bool route(const Way& way, Routing routing, const LinkLoads&,
+  bool route(const RouteRequest& request, Routing routing, const LinkLoads&,
              std::vector<std::size_t>& links) const override {
-    std::int64_t at = way.source / s_.nodes;
-    const std::int64_t to = way.destination / s_.nodes;
+    std::int64_t at = request.source / s_.nodes;
+    const std::int64_t to = request.destination / s_.nodes;
     const std::int64_t home = at / s_.routers;
     const std::int64_t goal = to / s_.routers;
     if (routing == Routing::kValiant && home != goal && s_.groups > 2) {
       // A random group other than these two.
-      auto over = static_cast<std::int64_t>(way.draw % static_cast<std::uint64_t>(s_.groups - 2));
+      auto over = static_cast<std::int64_t>(request.draw % static_cast<std::uint64_t>(s_.groups - 2));
       over += over >= std::min(home, goal) ? 1 : 0;
       over += over >= std::max(home, goal) ? 1 : 0;
-      at = leave(at, over, way, links);
+      at = leave(at, over, request, links);
     }
-    if (at / s_.routers != goal) at = leave(at, goal, way, links);
+    if (at / s_.routers != goal) at = leave(at, goal, request, links);
     local(at, to, links);
     return true;
   }
@@ -284,13 +285,13 @@ class Dragonfly final : public Topology {
       links.push_back(static_cast<std::size_t>(from * (s_.routers + s_.global) + to % s_.routers));
   }
   /// Appends the route to another group over one of the links to it. Returns the router reached there.
-  std::int64_t leave(std::int64_t router, std::int64_t group, const Way& way,
+  std::int64_t leave(std::int64_t router, std::int64_t group, const RouteRequest& request,
                      std::vector<std::size_t>& links) const {
     const std::int64_t own = router / s_.routers;
     const std::int64_t distance = (group - own - 1 + s_.groups) % s_.groups;
     const std::int64_t back = (own - group - 1 + s_.groups) % s_.groups;
     // The destination selects among several links.
-    const std::int64_t which = (way.destination % s_.nodes) % copies(distance);
+    const std::int64_t which = (request.destination % s_.nodes) % copies(distance);
     const std::int64_t port = distance + which * distances();
     const std::int64_t gate = own * s_.routers + port / s_.global;
     local(router, gate, links);

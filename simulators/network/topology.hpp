@@ -37,7 +37,7 @@ class LinkLoads {
 /// A topology. Implementations: topology.cpp, Cascade, and Platform.
 class Topology {
  public:
-  struct Way {
+  struct RouteRequest {
     int source = 0;  // node
     int destination = 0;
     std::uint64_t draw = 0;  // random value of the message
@@ -61,14 +61,14 @@ class Topology {
   [[nodiscard]] virtual int switches() const { return 0; }
   [[nodiscard]] virtual int switch_of(int node) const { return node; }
   [[nodiscard]] virtual SwitchMap::Ends ends(std::size_t /*link*/) const { return {}; }
-  [[nodiscard]] virtual bool knows(Routing routing) const { return routing == Routing::kStatic; }
+  [[nodiscard]] virtual bool supports(Routing routing) const { return routing == Routing::kStatic; }
   /// Appends the links from the source's switch to the destination's, in order; none if it is the same
   /// switch. Returns false if no route exists.
-  virtual bool route(const Way& way, Routing routing, const LinkLoads& loads,
+  virtual bool route(const RouteRequest& request, Routing routing, const LinkLoads& loads,
                      std::vector<std::size_t>& links) const = 0;
   /// Describes which part of a route is missing, and where.
-  [[nodiscard]] virtual std::string missing(const Way& way) const {
-    return "there is no route from " + node_name(way.source) + " to " + node_name(way.destination);
+  [[nodiscard]] virtual std::string missing(const RouteRequest& request) const {
+    return "there is no route from " + node_name(request.source) + " to " + node_name(request.destination);
   }
 };
 

@@ -25,17 +25,17 @@ TrainNetwork::TrainNetwork(NetworkSetting setting) : RoutedNetwork(std::move(set
 
 void TrainNetwork::carry(const Parcel& parcel, NetworkWorld& world) {
   Parcel slowed = parcel;
-  Passing& message = passing_.take();
-  const Way way = this->way(slowed, message.route);
+  Passing& message = passing_.acquire();
+  const PathLatency path = this->path(slowed, message.route);
   if (message.route.empty()) {
-    passing_.give_back(message);
-    return pass(slowed, way, world);
+    passing_.release(message);
+    return pass(slowed, path, world);
   }
   message.parcel = slowed;
   message.begun = message.there = 0;
   message.alone =
-      later(slowed.left, slowed.leaves + serial(slowest(message.route), slowed.bytes)) + way.latency;
-  message.apart = way.apart;
+      later(slowed.left, slowed.leaves + serial(slowest(message.route), slowed.bytes)) + path.latency;
+  message.apart = path.apart;
   begin_next(message, world);
 }
 
@@ -54,7 +54,7 @@ void TrainNetwork::begin_next(Passing& message, NetworkWorld& world) {
   message.begun += bytes;
   const bool is_last = message.begun == parcel.bytes;
   const Time last = is_last ? parcel.left : parcel.leaves + part(span, message.begun, parcel.bytes);
-  Train& train = trains_.take();
+  Train& train = trains_.acquire();
   train = {&message, static_cast<std::uint32_t>(bytes), is_last, 0, 0, Time(), first, last};
   approach(train, world);
 }
@@ -99,12 +99,12 @@ void TrainNetwork::end(Train& train, NetworkWorld& world) {
   if (message.there == 0) message.first = train.first;
   message.there += train.bytes;
   const Time last = train.last + message.apart;
-  trains_.give_back(train);
+  trains_.release(train);
   if (message.there < message.parcel.bytes) return;
   const Time latency = message.parcel.latency;
   world.arrived(message.parcel, message.first + message.apart + latency, last + latency,
                 later(last - message.alone, {}));
-  passing_.give_back(message);
+  passing_.release(message);
 }
 
 }  // namespace offramp

@@ -31,7 +31,7 @@ class TrainNetwork final : public RoutedNetwork {
     std::size_t there = 0;
     Time first;  // arrival of the first byte at the last switch
     Time alone;  // arrival of the last byte without other messages
-    Time apart;  // see RoutedNetwork::Way
+    Time apart;  // see RoutedNetwork::PathLatency
   };
   struct alignas(64) Train {
     Passing* message = nullptr;

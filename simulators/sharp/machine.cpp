@@ -22,7 +22,7 @@ void Machine::later_on(Time at, const Event& event) {
   const std::uint32_t number = unused_.back();
   unused_.pop_back();
   events_[number] = event;
-  agenda_.schedule(at, number);
+  event_sink_.schedule(at, number);
 }
 
 Machine::Event Machine::event_of(std::uint32_t number) {
@@ -33,19 +33,19 @@ Machine::Event Machine::event_of(std::uint32_t number) {
 void Machine::step(Time at, std::uint32_t number) {
   const Event event = event_of(number);
   switch (event.kind) {
-    case Kind::kEnter:
+    case EventKind::kEnter:
       return on_enter(event.operation, event.at, at);
-    case Kind::kSend:
+    case EventKind::kSend:
       return on_send(event, at);
-    case Kind::kArrive:
+    case EventKind::kArrive:
       return on_arrive(event, at);
-    case Kind::kCombine:
+    case EventKind::kCombine:
       return on_combine(event, at);
-    case Kind::kSpread:
+    case EventKind::kSpread:
       return on_spread(event, at);
-    case Kind::kDeliver:
+    case EventKind::kDeliver:
       return on_deliver(event, at);
-    case Kind::kDone:
+    case EventKind::kDone:
       return on_done(event, at);
   }
 }
@@ -60,10 +60,11 @@ void Machine::crossed(std::uint32_t number, Time first, Time last) {
 
 // --- members of a piece ---
 
-Machine::Range Machine::range(const Operation& o, Part part, std::size_t begin, std::size_t bytes) const {
+Machine::Range Machine::range(const Operation& o, PieceMembers part, std::size_t begin,
+                              std::size_t bytes) const {
   const int all = static_cast<int>(o.posted.size());
-  if (part == Part::kRoot) return {o.request.root, o.request.root + 1};
-  if (part == Part::kAll || o.request.block == 0 || bytes == 0) return {0, all};
+  if (part == PieceMembers::kRoot) return {o.request.root, o.request.root + 1};
+  if (part == PieceMembers::kAll || o.request.block == 0 || bytes == 0) return {0, all};
   const std::vector<int>& before = o.group->before;
   const auto member_at = [&](std::size_t byte) {
     const auto rank = static_cast<int>(byte / o.request.block);
@@ -78,7 +79,8 @@ Machine::Range Machine::contributors(const Operation& o, int piece) const {
 }
 
 Machine::Range Machine::receivers(const Operation& o, int piece) const {
-  return range(o, is_arming(o, piece) ? Part::kAll : o.request.to, place(piece) * o.step, bytes_of(o, piece));
+  return range(o, is_arming(o, piece) ? PieceMembers::kAll : o.request.to, place(piece) * o.step,
+               bytes_of(o, piece));
 }
 
 std::size_t Machine::bytes_of(const Operation& o, int piece) const {
@@ -106,15 +108,15 @@ Machine::Piece& Machine::piece_of(Operation& o, int number) {
   piece.open = to.end - to.first;
   piece.bytes = bytes_of(o, number);
   piece.stations.resize(tree.switches.size());
-  const auto walk = [&](Range members, Part part, auto visit) {
+  const auto walk = [&](Range members, PieceMembers part, auto visit) {
     for (int member = members.first; member < members.end; ++member) {
-      const std::size_t bytes = part == Part::kOwner ? own_bytes(o, number, member) : piece.bytes;
+      const std::size_t bytes = part == PieceMembers::kOwner ? own_bytes(o, number, member) : piece.bytes;
       bool on = true;
       for (int at = tree.of_member[place(member)]; on && at >= 0; at = tree.switches[place(at)].parent)
         on = visit(piece.stations[place(at)], bytes);
     }
   };
-  const bool gathers = o.request.from == Part::kOwner && !is_arming(o, number);
+  const bool gathers = o.request.from == PieceMembers::kOwner && !is_arming(o, number);
   walk(contributors(o, number), o.request.from, [&](Station& station, std::size_t bytes) {
     const bool is_first = station.expected++ == 0;
     station.up = gathers ? station.up + bytes : bytes;
@@ -123,12 +125,12 @@ Machine::Piece& Machine::piece_of(Operation& o, int number) {
   if (gathers) {
     // The walk above stops at switches that another member has passed; these sums need all members.
     for (Station& station : piece.stations) station.up = 0;
-    walk(contributors(o, number), Part::kOwner, [](Station& station, std::size_t bytes) {
+    walk(contributors(o, number), PieceMembers::kOwner, [](Station& station, std::size_t bytes) {
       station.up += bytes;
       return true;
     });
   }
-  const bool scatters = o.request.to == Part::kOwner && !is_arming(o, number);
+  const bool scatters = o.request.to == PieceMembers::kOwner && !is_arming(o, number);
   walk(to, o.request.to, [&](Station& station, std::size_t bytes) {
     const bool is_first = station.down == 0;
     station.down = scatters ? station.down + bytes : std::max<std::size_t>(bytes, 1);
@@ -191,7 +193,7 @@ std::uint32_t Machine::begin(std::shared_ptr<Group> group, const Request& reques
 }
 
 void Machine::enter(std::uint32_t operation, int member, Time posted) {
-  later_on(posted, {Kind::kEnter, operation, member, 0, {}, {}, 0});
+  later_on(posted, {EventKind::kEnter, operation, member, 0, {}, {}, 0});
 }
 
 void Machine::on_enter(std::uint32_t id, int member, Time now) {
@@ -243,7 +245,7 @@ void Machine::release(std::uint32_t id, int member, Time now) {
   Operation& o = at(id);
   if (spec_.arms && member == 0 && !o.armed[0]) {
     o.armed[0] = true;
-    later_on(now + spec_.post, {Kind::kSend, id, 0, o.pieces, {}, {}, 0});
+    later_on(now + spec_.post, {EventKind::kSend, id, 0, o.pieces, {}, {}, 0});
   }
   if (!o.armed[place(member)]) return;
   if (o.unsent[place(member)] == 0) return check_member(id, member, now);
@@ -251,7 +253,7 @@ void Machine::release(std::uint32_t id, int member, Time now) {
   while (!contributors(o, piece).has(member)) ++piece;
   if (o.request.streams) {
     const Time start = now + spec_.stream_start + spec_.fetch;
-    return later_on(start, {Kind::kSend, id, member, piece, {}, {}, 0});
+    return later_on(start, {EventKind::kSend, id, member, piece, {}, {}, 0});
   }
   o.group->members[place(member)].postings.push_back({id, piece});
   post_next(*o.group, member, now);
@@ -267,7 +269,7 @@ void Machine::post_next(Group& group, int member, Time now) {
     own.processor = later(own.processor, now) + spec_.post;
     const bool is_fetched = bytes_of(o, posting.next) > spec_.inline_limit;
     later_on(own.processor + (is_fetched ? spec_.fetch : Time()),
-             {Kind::kSend, posting.operation, member, posting.next, {}, {}, 0});
+             {EventKind::kSend, posting.operation, member, posting.next, {}, {}, 0});
     do {
       ++posting.next;
     } while (posting.next < o.pieces && !contributors(o, posting.next).has(member));
@@ -280,17 +282,21 @@ void Machine::post_next(Group& group, int member, Time now) {
 void Machine::on_send(const Event& event, Time now) {
   Operation& o = at(event.operation);
   const int member = event.at;
-  const bool gathers = o.request.from == Part::kOwner && !is_arming(o, event.piece);
+  const bool gathers = o.request.from == PieceMembers::kOwner && !is_arming(o, event.piece);
   const std::size_t bytes = gathers ? own_bytes(o, event.piece, member) : bytes_of(o, event.piece);
-  const Resources ports = agenda_.ports(o.group->leaders[place(member)]);
+  const Resources ports = event_sink_.ports(o.group->leaders[place(member)]);
   const Time time = port_time(o, bytes);
   const Arbiter::Grant grant = ports.occupy(kPortOut, now, time, on_wire(o, bytes));
   ++wire_.packets;
   wire_.payload_bytes += bytes;
   wire_.wire_bytes += on_wire(o, bytes);
   const Time way = half_way();
-  Event arrival{Kind::kArrive, event.operation,   o.group->tree.of_member[place(member)],
-                event.piece,   grant.begin + way, grant.end + way,
+  Event arrival{EventKind::kArrive,
+                event.operation,
+                o.group->tree.of_member[place(member)],
+                event.piece,
+                grant.begin + way,
+                grant.end + way,
                 bytes};
   later_on(o.request.streams ? arrival.first : arrival.last, arrival);
   if (is_arming(o, event.piece)) return;
@@ -303,7 +309,7 @@ void Machine::on_send(const Event& event, Time now) {
   if (!o.request.streams) return;
   int next = event.piece + 1;
   while (!contributors(o, next).has(member)) ++next;
-  later_on(grant.end, {Kind::kSend, event.operation, member, next, {}, {}, 0});
+  later_on(grant.end, {EventKind::kSend, event.operation, member, next, {}, {}, 0});
 }
 
 void Machine::on_arrive(const Event& event, Time now) {
@@ -329,7 +335,7 @@ void Machine::on_arrive(const Event& event, Time now) {
   station.first += delay;
   station.last += delay;
   later_on(station.first,
-           {Kind::kCombine, event.operation, event.at, event.piece, station.first, station.last, 0});
+           {EventKind::kCombine, event.operation, event.at, event.piece, station.first, station.last, 0});
 }
 
 void Machine::on_combine(const Event& event, Time now) {
@@ -337,10 +343,10 @@ void Machine::on_combine(const Event& event, Time now) {
   const Tree::Switch& own = o.group->tree.switches[place(event.at)];
   Event next = event;
   if (own.parent < 0) {
-    next.kind = Kind::kSpread;
+    next.kind = EventKind::kSpread;
     return on_spread(next, now);
   }
-  next.kind = Kind::kArrive;
+  next.kind = EventKind::kArrive;
   next.at = own.parent;
   next.bytes = piece_of(o, event.piece).stations[place(event.at)].up;
   const std::size_t bytes = on_wire(o, next.bytes);
@@ -349,13 +355,13 @@ void Machine::on_combine(const Event& event, Time now) {
   wire_.payload_bytes += next.bytes;
   wire_.wire_bytes += bytes;
   events_.push_back(next);
-  agenda_.cross(own.up, bytes, now, last, static_cast<std::uint32_t>(events_.size() - 1));
+  event_sink_.cross(own.up, bytes, now, last, static_cast<std::uint32_t>(events_.size() - 1));
 }
 
 void Machine::on_spread(const Event& event, Time now) {
   Operation& o = at(event.operation);
   const Piece& piece = piece_of(o, event.piece);
-  const bool scatters = o.request.to == Part::kOwner && !is_arming(o, event.piece);
+  const bool scatters = o.request.to == PieceMembers::kOwner && !is_arming(o, event.piece);
   const bool copies = spec_.multicast || o.request.streams || is_arming(o, event.piece);
   const Range members = receivers(o, event.piece);
   for (const Tree::Input& input : o.group->tree.switches[place(event.at)].inputs) {
@@ -373,7 +379,7 @@ void Machine::on_spread(const Event& event, Time now) {
       const Arbiter::Grant grant = engine(o, event.at).acquire(now, service);
       next.first = next.last = input.is_member ? grant.end : grant.end + spec_.engine_latency;
     }
-    next.kind = input.is_member ? Kind::kDeliver : Kind::kSpread;
+    next.kind = input.is_member ? EventKind::kDeliver : EventKind::kSpread;
     if (input.is_member) {
       const Time way = half_way();
       next.first += way;
@@ -388,20 +394,20 @@ void Machine::on_spread(const Event& event, Time now) {
     wire_.payload_bytes += bytes;
     wire_.wire_bytes += wire;
     events_.push_back(next);
-    agenda_.cross(o.group->tree.switches[place(input.index)].down, wire, first, last,
-                  static_cast<std::uint32_t>(events_.size() - 1));
+    event_sink_.cross(o.group->tree.switches[place(input.index)].down, wire, first, last,
+                      static_cast<std::uint32_t>(events_.size() - 1));
   }
 }
 
 void Machine::on_deliver(const Event& event, Time now) {
   Operation& o = at(event.operation);
-  const Resources ports = agenda_.ports(o.group->leaders[place(event.at)]);
+  const Resources ports = event_sink_.ports(o.group->leaders[place(event.at)]);
   const Arbiter::Grant grant = ports.occupy(kPortIn, now, port_time(o, event.bytes), on_wire(o, event.bytes));
   ++wire_.packets;
   wire_.payload_bytes += event.bytes;
   wire_.wire_bytes += on_wire(o, event.bytes);
   Event next = event;
-  next.kind = Kind::kDone;
+  next.kind = EventKind::kDone;
   later_on(later(grant.end, event.last), next);
 }
 
@@ -437,7 +443,7 @@ void Machine::check_member(std::uint32_t id, int member, Time now) {
   const std::size_t m = place(member);
   const bool is_over = o.posted[m] >= Time() && o.left[m] == 0 && o.unsent[m] == 0 && o.armed[m];
   if (is_over && o.finished[m] > now) {
-    later_on(o.finished[m], {Kind::kDone, id, member, -1, {}, {}, 0});
+    later_on(o.finished[m], {EventKind::kDone, id, member, -1, {}, {}, 0});
   } else if (is_over) {
     o.left[m] = -1;  // once
     --o.undone;

@@ -40,7 +40,7 @@ namespace offramp::sharp {
 enum Port : std::size_t { kPortOut, kPortIn };
 
 /// The world as seen by the machine.
-class Agenda {
+class EventSink {
  public:
   /// Schedules a call of Machine::step(at, number). `at` must not be in the past.
   virtual void schedule(Time at, std::uint32_t number) = 0;
@@ -49,11 +49,11 @@ class Agenda {
   [[nodiscard]] virtual Resources ports(int world_rank) = 0;
 
  protected:
-  ~Agenda() = default;
+  ~EventSink() = default;
 };
 
 /// The members that contribute to a piece, or receive it.
-enum class Part : std::uint8_t {
+enum class PieceMembers : std::uint8_t {
   kAll,
   kRoot,
   kOwner,  // the members whose blocks are in the piece
@@ -61,8 +61,8 @@ enum class Part : std::uint8_t {
 
 /// One operation. All members describe it identically.
 struct Request {
-  Part from = Part::kAll;
-  Part to = Part::kAll;
+  PieceMembers from = PieceMembers::kAll;
+  PieceMembers to = PieceMembers::kAll;
   int root = 0;           // member
   std::size_t bytes = 0;  // combined vector, or all blocks
   std::size_t block = 0;  // per rank; for kOwner
@@ -102,7 +102,7 @@ class Observer {
 class Machine {
  public:
   /// References must outlive the machine.
-  Machine(const Spec& spec, Agenda& agenda) : spec_(spec), agenda_(agenda) {}
+  Machine(const Spec& spec, EventSink& event_sink) : spec_(spec), event_sink_(event_sink) {}
 
   /// Creates an operation, which exists until all members have entered and are done.
   std::uint32_t begin(std::shared_ptr<Group> group, const Request& request, Observer& observer);
@@ -116,9 +116,9 @@ class Machine {
   [[nodiscard]] bool is_idle() const { return operations_.empty(); }
 
  private:
-  enum class Kind : std::uint8_t { kEnter, kSend, kArrive, kCombine, kSpread, kDeliver, kDone };
+  enum class EventKind : std::uint8_t { kEnter, kSend, kArrive, kCombine, kSpread, kDeliver, kDone };
   struct Event {
-    Kind kind = Kind::kEnter;
+    EventKind kind = EventKind::kEnter;
     std::uint32_t operation = 0;
     int at = 0;  // member, or switch of the tree
     int piece = 0;
@@ -179,7 +179,8 @@ class Machine {
   void on_done(const Event& event, Time now);
 
   [[nodiscard]] bool is_arming(const Operation& o, int piece) const { return piece == o.pieces; }
-  [[nodiscard]] Range range(const Operation& o, Part part, std::size_t begin, std::size_t bytes) const;
+  [[nodiscard]] Range range(const Operation& o, PieceMembers part, std::size_t begin,
+                            std::size_t bytes) const;
   [[nodiscard]] Range contributors(const Operation& o, int piece) const;
   [[nodiscard]] Range receivers(const Operation& o, int piece) const;
   [[nodiscard]] std::size_t bytes_of(const Operation& o, int piece) const;
@@ -202,7 +203,7 @@ class Machine {
   [[nodiscard]] Arbiter& engine(const Operation& o, int place);
 
   const Spec& spec_;
-  Agenda& agenda_;
+  EventSink& event_sink_;
   std::uint32_t next_ = 0;
   std::map<std::uint32_t, std::unique_ptr<Operation>> operations_;
   std::vector<Event> events_;

@@ -50,11 +50,11 @@ class Fabric {
  private:
   static constexpr std::size_t kNoLink = SIZE_MAX;
   /// Shortest paths from one switch to all others.
-  struct Ways {
+  struct Routes {
     std::vector<int> distance;      // negative: unreachable
     std::vector<std::size_t> last;  // last link of the path
   };
-  [[nodiscard]] Ways ways_from(int start) const;
+  [[nodiscard]] Routes routes_from(int start) const;
   [[nodiscard]] int root_of(std::span<const int> leaves, int trees) const;
   void look_at_links();
   /// The other direction of a cable, or kNoLink if no link leads back between the two switches.

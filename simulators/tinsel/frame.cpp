@@ -47,7 +47,8 @@ std::span<const FrameField> frame_fields() {
   return kFields;
 }
 
-void FrameTap::sent(Time at, const Place& from, const Message& message, std::uint64_t fragment) {
+void FrameTap::sent(Time at, const ThreadLocation& from, const MailboxMessage& message,
+                    std::uint64_t fragment) {
   std::array<std::byte, kHeaderBytes + kFragmentBytes> frame{};
   const auto set = [&frame](Name name, std::uint64_t value) {
     put(std::span(frame).subspan(kFields[name].offset, kFields[name].width), value);

@@ -37,7 +37,8 @@ class FrameTap final : public FragmentTap {
     std::uint32_t tag = 0;
   };
   FrameTap(PacketSink& sink, const Stream& stream) : sink_(sink), stream_(stream) {}
-  void sent(Time at, const Place& from, const Message& message, std::uint64_t fragment) override;
+  void sent(Time at, const ThreadLocation& from, const MailboxMessage& message,
+            std::uint64_t fragment) override;
 
  private:
   PacketSink& sink_;

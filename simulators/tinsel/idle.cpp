@@ -28,7 +28,7 @@ class Detection final : public Software, public IdleThreads {
   }
 
   void delivered(const Delivery& delivery) override { static_cast<void>(idle_.delivered(delivery)); }
-  void at_bridge(Time at, const Message& message) override { idle_.at_bridge(at, message); }
+  void at_bridge(Time at, const MailboxMessage& message) override { idle_.at_bridge(at, message); }
   void timer(Time at, std::uint64_t) override { idle_.begin_round(at); }
 
   State token(Time, int, IdlePhase, bool) override { return {true, true}; }
@@ -57,9 +57,9 @@ IdleDetection::IdleDetection(Machine& machine, const IdleSpec& spec, IdleThreads
 /// The master sends the tokens in order of boards.
 void IdleDetection::begin_round(Time at) {
   for (int board = 0; board < machine_.spec().mesh.boards(); ++board) {
-    Message token;
+    MailboxMessage token;
     token.idle_token = true;
-    token.to = Address::thread(Place{static_cast<std::uint16_t>(board), 0, 0});
+    token.to = Address::thread(ThreadLocation{static_cast<std::uint16_t>(board), 0, 0});
     token.words[kPhase] = static_cast<std::uint32_t>(phase_);
     token.words[kVote] = all_vote_ ? 1 : 0;
     machine_.send_from_bridge(master_.acquire(at, machine_.spec().cycles(spec_.token_cycles)).end, token);
@@ -73,7 +73,7 @@ void IdleDetection::begin_round(Time at) {
 /// Runs on a board's first mailbox. A board that has received a message since the last token is not idle: its
 /// reaction may have escaped the count of a board probed earlier.
 bool IdleDetection::delivered(const Delivery& delivery) {
-  const Message& token = delivery.message;
+  const MailboxMessage& token = delivery.message;
   if (!token.idle_token) return false;
   const Time at = delivery.pointer[0];
   machine_.free(at, delivery.slot);
@@ -81,18 +81,18 @@ bool IdleDetection::delivered(const Delivery& delivery) {
   const IdleThreads::State state = threads_.token(at, token.board, phase, token.words[kVote] != 0);
   const BoardCounts& counts = machine_.counts(token.board);
   std::uint64_t& before = received_[token.board];
-  Message answer;
+  MailboxMessage answer;
   answer.idle_token = true;
   answer.to = Address::bridge();
   answer.words[kIdle] = state.idle && counts.received == before ? 1 : 0;
   answer.words[kVote] = state.vote ? 1 : 0;
   answer.words[kBalance] = static_cast<std::uint32_t>(counts.sent - counts.received);
   before = counts.received;
-  machine_.send(at, Place{token.board, 0, 0}, answer);
+  machine_.send(at, ThreadLocation{token.board, 0, 0}, answer);
   return true;
 }
 
-void IdleDetection::at_bridge(Time at, const Message& message) {
+void IdleDetection::at_bridge(Time at, const MailboxMessage& message) {
   all_idle_ = all_idle_ && message.words[kIdle] != 0;
   if (phase_ == IdlePhase::kProbe) all_vote_ = all_vote_ && message.words[kVote] != 0;
   balance_ += message.words[kBalance];

@@ -45,7 +45,7 @@ class IdleDetection {
   /// Handles a token at a board's detector. Returns false if the message is not a token.
   bool delivered(const Delivery& delivery);
   /// Handles an answer at the bridge board.
-  void at_bridge(Time at, const Message& message);
+  void at_bridge(Time at, const MailboxMessage& message);
 
  private:
   Machine& machine_;

@@ -56,7 +56,7 @@ void Machine::reset() {
   counters_ = {};
 }
 
-std::uint32_t Machine::keep(const Moving& message) {
+std::uint32_t Machine::store(const Moving& message) {
   if (unused_.empty()) {
     messages_.push_back(message);
     return static_cast<std::uint32_t>(messages_.size() - 1);
@@ -74,29 +74,29 @@ bool Machine::quiescent() const {
   return sent == received;
 }
 
-void Machine::send(Time at, const Place& from, const Message& message) {
+void Machine::send(Time at, const ThreadLocation& from, const MailboxMessage& message) {
   ++counters_.injected;
   if (!message.idle_token) ++boards_[from.board].counts.sent;
   Moving sent;
-  static_cast<Message&>(sent) = message;
+  static_cast<MailboxMessage&>(sent) = message;
   sent.board = from.board;
   sent.mailbox = from.mailbox;
   sent.thread = from.thread;
   sent.hops = 0;
   sent.lag = cycle_noc_flit_ * (message.flits - 1);
-  push(at, Step::kInject, keep(sent));
+  push(at, Step::kInject, store(sent));
 }
 
-void Machine::send_from_bridge(Time at, const Message& message) {
+void Machine::send_from_bridge(Time at, const MailboxMessage& message) {
   Moving sent;
-  static_cast<Message&>(sent) = message;
+  static_cast<MailboxMessage&>(sent) = message;
   sent.board = 0;
   sent.port = static_cast<std::uint8_t>(Direction::kSouth);
   sent.number = bridge_sent_++;
   sent.hops = 0;
   sent.lag = flit_ * (message.flits - 1);
   const Time begin = bridge_links_[0].acquire(at, flit_ * message.flits).begin;
-  push(begin + spec_.hop_latency(), Step::kFetch, keep(sent));
+  push(begin + spec_.hop_latency(), Step::kFetch, store(sent));
 }
 
 void Machine::append(Line& line, std::uint32_t id) {
@@ -105,7 +105,7 @@ void Machine::append(Line& line, std::uint32_t id) {
   line.tail = id;
 }
 
-std::uint32_t Machine::take_first(Line& line) {
+std::uint32_t Machine::pop_front(Line& line) {
   const std::uint32_t id = line.head;
   line.head = messages_[id].next;
   return id;
@@ -138,8 +138,8 @@ void Machine::leave(Moving& m) {
   const std::uint32_t which = std::exchange(m.unit, kNone);
   if (which % kUnitsOfBoard < kIntoRouter && which % kUnitsOfBoard % kUnitsOfMailbox == kInjectUnit &&
       !m.idle_token && software_ != nullptr)
-    software_->left(unit.free,
-                    {m.board, static_cast<std::uint8_t>(which % kUnitsOfBoard / kUnitsOfMailbox), m.thread});
+    software_->on_sent(
+        unit.free, {m.board, static_cast<std::uint8_t>(which % kUnitsOfBoard / kUnitsOfMailbox), m.thread});
   call_next(which);
 }
 
@@ -154,7 +154,7 @@ void Machine::call(std::uint32_t which) {
   Unit& unit = units_[which];
   unit.calls = false;
   if (unit.holder != kNone || unit.waiting.head == kNone) return;
-  unit.called = take_first(unit.waiting);
+  unit.called = pop_front(unit.waiting);
   perform({unit.called, messages_[unit.called].step});
 }
 
@@ -171,7 +171,7 @@ void Machine::set_timer(Time at, std::uint64_t cookie) {
   push(at, Step::kTimer, cookie);
 }
 
-Time Machine::touch(Time at, const Place& place, int words) {
+Time Machine::touch(Time at, const ThreadLocation& place, int words) {
   return boards_[place.board].mailboxes[place.mailbox].words.acquire(at, spec_.cycles(words)).end;
 }
 
@@ -216,7 +216,7 @@ void Machine::perform(const Event& event) {
     case Step::kFree:
       return release(event.argument);
     case Step::kAtBridge: {
-      const Message message = messages_[id];
+      const MailboxMessage message = messages_[id];
       drop(id);
       if (software_ != nullptr) software_->at_bridge(now_, message);
       return;
@@ -259,15 +259,15 @@ void Machine::hop(std::uint32_t id) {
   push(now_ + ahead, Step::kHop, id);
 }
 
-bool Machine::has_full_ring(const Mailbox& box, const Message& m) const {
-  if (software_ == nullptr || !software_->takes_pointers() || m.idle_token) return false;
+bool Machine::has_full_ring(const Mailbox& box, const MailboxMessage& m) const {
+  if (software_ == nullptr || !software_->reports_pointers() || m.idle_token) return false;
   for (std::uint64_t rest = m.to.mask; rest != 0; rest &= rest - 1) {
     if (box.pointers[static_cast<std::size_t>(std::countr_zero(rest))] == kReceivePointers) return true;
   }
   return false;
 }
 
-void Machine::take(const Place& place) {
+void Machine::on_pointer_taken(const ThreadLocation& place) {
   Mailbox& box = boards_[place.board].mailboxes[place.mailbox];
   --box.pointers[place.thread];
   if (box.waiting != kNone) push(now_, Step::kReceive, std::exchange(box.waiting, kNone));
@@ -298,7 +298,7 @@ void Machine::receive(std::uint32_t id) {
 
 /// One slot for all destination threads. Each core delivers its own pointers serially: 1 + 2k cycles.
 void Machine::deliver(std::uint32_t id) {
-  const Message message = messages_[id];
+  const MailboxMessage message = messages_[id];
   drop(id);
   Mailbox& box = mailbox(message);
   counters_.most_slots = std::max<std::uint64_t>(counters_.most_slots, ++box.slots);

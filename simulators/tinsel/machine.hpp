@@ -33,7 +33,7 @@ struct Address {
   std::uint8_t mailbox = 0;
   std::uint64_t mask = 0;
 
-  static Address thread(const Place& place) {
+  static Address thread(const ThreadLocation& place) {
     return {false, 0, place.board, place.mailbox, std::uint64_t{1} << place.thread};
   }
   static Address threads(std::uint16_t board, std::uint8_t mailbox, std::uint64_t mask) {
@@ -46,7 +46,7 @@ struct Address {
 using Payload = std::array<std::uint32_t, kMaximumFlits * kWordsPerFlit>;
 
 /// A message, with the state of its journey.
-struct Message {
+struct MailboxMessage {
   Address to;
   Payload words{};
   std::uint8_t flits = 1;
@@ -74,7 +74,7 @@ struct BufferSpec {
 
 /// A message in a mailbox. Each thread of the mask receives a pointer to its slot and must free it.
 struct Delivery {
-  const Message& message;
+  const MailboxMessage& message;
   std::uint32_t slot = 0;
   std::array<Time, kThreadsPerMailbox> pointer;  // arrival at each thread of the mask
 };
@@ -85,12 +85,15 @@ class Software {
   virtual ~Software() = default;
   virtual void delivered(const Delivery& delivery) = 0;
   /// A thread's message has left its send slot; the thread may send again from `at` on.
-  virtual void left(Time at, const Place& from) { static_cast<void>(at), static_cast<void>(from); }
-  /// Returns whether the software calls Machine::take() for each pointer, so that pointer rings can be full.
-  [[nodiscard]] virtual bool takes_pointers() const { return false; }
+  virtual void on_sent(Time at, const ThreadLocation& from) {
+    static_cast<void>(at), static_cast<void>(from);
+  }
+  /// Returns whether the software calls Machine::on_pointer_taken() for each pointer, so that pointer rings
+  /// can be full.
+  [[nodiscard]] virtual bool reports_pointers() const { return false; }
   virtual void timer(Time at, std::uint64_t cookie) { static_cast<void>(at), static_cast<void>(cookie); }
   /// A message has arrived at the bridge board.
-  virtual void at_bridge(Time at, const Message& message) {
+  virtual void at_bridge(Time at, const MailboxMessage& message) {
     static_cast<void>(at), static_cast<void>(message);
   }
 };
@@ -138,18 +141,18 @@ class Machine {
   }
 
   /// A thread sends the message, which it has written to its send slot. `at` must not be before now().
-  void send(Time at, const Place& from, const Message& message);
+  void send(Time at, const ThreadLocation& from, const MailboxMessage& message);
   /// The bridge board sends a message into the mesh. `at` must not be before now().
-  void send_from_bridge(Time at, const Message& message);
+  void send_from_bridge(Time at, const MailboxMessage& message);
   /// Schedules a call of the software's timer().
   void set_timer(Time at, std::uint64_t cookie);
   /// A thread takes the first pointer from its ring.
-  void take(const Place& place);
+  void on_pointer_taken(const ThreadLocation& place);
   /// A thread frees its pointer. `at` must not be before now().
   void free(Time at, std::uint32_t slot);
   /// Accesses of a thread to words in its mailbox: one word per cycle for all threads. Returns the time when
   /// they are done. Call it at the time of access (from a timer), since the port serves in order of calls.
-  Time touch(Time at, const Place& place, int words);
+  Time touch(Time at, const ThreadLocation& place, int words);
 
   /// Runs until no event is left. Returns false if a router trapped, a link broke, or messages wait forever.
   bool run();
@@ -192,7 +195,7 @@ class Machine {
     Step step;
   };
   /// A message in flight.
-  struct Moving : Message {
+  struct Moving : MailboxMessage {
     std::uint32_t unit = kNone;  // the occupied unit
     Time lead;                   // from when its head leaves that unit until its tail has left
     std::uint32_t next = kNone;  // the message behind it in a line
@@ -286,28 +289,30 @@ class Machine {
     Time last;
   };
 
-  Board& board(const Message& m) { return boards_[m.board]; }
+  Board& board(const MailboxMessage& m) { return boards_[m.board]; }
   Link& link(int board, Direction over) {
     return boards_[static_cast<std::size_t>(board)].links[static_cast<std::size_t>(over)];
   }
   static std::uint64_t link_index(int board, Direction over) {
     return static_cast<std::uint64_t>(board) * kLinks + static_cast<std::uint64_t>(over);
   }
-  Mailbox& mailbox(const Message& m) { return boards_[m.board].mailboxes[m.mailbox]; }
+  Mailbox& mailbox(const MailboxMessage& m) { return boards_[m.board].mailboxes[m.mailbox]; }
   Fetcher& fetcher(std::uint64_t which) { return boards_[which / kFetchers].fetchers[which % kFetchers]; }
-  static std::uint64_t fetcher_of(const Message& m) { return std::uint64_t{m.board} * kFetchers + m.port; }
-  static std::uint32_t unit_of(const Message& m, std::size_t name) {
+  static std::uint64_t fetcher_of(const MailboxMessage& m) {
+    return std::uint64_t{m.board} * kFetchers + m.port;
+  }
+  static std::uint32_t unit_of(const MailboxMessage& m, std::size_t name) {
     return static_cast<std::uint32_t>(m.board * std::size_t{kUnitsOfBoard} + name);
   }
-  static std::uint32_t unit_of_mailbox(const Message& m, std::size_t name) {
+  static std::uint32_t unit_of_mailbox(const MailboxMessage& m, std::size_t name) {
     return unit_of(m, m.mailbox * std::size_t{kUnitsOfMailbox} + name);
   }
   void push(Time at, Step step, std::uint64_t argument) { events_.push(at, 0, {argument, step}); }
-  std::uint32_t keep(const Moving& message);
+  std::uint32_t store(const Moving& message);
   void drop(std::uint32_t id) { unused_.push_back(id); }
   void perform(const Event& event);
   void append(Line& line, std::uint32_t id);
-  std::uint32_t take_first(Line& line);
+  std::uint32_t pop_front(Line& line);
   /// Moves the message into the unit and out of its previous one. Returns false if it must wait; the step is
   /// then repeated. occupied: time of all flits. ahead: time until the head reaches the next unit.
   bool enter(std::uint32_t id, std::uint32_t unit, Step step, Time occupied, Time ahead);
@@ -317,7 +322,7 @@ class Machine {
   void inject(std::uint32_t id);
   void hop(std::uint32_t id);
   void receive(std::uint32_t id);
-  bool has_full_ring(const Mailbox& mailbox, const Message& m) const;
+  bool has_full_ring(const Mailbox& mailbox, const MailboxMessage& m) const;
   void deliver(std::uint32_t id);
   void release(std::uint64_t slot);
   void fetch(std::uint32_t id);
@@ -325,10 +330,10 @@ class Machine {
   void resend_later(std::uint64_t fetcher);
   void resend(std::uint64_t fetcher);
   void send_again(std::uint64_t fetcher, std::uint32_t id);
-  void acknowledge(const Message& m);
+  void acknowledge(const MailboxMessage& m);
   void serve(std::uint64_t fetcher);
-  bool take_in(std::uint64_t fetcher);
-  void taken(std::uint64_t fetcher, int flits);
+  bool accept(std::uint64_t fetcher);
+  void advance_input(std::uint64_t fetcher, int flits);
   void pass(std::uint32_t id);
   void look_up(std::uint64_t fetcher, Lookup& lookup, const Key& key, Time at);
   void request(std::uint64_t fetcher);

@@ -26,7 +26,7 @@ Layout roomiest(int ranks);
 /// The smallest published machine (3x2, 3x4, 6x4, 6x6, 6x8 boards) for the ranks. `nullopt` if too small.
 std::optional<Mesh> smallest_mesh(int ranks, const Layout& layout);
 /// Ranks fill threads, mailboxes, and boards in order. Boards follow a snake, so that neighbours stay close.
-Place place_of(int rank, const Layout& layout, const Mesh& mesh);
+ThreadLocation place_of(int rank, const Layout& layout, const Mesh& mesh);
 
 /// The lists of a multicast tree, each on its board, and the key by which a thread of the root's board uses
 /// it. Leaves are placed first, since an RR contains the key of the next board.
@@ -37,9 +37,9 @@ struct Tree {
   std::uint32_t beats = 0;
 };
 /// One MRM per mailbox with destinations. RR records come first, so that subtrees start before local copies.
-Tree grow_tree(Machine& machine, int root_board, std::span<const Place> destinations, std::uint16_t local_key,
-               DimensionOrder order = DimensionOrder::kYFirst);
-void fell_tree(Machine& machine, const Tree& tree);
+Tree build_tree(Machine& machine, int root_board, std::span<const ThreadLocation> destinations,
+                std::uint16_t local_key, DimensionOrder order = DimensionOrder::kYFirst);
+void remove_tree(Machine& machine, const Tree& tree);
 
 /// The previous board on the tree's path from the root's board. -1 for the root's board.
 int parent_board(const Mesh& mesh, int root_board, int board, DimensionOrder order = DimensionOrder::kYFirst);

@@ -57,7 +57,7 @@ void Machine::resend_later(std::uint64_t which) {
 void Machine::resend(std::uint64_t which) {
   Fetcher& to = fetcher(which);
   to.resends = false;
-  while (to.refused.head != kNone) send_again(which, take_first(to.refused));
+  while (to.refused.head != kNone) send_again(which, pop_front(to.refused));
 }
 
 /// Repeats a message that was in flight when the sender went back; it arrives again after the others.
@@ -70,7 +70,7 @@ void Machine::send_again(std::uint64_t which, std::uint32_t id) {
 }
 
 /// The sender's buffer retains a message until its acknowledgement arrives.
-void Machine::acknowledge(const Message& m) {
+void Machine::acknowledge(const MailboxMessage& m) {
   const auto over = static_cast<Direction>(m.port);
   const int from = spec_.mesh.neighbour(m.board, over);
   if (from < 0) return;  // the sender is the bridge
@@ -87,11 +87,11 @@ void Machine::serve(std::uint64_t which) {
     const bool is_next = own.front == kNone;
     if (is_next) {
       if (own.input.head == kNone) return;
-      own.front = take_first(own.input);
+      own.front = pop_front(own.input);
     }
     const Moving& m = messages_[own.front];
     if (m.to.keyed) {
-      if (!take_in(which)) return;
+      if (!accept(which)) return;
     } else {
       if (!is_next) return;  // still in the pipeline
       if (m.ready > now_) return push(m.ready, Step::kPass, own.front);
@@ -101,7 +101,7 @@ void Machine::serve(std::uint64_t which) {
 }
 
 /// Removes the first message from the input.
-void Machine::taken(std::uint64_t which, int flits) {
+void Machine::advance_input(std::uint64_t which, int flits) {
   Fetcher& own = fetcher(which);
   own.front = kNone;
   own.flits -= flits;
@@ -110,7 +110,7 @@ void Machine::taken(std::uint64_t which, int flits) {
 }
 
 /// Buffers a keyed message and starts its lookup. Returns false if it must wait for a free place.
-bool Machine::take_in(std::uint64_t which) {
+bool Machine::accept(std::uint64_t which) {
   Fetcher& own = fetcher(which);
   const Moving m = messages_[own.front];
   const Key key = Key::decode(m.to.key);
@@ -133,7 +133,7 @@ bool Machine::take_in(std::uint64_t which) {
     lookup.message.lag = spec_.cycles(std::int64_t{spec_.emit_flit_cycles} * (m.flits - 1));
     look_up(which, lookup, key, now_ + m.lag + spec_.cycles(1 + m.flits));
   }
-  taken(which, m.flits);
+  advance_input(which, m.flits);
   return true;
 }
 
@@ -151,7 +151,7 @@ void Machine::pass(std::uint32_t id) {
   }
   m.port = static_cast<std::uint8_t>(bypass_port(spec_.mesh, m.board, m.to));
   output(id);
-  taken(which, flits);
+  advance_input(which, flits);
   serve(which);
 }
 
@@ -254,7 +254,7 @@ void Machine::emit_record(std::uint64_t which, Lookup& lookup, const Record& rec
     ++counters_.inter_records;
     copy.to.key = record.new_key();
     copy.port = static_cast<std::uint8_t>(direction);
-    return pass(keep(copy));
+    return pass(store(copy));
   }
   const std::uint64_t local = record.get(Field::kLocalKey);
   std::uint64_t mask = std::uint64_t{1} << (record.thread() & 63U);
@@ -268,7 +268,7 @@ void Machine::emit_record(std::uint64_t which, Lookup& lookup, const Record& rec
   copy.to = Address::threads(static_cast<std::uint16_t>(board_index),
                              static_cast<std::uint8_t>(record.mailbox()), mask);
   copy.port = static_cast<std::uint8_t>(kLinks + copy.to.mailbox % kMailboxColumns);
-  pass(keep(copy));
+  pass(store(copy));
 }
 
 /// Moves a message through the crossbar (at most 2/3 flit per cycle and output) into a column or to a link.

@@ -35,12 +35,12 @@ inline constexpr std::uint64_t kThreadCache = 1024;
 inline constexpr int kCacheBeats = 32;  // in flight from the threads' caches to a DRAM (read in [tinsel-src])
 
 /// A thread of the machine. board: index, row by row.
-struct Place {
+struct ThreadLocation {
   std::uint16_t board = 0;
   std::uint8_t mailbox = 0;  // {y[1:0], x[1:0]}
   std::uint8_t thread = 0;
   [[nodiscard]] int core() const { return thread / kThreadsPerCore; }
-  friend auto operator<=>(const Place&, const Place&) = default;
+  friend auto operator<=>(const ThreadLocation&, const ThreadLocation&) = default;
 };
 
 /// The boards in use, a rectangle.

@@ -40,7 +40,7 @@ class Stream final : public Software {
     machine_.run_on(this);
     machine_.set_faults(request_.faults, request_.number << 24U, request_.epoch);
     allowed_ = window_;
-    go_on({});
+    advance({});
     const bool whole = machine_.run();
     machine_.run_on(nullptr);
     machine_.set_faults({}, 0, {});
@@ -52,12 +52,12 @@ class Stream final : public Software {
   }
 
   void delivered(const Delivery& delivery) override {
-    const Message& m = delivery.message;
+    const MailboxMessage& m = delivery.message;
     const auto group = groups_.find({m.board, m.mailbox});
     if (m.tag == kCredit) return credited(delivery, group);
     if (group == groups_.end()) return;
     for (const std::size_t d : group->second.members) {
-      const Place& place = request_.destinations[d];
+      const ThreadLocation& place = request_.destinations[d];
       if ((m.to.mask >> place.thread & 1U) != 0) receive(delivery, d);
     }
   }
@@ -65,7 +65,7 @@ class Stream final : public Software {
   void timer(Time at, std::uint64_t cookie) override {
     if (cookie != kSourceTimer) return read(at, cookie);
     waiting_ = false;
-    go_on(at);
+    advance(at);
   }
 
  private:
@@ -99,12 +99,12 @@ class Stream final : public Software {
     receivers_.resize(request_.destinations.size());
     std::map<std::pair<At, int>, int> crowds;
     for (std::size_t d = 0; d < request_.destinations.size(); ++d) {
-      const Place& place = request_.destinations[d];
+      const ThreadLocation& place = request_.destinations[d];
       groups_[{place.board, place.mailbox}].members.push_back(d);
       ++crowds[{{place.board, place.mailbox}, place.core()}];
     }
     for (std::size_t d = 0; d < receivers_.size(); ++d) {
-      const Place& place = request_.destinations[d];
+      const ThreadLocation& place = request_.destinations[d];
       receivers_[d].crowd = crowds[{{place.board, place.mailbox}, place.core()}];
     }
     for (const auto& [where, group] : groups_) {
@@ -153,7 +153,7 @@ class Stream final : public Software {
   }
 
   /// Sends one copy at a time, as far as credits permit.
-  void go_on(Time at) {
+  void advance(Time at) {
     if (waiting_ || next_ == result_.fragments || next_ >= allowed_) return;
     result_.sent = later(result_.sent, send_one(at, next_message()));
     waiting_ = true;
@@ -161,8 +161,8 @@ class Stream final : public Software {
   }
 
   /// The next fragment's copy for the next target.
-  Message next_message() {
-    Message message;
+  MailboxMessage next_message() {
+    MailboxMessage message;
     message.flits = static_cast<std::uint8_t>(flits(next_));
     message.tag = static_cast<std::uint32_t>(next_);
     message.words[0] = static_cast<std::uint32_t>(next_) << 16U;
@@ -182,7 +182,7 @@ class Stream final : public Software {
   }
 
   /// One of the rank's threads writes header and words into the send slot and sends.
-  Time send_one(Time at, const Message& message) {
+  Time send_one(Time at, const MailboxMessage& message) {
     ++result_.sends;
     const int words = message.flits * kWordsPerFlit;
     const std::int64_t count = instructions(software_.fragment_send, words);
@@ -195,8 +195,8 @@ class Stream final : public Software {
 
   void receive(const Delivery& delivery, std::size_t d) {
     Receiver& receiver = receivers_[d];
-    const Message& m = delivery.message;
-    const Place& place = request_.destinations[d];
+    const MailboxMessage& m = delivery.message;
+    const ThreadLocation& place = request_.destinations[d];
     const Time pointer = delivery.pointer[place.thread];
     if (receiver.received++ == 0) result_.destinations[d].first = pointer;
     if (m.words[1] != receiver.next++) ++result_.out_of_order;
@@ -214,7 +214,7 @@ class Stream final : public Software {
   void read(Time begin, std::uint64_t cookie) {
     const Reading reading = readings_[cookie];
     unused_.push_back(cookie);
-    const Place& place = request_.destinations[reading.destination];
+    const ThreadLocation& place = request_.destinations[reading.destination];
     const int words = reading.flits * kWordsPerFlit;
     const std::int64_t count = instructions(software_.fragment_receive, words);
     const int crowd = receivers_[reading.destination].crowd;
@@ -239,10 +239,10 @@ class Stream final : public Software {
     if (++count < group.members.size() + group.below) return;
     const Time ready = latest + latency(software_.fragment_send, 1);
     group.blocks.erase(block);
-    Message credit;
+    MailboxMessage credit;
     credit.tag = kCredit;
     credit.words[1] = static_cast<std::uint32_t>(block);
-    Place from;
+    ThreadLocation from;
     from.board = static_cast<std::uint16_t>(at.first);
     from.mailbox = static_cast<std::uint8_t>(at.second);
     from.thread = request_.destinations[group.members.front()].thread;
@@ -255,7 +255,7 @@ class Stream final : public Software {
   }
 
   void credited(const Delivery& delivery, std::map<At, Group>::iterator group) {
-    const Message& m = delivery.message;
+    const MailboxMessage& m = delivery.message;
     const bool at_source = m.to.board == request_.source.board && m.to.mailbox == request_.source.mailbox &&
                            (m.to.mask >> request_.source.thread & 1U) != 0;
     const auto thread = static_cast<std::size_t>(std::countr_zero(m.to.mask));

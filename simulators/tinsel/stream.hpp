@@ -36,13 +36,14 @@ enum class Multicast : std::uint8_t {
 class FragmentTap {
  public:
   virtual ~FragmentTap() = default;
-  virtual void sent(Time at, const Place& from, const Message& message, std::uint64_t fragment) = 0;
+  virtual void sent(Time at, const ThreadLocation& from, const MailboxMessage& message,
+                    std::uint64_t fragment) = 0;
 };
 
 /// A stream from one source thread to one or more destinations.
 struct StreamRequest {
-  Place source;
-  std::vector<Place> destinations;
+  ThreadLocation source;
+  std::vector<ThreadLocation> destinations;
   Multicast multicast = Multicast::kSoftware;
   Key key;  // on the source's board, for kHardware
   std::uint64_t bytes = 0;

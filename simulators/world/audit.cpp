@@ -67,7 +67,7 @@ void Audit::message(const Transfer& transfer, const Passage& p, Time posted) {
   };
   in_order("the call returns", p.issued, p.host_free);
   in_order("the device begins", p.issued, p.begin);
-  if (p.asks()) {
+  if (p.waits_for_answer()) {
     in_order("the request arrives", p.begin, p.requested);
     in_order("the request is granted", p.requested, p.granted);
     if (p.protocol == Protocol::kRendezvous) in_order("the request is granted", posted, p.granted);

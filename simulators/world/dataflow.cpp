@@ -41,8 +41,8 @@ struct Circle {
 };
 
 /// Completes the token if it is done, otherwise adds it to `pending`.
-void take_or_keep(Outcome& outcome, const Team::PendingToken& token,
-                  PooledVector<Team::PendingToken>& pending) {
+void finish_or_defer(Outcome& outcome, const Team::PendingToken& token,
+                     PooledVector<Team::PendingToken>& pending) {
   if (token.await_ready()) {
     note(outcome, token.await_resume().outcome);
   } else {
@@ -89,7 +89,7 @@ Task<Outcome> along_trees(Team& team, Course course, Fold fold, Bytes own, Mutab
     for (mask /= 2; mask > 0; mask /= 2) {
       const int child = circle.relative + mask;
       if (child < circle.size)
-        take_or_keep(outcome, team.send_token(circle.rank_of(child), result, Stamp{}), pending);
+        finish_or_defer(outcome, team.send_token(circle.rank_of(child), result, Stamp{}), pending);
     }
     for (const Team::PendingToken& token : pending) note(outcome, (co_await token).outcome);
   }
@@ -119,7 +119,7 @@ Task<Outcome> scatter(Team& team, CollectiveBuffers buffers, int root) {
   PooledVector<Team::PendingToken> pending;
   for (int to = 0; to < team.size(); ++to) {
     if (to != root) {
-      take_or_keep(outcome, team.send_token(to, blocks[to], Stamp{}), pending);
+      finish_or_defer(outcome, team.send_token(to, blocks[to], Stamp{}), pending);
     } else if (!buffers.receive.empty()) {
       team.copy(blocks[to], buffers.receive);
     }
@@ -151,7 +151,7 @@ Task<Outcome> exchange(Team& team, CollectiveBuffers buffers, bool one_for_each)
     if (step == 0) {
       team.copy(block, incoming[to]);
     } else {
-      take_or_keep(outcome, team.send_token(to, block, Stamp{}), pending);
+      finish_or_defer(outcome, team.send_token(to, block, Stamp{}), pending);
     }
   }
   for (const Team::PendingToken& token : pending) note(outcome, (co_await token).outcome);

@@ -23,7 +23,7 @@ inline std::byte* no_memory(const std::byte* real) {
 /// Returns spans that never overlap.
 class NoMemory {
  public:
-  MutableBytes take(std::size_t bytes) {
+  MutableBytes reserve(std::size_t bytes) {
     return {reinterpret_cast<std::byte*>(std::exchange(next_, next_ + bytes + 1)), bytes};
   }
 

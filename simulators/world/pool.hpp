@@ -12,13 +12,13 @@ template <typename T>
 class Pool {
  public:
   /// Returns an object in the state in which it was given back (so its heap memory is reused), or a new T().
-  T& take() {
+  T& acquire() {
     if (unused_.empty()) grow();
     T& object = *unused_.back();
     unused_.pop_back();
     return object;
   }
-  void give_back(T& object) { unused_.push_back(&object); }
+  void release(T& object) { unused_.push_back(&object); }
 
  private:
   static constexpr std::size_t kChunk = 256;  // objects

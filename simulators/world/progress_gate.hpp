@@ -47,12 +47,12 @@ class ProgressGate {
     [[nodiscard]] bool empty() const { return first == intervals.size(); }
   };
   void pass(Time at) {
-    while (next_.exists() && next_.end <= at) next_ = take();
+    while (next_.exists() && next_.end <= at) next_ = pop();
   }
   [[nodiscard]] Interval& last() {
     return later_ == nullptr || later_->empty() ? next_ : later_->intervals.back();
   }
-  Interval take();
+  Interval pop();
   void add(const Interval& interval);
 
   static constexpr std::size_t kForgotten = 64;  // intervals erased at a time
@@ -61,7 +61,7 @@ class ProgressGate {
   std::unique_ptr<Later> later_;  // those after next_
 };
 
-inline ProgressGate::Interval ProgressGate::take() {
+inline ProgressGate::Interval ProgressGate::pop() {
   if (later_ == nullptr || later_->empty()) return {};
   auto& [intervals, first] = *later_;
   const Interval taken = intervals[first++];

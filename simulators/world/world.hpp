@@ -68,14 +68,14 @@ struct WorldBackend {
 };
 
 /// Observes which backend carries each operation, and which messages fail.
-class Choices {
+class ChoiceObserver {
  public:
-  virtual ~Choices() = default;
+  virtual ~ChoiceObserver() = default;
   /// Called when the program issues a message (at the sender) or its part of a collective. reason: why the
   /// backend declined it, otherwise empty.
   virtual void chosen(int rank, const Operation& operation, Handling handling, std::string_view reason) = 0;
   /// The protocol gave up on a message, at the sender or at the rank that should have answered a request.
-  virtual void gave_up(int rank) = 0;
+  virtual void send_failed(int rank) = 0;
 };
 
 struct WorldOptions {
@@ -89,7 +89,7 @@ struct WorldOptions {
   Time poll = Time::ns(100);       // cost of a poll (test, iprobe) to the program
   Time stop_at = Time::never();    // the world stops here, with operations still open
   // The following must outlive the world. Null: not observed.
-  Choices* choices = nullptr;
+  ChoiceObserver* choices = nullptr;
   /// Counts operations as declined that the judge would decline, although the hardware carries them.
   const DataCarrier* judge = nullptr;
   SpanSink* spans = nullptr;
@@ -181,7 +181,7 @@ class RankHandle {
   [[nodiscard]] std::uint32_t thread() const;
   /// The thread's position in modelled time.
   [[nodiscard]] Time clock() const;
-  [[nodiscard]] const Communicator& everyone() const;
+  [[nodiscard]] const Communicator& world_communicator() const;
   /// The program computes for `duration`, longer on a slow node or a disturbed processor. questions: how
   /// often it polls meanwhile, evenly spaced and without success.
   void compute(Time duration, std::uint64_t questions = 0);
@@ -197,13 +197,13 @@ class RankHandle {
   /// bytes: size of the receive buffer.
   Task<Received> receive(const Communicator& communicator, int from, std::size_t bytes, int tag = kAnyTag);
   Task<Outcome> send(int to, std::size_t bytes, int tag = 0, ElementType element = ElementType::kByte) {
-    return send(everyone(), to, bytes, tag, element);
+    return send(world_communicator(), to, bytes, tag, element);
   }
   Task<Outcome> ssend(int to, std::size_t bytes, int tag = 0, ElementType element = ElementType::kByte) {
-    return ssend(everyone(), to, bytes, tag, element);
+    return ssend(world_communicator(), to, bytes, tag, element);
   }
   Task<Received> receive(int from, std::size_t bytes, int tag = kAnyTag) {
-    return receive(everyone(), from, bytes, tag);
+    return receive(world_communicator(), from, bytes, tag);
   }
   /// Works like MPI_Sendrecv: the receive is posted first. Completions are processed in order of their time.
   Task<Received> sendrecv(int to, std::size_t bytes, int from, std::size_t room, int tag = 0);
@@ -212,10 +212,10 @@ class RankHandle {
                     ElementType element = ElementType::kByte, Synchronous synchronous = Synchronous::kNo);
   RankRequest irecv(const Communicator& communicator, int from, std::size_t bytes, int tag = kAnyTag);
   RankRequest isend(int to, std::size_t bytes, int tag = 0, ElementType element = ElementType::kByte) {
-    return isend(everyone(), to, bytes, tag, element);
+    return isend(world_communicator(), to, bytes, tag, element);
   }
   RankRequest irecv(int from, std::size_t bytes, int tag = kAnyTag) {
-    return irecv(everyone(), from, bytes, tag);
+    return irecv(world_communicator(), from, bytes, tag);
   }
   RankRequest start(const PersistentMessage& message);
 
@@ -235,15 +235,15 @@ class RankHandle {
   Task<bool> cancel(RankRequest& request);
   /// The two steps of cancel(): the first waits for the world, the second does not. Look up a request that
   /// other threads may use or move between the two steps.
-  Task<void> come_to_cancel();
+  Task<void> prepare_cancel();
   bool cancel_now(RankRequest& request);
   /// The operation continues without the program, whose clock it no longer affects.
-  void give_up(RankRequest& request);
-  /// Returns whether the program should call let_world_come_up(): it is far ahead of the world, or it has
+  void abandon(RankRequest& request);
+  /// Returns whether the program should call wait_for_world(): it is far ahead of the world, or it has
   /// polled while computing and may owe processor time to MPI. Calls that wait do this themselves.
   [[nodiscard]] bool is_far_ahead() const;
   /// Waits until the world reaches the thread's clock.
-  Task<void> let_world_come_up();
+  Task<void> wait_for_world();
   /// Waits until a message is available that this receive would match. Does not remove it.
   Task<Received> probe(const Communicator& communicator, int from, int tag = kAnyTag);
   /// Works like MPI_Mprobe: probe() plus a receive of that message, which must be waited for.
@@ -259,7 +259,7 @@ class RankHandle {
     return start(communicator, operation, sizes_of(operation, communicator.rank()));
   }
   Task<Outcome> collective(const Communicator& communicator, Operation operation);
-  Task<Outcome> collective(Operation operation) { return collective(everyone(), operation); }
+  Task<Outcome> collective(Operation operation) { return collective(world_communicator(), operation); }
 
   Task<Outcome> bcast(std::size_t bytes, int root);
   Task<Outcome> reduce(std::size_t bytes, int root);  // a sum of doubles
@@ -290,21 +290,21 @@ class RankHandle {
   Communicator communicator(std::span<const int> members, std::uint64_t id, const Communicator* parent);
 
   /// Starts another thread of this rank, at this thread's clock. Threads compute in parallel and share the
-  /// rank's devices and messages. To use them in order of time, each thread must call let_world_come_up()
+  /// rank's devices and messages. To use them in order of time, each thread must call wait_for_world()
   /// before it issues an operation.
   void begin_thread(const std::function<Task<void>(RankHandle& rank)>& program);
-  /// Suspends this thread until another thread of the rank calls rouse() on this handle, at that time.
+  /// Suspends this thread until another thread of the rank calls wake() on this handle, at that time.
   Task<void> sleep();
   /// Wakes this handle's thread from sleep(). Called by another thread of the rank.
-  void rouse();
+  void wake();
 
  private:
   friend class world::Thread;
   explicit RankHandle(world::Thread& thread) : thread_(thread) {}
-  Task<void> ask();
+  Task<void> poll();
   void prefetch_operations(const std::vector<RankRequest>& requests) const;
   void prefetch_messages(const std::vector<RankRequest>& requests) const;
-  const std::vector<Received>& learn_as_they_come(const std::vector<RankRequest>& requests);
+  const std::vector<Received>& observe_in_order(const std::vector<RankRequest>& requests);
 
   world::Thread& thread_;
 };
@@ -337,7 +337,7 @@ class World {
   [[nodiscard]] int ranks() const;
   [[nodiscard]] Time clock(int rank) const;
   /// Total delay of the rank's processor by stragglers, including delays hidden behind hardware or waiting.
-  [[nodiscard]] Time held_up(int rank) const;
+  [[nodiscard]] Time straggler_delay(int rank) const;
   /// The latest clock of all ranks.
   [[nodiscard]] Time end() const;
   /// The part of end() that the modelled engine counts in cycles, usually all of it.

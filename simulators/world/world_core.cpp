@@ -187,7 +187,7 @@ void Core::Devices::cross(std::size_t link, std::size_t bytes, Time first, Time 
   assert(core_.options_.network != nullptr);
   constexpr std::uint32_t kAboveRanks = std::uint32_t{1} << 23;
   const std::uint32_t crossing_number = crossed_++ * std::uint32_t{kInline} + backend_ % kInline;
-  Crossing& crossing = crossings_.take();
+  Crossing& crossing = crossings_.acquire();
   crossing = {this, &work, number};
   Parcel parcel;
   parcel.destination = static_cast<int>(kAboveRanks | crossing_number >> kSourceShift);
@@ -203,17 +203,18 @@ void Core::Devices::cross(std::size_t link, std::size_t bytes, Time first, Time 
 Core::Choice Core::choose(const offramp::Operation& operation, Rank& rank) {
   const std::uint8_t chosen = std::min(route_of(rules_, operation, primary_), last_);
   const Handling handling = chosen == primary_ ? Handling::kOffloaded : Handling::kRouted;
-  if (last_ > 0 && chosen == 0) return told(rank, operation, {0, handling});  // the host declines nothing
+  if (last_ > 0 && chosen == 0)
+    return report_choice(rank, operation, {0, handling});  // the host declines nothing
   const Verdict verdict = members_[chosen].backend->supports(operation);
-  if (verdict.yes()) return told(rank, operation, {chosen, handling});
+  if (verdict.yes()) return report_choice(rank, operation, {chosen, handling});
   if (last_ == 0 && declined_.empty())
     declined_ = fmt::format("{} declines {}: {}", members_[0].description->name, to_string(operation.kind),
                             verdict.reason);
-  return told(rank, operation, {0, Handling::kDeclined}, verdict.reason);
+  return report_choice(rank, operation, {0, Handling::kDeclined}, verdict.reason);
 }
 
-Core::Choice Core::told(const Rank& rank, const offramp::Operation& operation, Choice choice,
-                        std::string_view reason) const {
+Core::Choice Core::report_choice(const Rank& rank, const offramp::Operation& operation, Choice choice,
+                                 std::string_view reason) const {
   if (options_.judge != nullptr && choice.handling == Handling::kOffloaded &&
       !options_.judge->supports(operation).yes())
     choice.handling = Handling::kDeclined;
@@ -223,7 +224,7 @@ Core::Choice Core::told(const Rank& rank, const offramp::Operation& operation, C
 }
 
 void Core::count_failure(const Rank& rank) const {
-  if (options_.choices != nullptr) options_.choices->gave_up(rank.number());
+  if (options_.choices != nullptr) options_.choices->send_failed(rank.number());
 }
 
 Rank& Core::rank(int rank) {
@@ -279,7 +280,7 @@ void Core::handle(const Event& event) {
     case EventKind::kArrive:
       return arrive(message());
     case EventKind::kRequested:
-      return message().was_requested ? see(message()) : requested(message());
+      return message().was_requested ? on_request(message()) : requested(message());
     case EventKind::kGranted:
       return grant(message());
     case EventKind::kAnswered:
@@ -289,7 +290,7 @@ void Core::handle(const Event& event) {
     case EventKind::kStep:
       return static_cast<WorldDevices::Work*>(event.object)->step(now_, event.number);
     case EventKind::kResume:
-      return go_on(*static_cast<Operation*>(event.object));
+      return resume_algorithm(*static_cast<Operation*>(event.object));
     case EventKind::kWake: {
       Thread& thread = *static_cast<Thread*>(event.object);
       if (event.number == 0) return begin(thread);
@@ -400,7 +401,7 @@ std::vector<World::ResourceUse> Core::resources() const {
   for (const Member& member : members_) {
     for (std::size_t i = 0; i < member.resources.size(); ++i) {
       const ResourceDescription& description = member.resources[i];
-      const Resources::Place place = member.places[i];
+      const Resources::ResourceSlot place = member.places[i];
       const auto scope = static_cast<Scope>(place.scope);
       std::vector<bool> seen(units(scope, member.group));
       for (int rank = 0; rank < options_.ranks; ++rank) {

@@ -220,7 +220,7 @@ class Core final : private NetworkWorld {
   /// Returns whether operations are numbered for logs, spans or packets.
   [[nodiscard]] bool is_observed() const { return is_observed_; }
   [[nodiscard]] Time now() const override { return now_; }
-  /// Working memory of RankHandle::learn_as_they_come(), valid until its next call.
+  /// Working memory of RankHandle::observe_in_order(), valid until its next call.
   struct Learning {
     std::vector<std::pair<Time, std::size_t>> order;
     std::vector<Received> received;
@@ -229,8 +229,9 @@ class Core final : private NetworkWorld {
   [[nodiscard]] Rank& rank(int rank);
   /// Returns null if the rank is not used.
   [[nodiscard]] const Rank* rank_if_used(int rank) const;
-  [[nodiscard]] const Communicator& everyone() const { return everyone_; }
-  /// Returns when the rank's processor finishes `work` from `begin` on. Adds any delay to Rank::held_up.
+  [[nodiscard]] const Communicator& world_communicator() const { return everyone_; }
+  /// Returns when the rank's processor finishes `work` from `begin` on. Adds any delay to
+  /// Rank::straggler_delay.
   Time processed(Rank& rank, Time begin, Time work);
   /// Returns the time when the rank's processor is next available.
   Time resumed(Rank& rank, Time at) { return processed(rank, at, Time()); }
@@ -291,8 +292,8 @@ class Core final : private NetworkWorld {
   /// by_processor: see SendArguments.
   Time observe_receive(Operation& receive, Time at, const Team* collective = nullptr,
                        bool by_processor = true) {
-    return log() == nullptr ? learn(receive, at, by_processor)
-                            : learn_observed(receive, at, collective, by_processor);
+    return log() == nullptr ? finish_receive(receive, at, by_processor)
+                            : finish_receive_observed(receive, at, collective, by_processor);
   }
   /// Works like observe_receive(), for a send or a meeting.
   Time observe_send(const Operation& send, Time at, const Team* collective = nullptr,
@@ -302,9 +303,9 @@ class Core final : private NetworkWorld {
     return by_processor ? resumed(*send.rank, done) : done;
   }
   /// Replaces observe_receive() for tokens.
-  Team::Arrival take_token(Operation& receive, const Team& team);
+  Team::Arrival finish_token(Operation& receive, const Team& team);
   /// Enters the number-th meeting of a communicator. All members continue once the last has entered.
-  void meet(const Communicator& communicator, std::uint32_t number, Meeting& meeting);
+  void synchronize(const Communicator& communicator, std::uint32_t number, Meeting& meeting);
 
   /// Returns the communicator that all ranks refer to by `id`. The first call creates it.
   [[nodiscard]] Communicator join(std::span<const int> members, std::uint64_t id, int rank,
@@ -312,7 +313,7 @@ class Core final : private NetworkWorld {
 
   void done(Operation& operation, Time at);
   /// The program no longer waits for the operation.
-  void give_up(Operation& operation);
+  void abandon(Operation& operation);
   /// Wakes a sleeping thread at `at` or earlier.
   void wake(Thread& thread, Time at);
 
@@ -359,7 +360,7 @@ class Core final : private NetworkWorld {
     Progress answers = Progress::kHardware;  // what processes requests
     int group = 1;                           // ranks in a Scope::kGroup
     std::span<const ResourceDescription> resources;
-    std::vector<Resources::Place> places;  // by resource
+    std::vector<Resources::ResourceSlot> places;  // by resource
     // By scope_of(): resources with the same sharers are adjacent.
     std::array<Pages<Resource>, static_cast<std::size_t>(Scope::kCount)> pages;
     std::array<std::uint32_t, static_cast<std::size_t>(Scope::kCount)> counts{};
@@ -376,8 +377,8 @@ class Core final : private NetworkWorld {
   /// The index of the rank's unit in a scope, see units(). group: ranks per Scope::kGroup.
   [[nodiscard]] std::size_t unit_of(Scope scope, int group, int rank) const;
   [[nodiscard]] std::size_t units(Scope scope, int group) const;
-  Choice told(const Rank& rank, const offramp::Operation& operation, Choice choice,
-              std::string_view reason = {}) const;
+  Choice report_choice(const Rank& rank, const offramp::Operation& operation, Choice choice,
+                       std::string_view reason = {}) const;
   void count_failure(const Rank& rank) const;
   [[nodiscard]] Resources view(const Device& device, const Member& member) const {
     return {member.resources, member.places.data(), device.resources.data(), audit_.get()};
@@ -417,23 +418,23 @@ class Core final : private NetworkWorld {
 
   Time issue(Rank& source, Operation& send, const SendArguments& arguments, Time at);
   Time send_observed(Rank& source, Operation& send, const SendArguments& arguments, Time at);
-  Time learn(Operation& receive, Time at, bool by_processor);
-  Time learn_observed(Operation& receive, Time at, const Team* collective, bool by_processor);
-  void hold_up(Rank& rank, Passage& passage);
+  Time finish_receive(Operation& receive, Time at, bool by_processor);
+  Time finish_receive_observed(Operation& receive, Time at, const Team* collective, bool by_processor);
+  void delay_sender(Rank& rank, Passage& passage);
   void note_send(const Operation& send, Time at, const Team* collective) const;
   void note_meeting(std::span<Meeting* const> members, Time latest) const;
   /// Declines the run if a network is set, since this backend's tokens do not cross it.
   void has_wires_of_its_own(const BackendDescription& backend);
   Time send_local(Message& message);
   void depart(Message& message);
-  void cross(Message& message);
+  void transmit(Message& message);
   void cross_token(Message& message, Time latency);
   void requested(Message& message);
-  void see(Message& message);
+  void on_request(Message& message);
   /// Charges processor time for MPI to the program that it interrupts, if there is one.
   void interrupt(Rank& rank, Time work);
   [[nodiscard]] bool is_served(Rank& rank, Progress progress, const Event& event, std::uint64_t order);
-  void go_on(Operation& part);
+  void resume_algorithm(Operation& part);
   void park(Message& message);
   /// Returns whether the stage just called must be repeated later. asked: Passage::again before the call.
   bool waits(Message& message, Time asked, Rank& rank, EventKind kind);

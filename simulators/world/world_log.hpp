@@ -41,13 +41,13 @@ class WorldLog {
  public:
   virtual ~WorldLog() = default;
   /// In a rank with several threads: the following calls for this rank's program belong to this thread.
-  virtual void turn(int /*rank*/, std::uint32_t /*thread*/) {}
+  virtual void select_thread(int /*rank*/, std::uint32_t /*thread*/) {}
   /// The rank's program begins the operation or completes it.
   virtual void used(int rank, std::uint64_t operation) = 0;
   /// A rank begins to send a message (for its program or a collective), or enters a collective.
   virtual void began(std::uint64_t operation, const OperationFacts& facts) = 0;
   /// The message belongs to a collective of this rank, which is its sender or its receiver.
-  virtual void part(int rank, std::uint64_t message, std::uint64_t collective) = 0;
+  virtual void add_part(int rank, std::uint64_t message, std::uint64_t collective) = 0;
   /// Host processor time for an operation, beyond the backend's own spans. what: a string literal.
   virtual void host(int rank, std::uint64_t operation, std::string_view what, Time begin, Time end) = 0;
   /// Called in order of modelled events, which can differ from the order of the rank's clock.

@@ -8,7 +8,7 @@
 
 namespace offramp::world {
 
-void Core::meet(const Communicator& communicator, std::uint32_t number, Meeting& meeting) {
+void Core::synchronize(const Communicator& communicator, std::uint32_t number, Meeting& meeting) {
   const auto place = std::pair(communicator.context(), number);
   std::vector<Meeting*>& here = meetings_[place];
   here.push_back(&meeting);

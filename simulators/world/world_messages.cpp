@@ -12,7 +12,7 @@ namespace offramp::world {
 
 Message& Core::make_message() {
   static_assert(std::is_trivially_destructible_v<Message>);
-  Message& message = *std::construct_at(&pool_.take());
+  Message& message = *std::construct_at(&pool_.acquire());
   ++messages_;
   if (audit_ != nullptr) audit_->sent();
   return message;
@@ -20,7 +20,7 @@ Message& Core::make_message() {
 
 void Core::free(Message& message) {
   if (audit_ != nullptr) audit_->received();
-  pool_.give_back(message);
+  pool_.release(message);
 }
 
 /// With faulty wires, messages of collectives are numbered separately, as in a live run. The program's
@@ -39,7 +39,7 @@ Time Core::send_observed(Rank& source, Operation& send, const SendArguments& arg
   WorldLog* const log = options_.log;
   if (log == nullptr) return issue(source, send, arguments, at);
   if (arguments.collective != 0) {
-    log->part(source.number(), number, arguments.collective);
+    log->add_part(source.number(), number, arguments.collective);
   } else {
     log->used(source.number(), number);
   }
@@ -92,7 +92,7 @@ Time Core::issue(Rank& source, Operation& send, const SendArguments& arguments, 
   }
   const Device& own = device(source, arguments.backend);
   own.backend->issue(transfer, passage);
-  if (options_.stragglers != nullptr && arguments.by_processor) hold_up(source, passage);
+  if (options_.stragglers != nullptr && arguments.by_processor) delay_sender(source, passage);
   if (transfer.source == transfer.destination) return send_local(message);
   push(later(passage.begin, now_), source, EventKind::kDepart, &message, source.next_departure());
   const Time host_free = passage.host_free;
@@ -101,7 +101,7 @@ Time Core::issue(Rank& source, Operation& send, const SendArguments& arguments, 
 }
 
 /// Delays a message by what stragglers add to its issue on the sender's processor.
-void Core::hold_up(Rank& rank, Passage& passage) {
+void Core::delay_sender(Rank& rank, Passage& passage) {
   const Time free = processed(rank, passage.issued, passage.host_free - passage.issued);
   const Time delay = free - passage.host_free;
   passage.host_free = free;
@@ -153,7 +153,7 @@ void Core::done(Operation& operation, Time at) {
   if (operation.given_up) discard(operation);
 }
 
-void Core::give_up(Operation& operation) {
+void Core::abandon(Operation& operation) {
   if (operation.done) return discard(operation);
   operation.given_up = true;
   given_up_.insert(&operation);
@@ -181,13 +181,13 @@ void Core::depart(Message& message) {
   own.backend->depart(message.transfer, passage, view(own, members_[message.backend]));
   if (waits(message, asked, *message.source, EventKind::kDepart)) return;
   if (passage.failed && !was_failed) count_failure(*message.source);
-  if (passage.asks()) {
+  if (passage.waits_for_answer()) {
     passage.requested += farther(message.transfer);
     push(passage.requested, *message.destination, EventKind::kRequested, message);
     if (passage.complete >= Time() && !was_taken) sent(message, passage.complete);
     return;
   }
-  cross(message);
+  transmit(message);
   if (is_observed_) record_sender(message);
   if (message.holds_sender) release_sender(message, passage.free_at());
   if (passage.protocol == Protocol::kDirect) sent(message, passage.complete);
@@ -213,7 +213,7 @@ void Core::record_sender(const Message& message) const {
 }
 
 /// Sends the message over the network to the receiver.
-void Core::cross(Message& message) {
+void Core::transmit(Message& message) {
   Passage& passage = message.passage;
   const Transfer& transfer = message.transfer;
   const Parcel parcel{transfer.source,
@@ -236,7 +236,7 @@ void Core::cross_token(Message& message, Time latency) {
     passage.latency = latency;
     passage.leaves = passage.first - latency;
     passage.left = passage.last - latency;
-    return cross(message);
+    return transmit(message);
   }
   if (message.source != message.destination) has_wires_of_its_own(*members_[message.backend].description);
   push(now_, *message.destination, EventKind::kArrive, message);
@@ -246,7 +246,7 @@ void Core::arrived(const Parcel& parcel, Time first, Time last, Time waited) {
   if (parcel.link != Parcel::kNoLink) {
     auto& crossing = *static_cast<Devices::Crossing*>(parcel.message);
     const Devices::Crossing done = crossing;
-    done.devices->crossings_.give_back(crossing);
+    done.devices->crossings_.release(crossing);
     return done.work->crossed(done.number, first, last);
   }
   Message& message = *static_cast<Message*>(parcel.message);
@@ -269,11 +269,11 @@ void Core::requested(Message& message) {
   envelope(message);
   message.was_requested = true;
   if (message.passage.protocol == Protocol::kGranted) return grant(message);
-  see(message);
+  on_request(message);
 }
 
 /// Processes a request at the receiver once its processor or device is available for it.
-void Core::see(Message& message) {
+void Core::on_request(Message& message) {
   const Event event{&message, EventKind::kRequested};
   const std::uint64_t order = order_at(message.transfer.source, event.kind, message);
   if (!is_served(*message.destination, members_[message.backend].answers, event, order)) return park(message);
@@ -319,7 +319,7 @@ void Core::answered(Message& message) {
   if (waits(message, asked, *message.source, EventKind::kAnswered)) return;
   if (passage.failed && !was_failed) count_failure(*message.destination);
   own.backend->count(message.transfer, passage);
-  cross(message);
+  transmit(message);
   if (is_observed_) record_sender(message);
   if (message.holds_sender) release_sender(message, passage.free_at());
   if (!passage.notified) answered_send(message);
@@ -354,7 +354,7 @@ void Core::arrive(Message& message) {
     push(passage.stored, *message.destination, EventKind::kReleaseReceiver, other.receiving,
          order_of(EventKind::kReleaseReceiver, message.transfer.source, message.transfer.number));
   }
-  if (!passage.asks()) return envelope(message);
+  if (!passage.waits_for_answer()) return envelope(message);
   if (message.receive != nullptr) done(*message.receive, later(passage.stored, message.receive->posted));
   if (passage.by_processor > Time()) interrupt(*message.destination, passage.by_processor);
 }
@@ -498,28 +498,28 @@ void Core::note_send(const Operation& send, Time at, const Team* collective) con
 }
 
 /// Returns whether the receive was posted before the message arrived.
-static bool came_late(const Message& message, Time posted) {
+static bool is_late(const Message& message, Time posted) {
   const Passage& passage = message.passage;
   if (message.local) return passage.complete > posted;
   return (passage.protocol == Protocol::kRendezvous ? passage.requested : passage.last) > posted;
 }
 
-Time Core::learn_observed(Operation& receive, Time at, const Team* collective, bool by_processor) {
+Time Core::finish_receive_observed(Operation& receive, Time at, const Team* collective, bool by_processor) {
   if (receive.cancelled) return at;
   WorldLog* const log = options_.log;
   const Message& message = *receive.message;
   const Transfer transfer = message.transfer;
   const Time issued = message.passage.issued;
-  const bool was_late = came_late(message, receive.posted);
+  const bool was_late = is_late(message, receive.posted);
   const Time shared = message.shared;
   const int rank = receive.rank->number();
   const std::uint8_t backend = collective != nullptr ? message.backend : primary_;
   if (collective != nullptr) {
-    log->part(rank, transfer.operation, collective->operation);
+    log->add_part(rank, transfer.operation, collective->operation);
   } else {
     log->used(rank, transfer.operation);
   }
-  const Time done = learn(receive, at, by_processor);
+  const Time done = finish_receive(receive, at, by_processor);
   if (done > at && was_late) log->waited(rank, {issued, done, transfer.bytes, transfer.source, shared});
   if (!receive.claimed) {
     const Time posting = device(*receive.rank, backend).backend->post_receive_cost();
@@ -528,7 +528,7 @@ Time Core::learn_observed(Operation& receive, Time at, const Team* collective, b
   return done;
 }
 
-Time Core::learn(Operation& receive, Time at, bool by_processor) {
+Time Core::finish_receive(Operation& receive, Time at, bool by_processor) {
   if (receive.cancelled) return at;
   Message& message = *std::exchange(receive.message, nullptr);
   const Passage& passage = message.passage;
@@ -540,7 +540,7 @@ Time Core::learn(Operation& receive, Time at, bool by_processor) {
   receive.bytes = std::min(receive.bytes, message.transfer.bytes);
   const Time there = later(at, receive.posted);
   if (audit_ != nullptr && !message.local) audit_->message(message.transfer, passage, receive.posted);
-  const bool waited = !message.local && (message.was_kept || passage.came_before(receive.posted));
+  const bool waited = !message.local && (message.was_kept || passage.arrived_before(receive.posted));
   const Matched matched = waited ? Matched::kUnexpected : Matched::kPosted;
   const Time begin = later(there, passage.stored);  // start of the processor's work
   Time done = own.backend->receive(message.transfer, passage, begin, matched);
@@ -549,13 +549,13 @@ Time Core::learn(Operation& receive, Time at, bool by_processor) {
   return later(at, done);
 }
 
-Team::Arrival Core::take_token(Operation& receive, const Team& team) {
+Team::Arrival Core::finish_token(Operation& receive, const Team& team) {
   Message& message = *std::exchange(receive.message, nullptr);
   const Passage& passage = message.passage;
   const Stamp stamp{passage.first, passage.last, message.transfer.detail};
   if (options_.log != nullptr) {
     const int rank = receive.rank->number();
-    options_.log->part(rank, message.transfer.operation, team.operation);
+    options_.log->add_part(rank, message.transfer.operation, team.operation);
     if (stamp.last > team.clock)
       options_.log->waited(rank, {passage.issued, stamp.last, message.transfer.bytes, message.transfer.source,
                                   message.shared});

@@ -36,10 +36,10 @@ constexpr bool is_arrival(EventKind kind) {
 }  // namespace
 
 void Core::prefetch() const {
-  if (const auto* const entry = queue_.soon(kObjects); entry != nullptr) prefetch_objects(*entry);
-  if (const auto* const entry = queue_.soon(kReferred); entry != nullptr) prefetch_referred(*entry);
+  if (const auto* const entry = queue_.upcoming(kObjects); entry != nullptr) prefetch_objects(*entry);
+  if (const auto* const entry = queue_.upcoming(kReferred); entry != nullptr) prefetch_referred(*entry);
   for (std::size_t level = 0; level < kFrames; ++level) {
-    const auto* const entry = queue_.soon(kFrames - level);
+    const auto* const entry = queue_.upcoming(kFrames - level);
     if (entry == nullptr) continue;
     Resumption resumption = resumed_by(*entry);
     if (resumption.frame != nullptr && level == 0 && resumption.collective != nullptr) {

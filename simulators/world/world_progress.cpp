@@ -45,11 +45,11 @@ void Core::resume(Operation& part, Time at) {
   push(later(at, now_), rank, EventKind::kResume, &part, rank.next_departure());
 }
 
-void Core::go_on(Operation& part) {
+void Core::resume_algorithm(Operation& part) {
   Rank& rank = *part.rank;
   Collective& collective = *part.collective;
   if (is_served(rank, collective.progress(), {&part, EventKind::kResume}, rank.next_departure()))
-    collective.go_on(part);
+    collective.resume(part);
 }
 
 void Core::interrupt(Rank& rank, Time work) {

@@ -1,7 +1,7 @@
 // RankHandle: the calls of a rank's program. A program runs ahead of the world while it only issues. A
 // co_await in a call is Done (an operation has completed), Until (the world has reached a time), or both. If
 // collectives need the rank's processor, a waiting call shares it with them (share_processor()). A computing
-// call closes the thread's gate, and collectives then continue only in MPI calls (enter(), come_up()).
+// call closes the thread's gate, and collectives then continue only in MPI calls (enter(), await_world()).
 #include "simulators/world/world_rank.hpp"
 
 #include <algorithm>
@@ -14,10 +14,10 @@ namespace offramp {
 
 namespace world {
 
-void Rank::use(Core& core, int number, const Communicator& everyone) {
+void Rank::use(Core& core, int number, const Communicator& world_communicator) {
   core_ = &core;
   number_ = number;
-  everyone_ = everyone;
+  everyone_ = world_communicator;
   everyone_.rank_ = number;
   // Not owned: it lives in the rank, which outlasts all programs that use it.
   everyone_.local_ = std::shared_ptr<Communicator::Local>(std::shared_ptr<void>(), &local_);
@@ -273,7 +273,7 @@ int RankHandle::rank() const {
   return thread_.rank().number();
 }
 int RankHandle::size() const {
-  return thread_.rank().everyone().size();
+  return thread_.rank().world_communicator().size();
 }
 std::uint32_t RankHandle::thread() const {
   return thread_.number();
@@ -281,14 +281,14 @@ std::uint32_t RankHandle::thread() const {
 Time RankHandle::clock() const {
   return thread_.clock;
 }
-const Communicator& RankHandle::everyone() const {
-  return thread_.rank().everyone();
+const Communicator& RankHandle::world_communicator() const {
+  return thread_.rank().world_communicator();
 }
 void RankHandle::compute(Time duration, std::uint64_t questions) {
   const Stragglers* const stragglers = thread_.core().options().stragglers.get();
   const Time taken =
       stragglers != nullptr ? stragglers->computed(thread_.rank().number(), duration) : duration;
-  thread_.rank().held_up += taken - duration;
+  thread_.rank().straggler_delay += taken - duration;
   thread_.compute(thread_.core().beside_thread(thread_.rank(), taken), questions);
 }
 void RankHandle::work(Time duration) {
@@ -299,17 +299,17 @@ void RankHandle::rest_until(Time at) {
 }
 
 /// Lets the world reach the program's clock, which advances by any MPI work until then.
-static Task<void> come_up(world::Thread& thread) {
+static Task<void> await_world(world::Thread& thread) {
   do {
     co_await Until{thread, thread.clock};
-  } while (thread.take_interruption());
+  } while (thread.consume_interruption());
   thread.asked = false;
 }
 
 /// The program enters a waiting or polling call after computing.
 static Task<void> enter(world::Thread& thread) {
   const bool may_have_copied = thread.core().options().machine.ranks_per_node > 1;
-  if (may_have_copied) co_await come_up(thread);
+  if (may_have_copied) co_await await_world(thread);
   thread.core().enter_call(thread, thread.clock);
 }
 
@@ -399,7 +399,7 @@ Task<Received> RankHandle::wait(RankRequest& request) {
 }
 
 /// Processes completions in order of their time, whatever their order in the list.
-const std::vector<Received>& RankHandle::learn_as_they_come(const std::vector<RankRequest>& requests) {
+const std::vector<Received>& RankHandle::observe_in_order(const std::vector<RankRequest>& requests) {
   auto& [order, received] = thread_.core().learning();
   order.clear();
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -426,18 +426,18 @@ void RankHandle::prefetch_messages(const std::vector<RankRequest>& requests) con
 Task<Outcome> RankHandle::wait_all(std::vector<RankRequest>& requests, std::vector<Received>* received) {
   prefetch_operations(requests);
   Time done;
-  bool come_in_order = true;
+  bool in_order = true;
   for (const RankRequest& request : requests) {
     if (request.empty()) continue;
     if (!thread_.gate.is_open()) co_await enter(thread_);
     co_await Done{*request.operation_};
-    come_in_order = come_in_order && done <= request.operation_->done_at;
+    in_order = in_order && done <= request.operation_->done_at;
     done = later(done, request.operation_->done_at);
   }
   if (thread_.rank().going_on > 0) co_await share_processor(thread_, done);
   prefetch_messages(requests);
   const std::vector<Received>* learned = nullptr;
-  if (!come_in_order) learned = &learn_as_they_come(requests);
+  if (!in_order) learned = &observe_in_order(requests);
   Outcome outcome = Outcome::kOk;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     Received one;
@@ -502,20 +502,20 @@ Task<std::vector<std::pair<std::size_t, Received>>> RankHandle::wait_some(
   co_return found;
 }
 
-void RankHandle::give_up(RankRequest& request) {
-  thread_.core().give_up(*std::exchange(request.operation_, nullptr));
+void RankHandle::abandon(RankRequest& request) {
+  thread_.core().abandon(*std::exchange(request.operation_, nullptr));
 }
 
 bool RankHandle::is_far_ahead() const {
   return thread_.is_far_ahead();
 }
-Task<void> RankHandle::let_world_come_up() {
-  if (thread_.asked) co_await come_up(thread_);
+Task<void> RankHandle::wait_for_world() {
+  if (thread_.asked) co_await await_world(thread_);
   co_await Until{thread_, thread_.clock};
 }
 
 Task<std::optional<Received>> RankHandle::test(RankRequest& request) {
-  co_await ask();
+  co_await poll();
   if (!request.operation_->done || request.operation_->done_at > thread_.clock) co_return std::nullopt;
   const Received received = thread_.observe(*request.operation_);
   request = RankRequest();
@@ -523,15 +523,15 @@ Task<std::optional<Received>> RankHandle::test(RankRequest& request) {
 }
 
 /// Charges the cost of a poll, and lets the world reach the program's clock.
-Task<void> RankHandle::ask() {
+Task<void> RankHandle::poll() {
   if (!thread_.gate.is_open()) co_await enter(thread_);
   work(thread_.core().options().poll);
-  thread_.asks = true;
-  co_await come_up(thread_);
-  thread_.asks = false;
+  thread_.is_polling = true;
+  co_await await_world(thread_);
+  thread_.is_polling = false;
 }
 
-Task<void> RankHandle::come_to_cancel() {
+Task<void> RankHandle::prepare_cancel() {
   if (!thread_.gate.is_open()) co_await enter(thread_);
   co_await Until{thread_, thread_.clock};
 }
@@ -548,7 +548,7 @@ bool RankHandle::cancel_now(RankRequest& request) {
 }
 
 Task<bool> RankHandle::cancel(RankRequest& request) {
-  co_await come_to_cancel();
+  co_await prepare_cancel();
   co_return cancel_now(request);
 }
 
@@ -587,7 +587,7 @@ Time RankHandle::post_cost() const {
 }
 
 Task<std::optional<Received>> RankHandle::iprobe(const Communicator& communicator, int from, int tag) {
-  co_await ask();
+  co_await poll();
   co_return look(thread_.rank(), world::Rank::key_of(communicator, from, tag));
 }
 
@@ -672,7 +672,7 @@ Task<void> RankHandle::synchronize(const Communicator& communicator) {
 RankRequest RankHandle::start_synchronize(const Communicator& communicator) {
   auto* const meeting = new world::Meeting(thread_, communicator.rank(), -1, 0);
   RankRequest request(meeting);
-  thread_.core().meet(communicator, communicator.local_->collectives++, *meeting);
+  thread_.core().synchronize(communicator, communicator.local_->collectives++, *meeting);
   return request;
 }
 
@@ -712,7 +712,7 @@ Task<Communicator> RankHandle::duplicate(const Communicator& communicator) {
 
 Task<std::optional<Communicator>> RankHandle::split(const Communicator& communicator, int color, int key) {
   world::Meeting meeting(thread_, communicator.rank(), color, key);
-  thread_.core().meet(communicator, communicator.local_->collectives++, meeting);
+  thread_.core().synchronize(communicator, communicator.local_->collectives++, meeting);
   if (!thread_.gate.is_open()) co_await enter(thread_);
   co_await Done{meeting};
   if (thread_.rank().going_on > 0) co_await share_processor(thread_, meeting.done_at);
@@ -733,7 +733,7 @@ Task<void> RankHandle::sleep() {
   thread_.clock = later(thread_.clock, thread_.core().now());
 }
 
-void RankHandle::rouse() {
+void RankHandle::wake() {
   thread_.core().wake(thread_, thread_.core().now());
 }
 

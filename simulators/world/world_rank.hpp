@@ -65,13 +65,13 @@ class Thread {
   Probing* prober = nullptr;        // resumed by a matching message
 
   ProgressGate gate;
-  Time interrupted;    // MPI work during computing, not yet included in clock
-  bool asks = false;   // in a polling call
-  bool asked = false;  // has polled during a computing period that the world has not reached
-  [[nodiscard]] bool is_interrupted(Time at) { return asks || gate.is_beside_computing(at); }
+  Time interrupted;         // MPI work during computing, not yet included in clock
+  bool is_polling = false;  // in a polling call
+  bool asked = false;       // has polled during a computing period that the world has not reached
+  [[nodiscard]] bool is_interrupted(Time at) { return is_polling || gate.is_beside_computing(at); }
   void compute(Time duration, std::uint64_t questions);
   /// Adds the interrupted time to the clock. Returns whether there was any.
-  [[nodiscard]] bool take_interruption() {
+  [[nodiscard]] bool consume_interruption() {
     if (interrupted == Time()) return false;
     clock += std::exchange(interrupted, Time());
     return true;
@@ -131,11 +131,11 @@ class alignas(64) Rank {
   Rank& operator=(const Rank&) = delete;
 
   /// Initializes the rank on first use. everyone: the world's communicator, without this rank's own part.
-  void use(Core& core, int number, const Communicator& everyone);
+  void use(Core& core, int number, const Communicator& world_communicator);
 
   [[nodiscard]] Core& core() { return *core_; }
   [[nodiscard]] int number() const { return number_; }
-  [[nodiscard]] const Communicator& everyone() const { return everyone_; }
+  [[nodiscard]] const Communicator& world_communicator() const { return everyone_; }
   [[nodiscard]] Thread& first() { return first_; }
   [[nodiscard]] const Thread& first() const { return first_; }
   [[nodiscard]] bool has_threads() const { return further_ != nullptr; }
@@ -218,7 +218,7 @@ class alignas(64) Rank {
 
  public:
   std::uint32_t operations = 0;  // begun so far; only if the world is observed
-  Time held_up;                  // see World::held_up()
+  Time straggler_delay;          // see World::straggler_delay()
   // Processor work for operations in progress, done while any thread is in a call.
   Time busy;                           // end of the current work
   std::vector<WaitingEvent> unserved;  // deferred until a thread enters a call
@@ -231,14 +231,14 @@ inline bool Thread::is_far_ahead() const {
   return rank_.on_their_way > kMostOnTheirWay || asked;
 }
 inline void Thread::take_turn() {
-  if (rank_.has_threads() && core().log() != nullptr) core().log()->turn(rank_.number(), number_);
+  if (rank_.has_threads() && core().log() != nullptr) core().log()->select_thread(rank_.number(), number_);
 }
 
 inline Time Core::processed(Rank& rank, Time begin, Time work) {
   if (options_.stragglers == nullptr) [[likely]]
     return begin + work;
   const Time end = options_.stragglers->end_of(rank.number(), begin, work);
-  rank.held_up += end - begin - work;
+  rank.straggler_delay += end - begin - work;
   return end;
 }
 

@@ -1,5 +1,5 @@
 // Runs a collective's algorithm, a coroutine, in a world. Each send and receive is an operation (part) of the
-// rank. If the algorithm runs on the rank's processor (by_processor_), settle_work() charges the clock's
+// rank. If the algorithm runs on the rank's processor (by_processor_), charge_work() charges the clock's
 // advance between two team calls to that processor, where noise may delay it. A nonblocking collective
 // without hardware uses turns: it continues when an awaited part is done and the processor is available.
 // begin_turn() and end_turn() delimit the processor time of a turn.
@@ -44,10 +44,10 @@ void Collective::start(Thread& thread, const offramp::Operation& question, const
                                  has_root(question.kind) ? world_rank(question.root) : -1, 0, context()});
   CollectiveBuffers buffers;
   buffers.block = sizes.block;
-  buffers.receive = no_memory_.take(sizes.receive);
-  buffers.send = no_memory_.take(sizes.send);
-  for (const std::size_t size : sizes.send_blocks) send_blocks_.emplace_back(no_memory_.take(size));
-  for (const std::size_t size : sizes.receive_blocks) receive_blocks_.push_back(no_memory_.take(size));
+  buffers.receive = no_memory_.reserve(sizes.receive);
+  buffers.send = no_memory_.reserve(sizes.send);
+  for (const std::size_t size : sizes.send_blocks) send_blocks_.emplace_back(no_memory_.reserve(size));
+  for (const std::size_t size : sizes.receive_blocks) receive_blocks_.push_back(no_memory_.reserve(size));
   buffers.send_blocks = send_blocks_;
   buffers.receive_blocks = receive_blocks_;
   if (sizes.in_place) put_in_place(question.kind, buffers);
@@ -66,14 +66,14 @@ void Collective::begin_turn(Time at, Thread* interrupts) {
 }
 
 void Collective::end_turn() {
-  settle_work();
+  charge_work();
   Rank& rank = own();
   rank.busy = later(rank.busy, clock);
   if (interrupts_ != nullptr) interrupts_->interrupted += clock - turn_began_;
   turn_began_ = clock;
 }
 
-void Collective::go_on(Operation& part) {
+void Collective::resume(Operation& part) {
   const Time now = core().now();
   begin_turn(now, progress_ == Progress::kCalls ? own().interrupted_at(now) : nullptr);
   std::exchange(part.waiter, nullptr).resume();  // may delete this collective
@@ -134,13 +134,13 @@ void Collective::put_in_place(OperationKind of, CollectiveBuffers& buffers) {
   }
 }
 
-void Collective::settle_work() {
+void Collective::charge_work() {
   if (by_processor_) clock = core().processed(own(), left_, clock - left_);
   left_ = clock;
 }
 
 void Collective::ended() {
-  takes_turns() ? end_turn() : settle_work();
+  takes_turns() ? end_turn() : charge_work();
   if (progress_ == Progress::kCalls) --own().going_on;
   outcome = task_.result();
   if (failed_ && outcome == Outcome::kOk) outcome = Outcome::kFault;
@@ -170,7 +170,7 @@ std::unique_ptr<Operation> Collective::end(Handle handle) {
 }
 
 Team::Handle Collective::start_send(int peer, Bytes data, const Stamp* stamp) {
-  settle_work();
+  charge_work();
   Operation* const send = begin(Kind::kSend);
   SendArguments arguments;
   arguments.destination = world_rank(peer);
@@ -192,18 +192,18 @@ Team::Handle Collective::start_send(int peer, Bytes data, const Stamp* stamp) {
 }
 
 Team::Handle Collective::start_receive(int peer, MutableBytes data, bool token) {
-  settle_work();
+  charge_work();
   Operation* const receive = begin(Kind::kReceive);
   receive->key = {context(), world_rank(peer), tag_};
   receive->bytes = data.size();
   if (!token) clock += own_backend().post_receive_cost();
-  settle_work();
+  charge_work();
   core().receive(*receive, clock);
   return receive;
 }
 
 Outcome Collective::finish(Handle handle) {
-  settle_work();
+  charge_work();
   const std::unique_ptr<Operation> part = end(handle);
   left_ = clock = part->kind == Kind::kSend ? core().observe_send(*part, clock, this, by_processor_)
                                             : core().observe_receive(*part, clock, this, by_processor_);
@@ -211,12 +211,12 @@ Outcome Collective::finish(Handle handle) {
   return part->outcome;
 }
 
-Team::Arrival Collective::take(Handle handle) {
-  settle_work();
+Team::Arrival Collective::finish_token(Handle handle) {
+  charge_work();
   const std::unique_ptr<Operation> part = end(handle);
   Arrival arrival;
   arrival.outcome = part->outcome;
-  if (part->kind == Kind::kReceive) arrival = core().take_token(*part, *this);
+  if (part->kind == Kind::kReceive) arrival = core().finish_token(*part, *this);
   failed_ = failed_ || arrival.outcome == Outcome::kFault || arrival.stamp.failed();
   return arrival;
 }

@@ -29,7 +29,7 @@ class Collective final : public Operation, public Team {
   /// Returns what makes progress on the algorithm between its messages.
   [[nodiscard]] Progress progress() const { return progress_; }
   /// Resumes the algorithm, which waited for `part`. Its processor or device must be available.
-  void go_on(Operation& part);
+  void resume(Operation& part);
   /// Completes the collective for a program whose clock is `at`. Returns the time when the program continues.
   [[nodiscard]] Time observe(Time at);
 
@@ -37,7 +37,7 @@ class Collective final : public Operation, public Team {
   [[nodiscard]] std::uint64_t context() const override { return group_->context + 1; }
   [[nodiscard]] std::uint64_t setup_context() const override { return group_->setup + 1; }
   TeamHardware* hardware() override { return core().devices(backend_); }
-  MutableBytes scratch(std::size_t size) override { return no_memory_.take(size); }
+  MutableBytes scratch(std::size_t size) override { return no_memory_.reserve(size); }
 
  protected:
   void combine_elements(Bytes, MutableBytes) override {}
@@ -46,7 +46,7 @@ class Collective final : public Operation, public Team {
   bool ready(Handle handle) override;
   void wait(Handle handle, std::coroutine_handle<> algorithm) override;
   Outcome finish(Handle handle) override;
-  Arrival take(Handle handle) override;
+  Arrival finish_token(Handle handle) override;
 
  private:
   Rank& own() { return *Operation::rank; }
@@ -59,7 +59,7 @@ class Collective final : public Operation, public Team {
   void begin_turn(Time at, Thread* interrupts);
   void end_turn();
   /// Charges the processor, if it is used, for the clock's advance since left_.
-  void settle_work();
+  void charge_work();
   void put_in_place(OperationKind of, CollectiveBuffers& buffers);
   static MutableBytes writable(Bytes bytes) { return {const_cast<std::byte*>(bytes.data()), bytes.size()}; }
   Operation* begin(Kind kind);

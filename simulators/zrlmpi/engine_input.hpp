@@ -40,7 +40,7 @@ class EngineInput {
 
   /// The engine needs a request at `now`. Returns the number of headers that it reads, including that one. 0
   /// if the request is in the cache or was never added.
-  std::int64_t take(std::uint64_t message, Time now) {
+  std::int64_t headers_to_read(std::uint64_t message, Time now) {
     const auto found = std::find_if(waiting_.begin(), waiting_.end(),
                                     [&](const Waiting& header) { return header.message == message; });
     if (found == waiting_.end()) return 0;

@@ -29,7 +29,8 @@ struct Shared {
 /// One end of a call: time in states, outgoing packets, incoming headers.
 class Side {
  public:
-  Side(Shared& shared, Scheduler& scheduler, int rank, int peer, Call call, Path& out, Channel<Datagram>& in)
+  Side(Shared& shared, Scheduler& scheduler, int rank, int peer, MpiCall call, Path& out,
+       Channel<Datagram>& in)
       : shared_(shared),
         spec_(shared.spec),
         rank_(rank),
@@ -99,7 +100,7 @@ class Side {
   const MpeSpec& spec_;
   int rank_;
   int peer_;
-  Call call_;
+  MpiCall call_;
   Path& out_;
   Channel<Datagram>& in_;
   HeaderCache cache_;
@@ -129,7 +130,7 @@ class Sender final : public Side {
     ExchangeResult& result = shared_.result;
     call_ = (co_await ports_.command.read()).call;
     co_await spend(State::kIdle, 1);
-    const bool barrier = call_ == Call::kBarrier;
+    const bool barrier = call_ == MpiCall::kBarrier;
     const PacketType answer = barrier ? PacketType::kAck : PacketType::kClearToSend;
     for (int attempt = 0;; ++attempt) {
       co_await emit(State::kStartSend, PacketType::kSendRequest);
@@ -169,7 +170,7 @@ class Sender final : public Side {
     enter(state, self);
     const Time begin = self.clock;
     shared_.result.complete = later(shared_.result.complete, begin);
-    if (cache_.take(peer_, type, partner(call_))) co_return Wait::kHere;
+    if (cache_.pop(peer_, type, partner(call_))) co_return Wait::kHere;
     for (;;) {
       std::optional<Datagram> datagram = co_await in_.read_until(deadline);
       shared_.result.complete = later(shared_.result.complete, self.clock);
@@ -202,7 +203,7 @@ class Sender final : public Side {
     (void)co_await ports_.data.read();
     co_await spend(State::kSendDataStart, spec_.header_iterations());
     TransmitItem item;
-    item.kind = shared_.fragments ? TransmitItem::Kind::kFragments : TransmitItem::Kind::kMessage;
+    item.kind = shared_.fragments ? TransmitItem::Framing::kFragments : TransmitItem::Framing::kMessage;
     item.header = header(PacketType::kData);
     item.payload = r.payload;
     item.size = r.size;
@@ -237,7 +238,7 @@ class Receiver final : public Side {
     co_await ports_.command.write_at(command(), shared_.request.ready);
     (void)co_await ports_.feedback.read();
     result.last = self.clock;
-    if (call_ == Call::kBarrier) result.first = self.clock;
+    if (call_ == MpiCall::kBarrier) result.first = self.clock;
   }
 
   Task<void> run() {
@@ -245,7 +246,7 @@ class Receiver final : public Side {
     enter(State::kStartRecv, self);
     co_await wait_for_request();
     call_ = (co_await ports_.command.read()).call;
-    if (call_ == Call::kBarrier) {
+    if (call_ == MpiCall::kBarrier) {
       shared_.result.data = self.clock;
     } else {
       co_await emit(State::kAssembleClear, PacketType::kClearToSend);
@@ -307,9 +308,9 @@ class Receiver final : public Side {
       }
       const std::uint64_t before = missing_;
       if (shared_.fragments) {
-        co_await take_fragment(*datagram);
+        co_await accept_fragment(*datagram);
       } else {
-        co_await take_stream(*datagram);
+        co_await accept_stream(*datagram);
       }
       if (missing_ < before) deadline = patience();
     }
@@ -321,7 +322,7 @@ class Receiver final : public Side {
   }
 
   /// Strict format: one header, then raw continuations in order.
-  Task<void> take_stream(const Datagram& datagram) {
+  Task<void> accept_stream(const Datagram& datagram) {
     Process& self = co_await this_process();
     if (offset_ == 0 && !started_) {
       Header h;
@@ -350,7 +351,7 @@ class Receiver final : public Side {
   }
 
   /// Every datagram contains its position; duplicates are dropped.
-  Task<void> take_fragment(const Datagram& datagram) {
+  Task<void> accept_fragment(const Datagram& datagram) {
     Process& self = co_await this_process();
     const Bytes bytes = datagram.data;
     Header h;
@@ -476,7 +477,7 @@ ExchangeResult ExchangeRunner::run(const ExchangeRequest& request, std::vector<S
                request.first_packet, request.epoch},
               tap(End::kReceiver, request.destination, request.source));
     Sender sender(shared, scheduler_, request.source, request.destination, request.call, there, back.out);
-    const Call answer = request.answer.value_or(partner(request.call));
+    const MpiCall answer = request.answer.value_or(partner(request.call));
     Receiver receiver(shared, scheduler_, request.destination, request.source, answer, back, there.out);
     observe(End::kSender);
     scheduler_.spawn("role", sender.role(), request.begin);

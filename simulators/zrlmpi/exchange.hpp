@@ -51,9 +51,9 @@ enum class End : std::uint8_t { kBoth, kSender, kReceiver };
 struct ExchangeRequest {
   int source = 0;
   int destination = 1;
-  Call call = Call::kSendInt;  // the sender's; kBarrier has no data
-  std::optional<Call> answer;  // the receiver's, if it does not match the sender's
-  std::uint64_t size = 0;      // payload bytes, at most kMaximumMessageBytes
+  MpiCall call = MpiCall::kSendInt;  // the sender's; kBarrier has no data
+  std::optional<MpiCall> answer;     // the receiver's, if it does not match the sender's
+  std::uint64_t size = 0;            // payload bytes, at most kMaximumMessageBytes
   std::uint32_t tag = 0;
   std::uint32_t context = 0;
   std::uint32_t sequence = 0;

@@ -23,14 +23,14 @@ namespace offramp::zrlmpi {
 enum class Format : std::uint8_t { kStrict, kExtended };
 
 /// [zrlmpi-protocol] mpi_call definition.
-enum class Call : std::uint8_t { kSendInt, kReceiveInt, kSendFloat, kReceiveFloat, kBarrier, kCount };
+enum class MpiCall : std::uint8_t { kSendInt, kReceiveInt, kSendFloat, kReceiveFloat, kBarrier, kCount };
 /// [zrlmpi-protocol] packet_type definition.
 enum class PacketType : std::uint8_t { kNone, kSendRequest, kClearToSend, kData, kAck, kError, kCount };
-std::string_view to_string(Call call);
+std::string_view to_string(MpiCall call);
 std::string_view to_string(PacketType type);
 
 /// The matching call at the other end: SEND_INT with RECV_INT, SEND_FLOAT with RECV_FLOAT.
-Call partner(Call call);
+MpiCall partner(MpiCall call);
 
 enum class Field : std::uint8_t {
   kStart,
@@ -77,7 +77,7 @@ class Header {
     set(Field::kStart, kMagic);
     set(Field::kEnd, kMagic);
   }
-  Header(int destination, int source, Call call, PacketType type, std::uint32_t words = 0) : Header() {
+  Header(int destination, int source, MpiCall call, PacketType type, std::uint32_t words = 0) : Header() {
     set(Field::kDestination, static_cast<std::uint32_t>(destination));
     set(Field::kSource, static_cast<std::uint32_t>(source));
     set(Field::kSize, words);
@@ -91,7 +91,7 @@ class Header {
   [[nodiscard]] std::uint32_t destination() const { return get(Field::kDestination); }
   [[nodiscard]] std::uint32_t source() const { return get(Field::kSource); }
   [[nodiscard]] std::uint32_t words() const { return get(Field::kSize); }
-  [[nodiscard]] Call call() const { return static_cast<Call>(get(Field::kCall)); }
+  [[nodiscard]] MpiCall call() const { return static_cast<MpiCall>(get(Field::kCall)); }
   [[nodiscard]] PacketType type() const { return static_cast<PacketType>(get(Field::kType)); }
   [[nodiscard]] std::uint32_t tag() const { return get(Field::kTagLow) | get(Field::kTagHigh) << 8; }
   [[nodiscard]] std::uint32_t context() const { return get(Field::kContext); }

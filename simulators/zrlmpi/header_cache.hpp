@@ -16,7 +16,7 @@ class HeaderCache {
   void put(const Header& header) { slots_.at(header.source()) = header; }
 
   /// Removes and returns the header of this source if its type and call match.
-  std::optional<Header> take(int source, PacketType type, Call call) {
+  std::optional<Header> pop(int source, PacketType type, MpiCall call) {
     std::optional<Header>& slot = slots_.at(static_cast<std::size_t>(source));
     if (!slot || slot->type() != type || slot->call() != call) return std::nullopt;
     return std::exchange(slot, std::nullopt);

@@ -39,12 +39,12 @@ struct FragmentRange {
 /// An item that the state machine puts into the transmit queue.
 struct TransmitItem {
   TransmitItem() = default;
-  enum class Kind : std::uint8_t {
+  enum class Framing : std::uint8_t {
     kPacket,     // head is the whole datagram
     kMessage,    // head, then payload: one header per message
     kFragments,  // header and extension block in every datagram
   };
-  Kind kind = Kind::kPacket;
+  Framing kind = Framing::kPacket;
   std::vector<std::byte> head;
   Header header;           // header of the fragments
   Bytes payload;           // empty: only times are simulated

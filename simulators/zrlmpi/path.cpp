@@ -48,7 +48,8 @@ std::vector<std::byte> fragment_head(Header header, std::uint64_t total, std::ui
 
 }  // namespace
 
-Path::Path(Scheduler& scheduler, const MpeSpec& spec, Carriage carriage, const Place& place, const Tap& tap)
+Path::Path(Scheduler& scheduler, const MpeSpec& spec, Carriage carriage, const WirePosition& place,
+           const Tap& tap)
     : in(scheduler, kControlEntries),
       out(scheduler, kSlots),
       sent(scheduler, kControlEntries),
@@ -86,12 +87,12 @@ Task<void> Path::bus() {
     const TransmitItem item = co_await in.read();
     const Process& self = co_await this_process();
     const Time begin = self.clock;
-    if (item.kind == TransmitItem::Kind::kPacket) {
+    if (item.kind == TransmitItem::Framing::kPacket) {
       Datagram datagram;
       datagram.data = item.head;
       datagram.bytes = static_cast<std::uint32_t>(item.head.size());
       co_await emit(std::move(datagram), begin);
-    } else if (item.kind == TransmitItem::Kind::kMessage) {
+    } else if (item.kind == TransmitItem::Framing::kMessage) {
       co_await message(item);
     } else {
       co_await fragments(item);
@@ -238,7 +239,7 @@ Task<void> Path::burst_wire() {
   }
 }
 
-void Path::tell(const Datagram& datagram, Time at) const {
+void Path::record_packet(const Datagram& datagram, Time at) const {
   Packet packet;
   packet.at = at;
   packet.carrier = Carrier::kUdp;
@@ -257,7 +258,7 @@ Task<void> Path::packet_wire() {
     const Time begin = self.clock;
     const bool closes = datagram.closes;
     const std::uint32_t bytes = datagram.bytes;
-    if (tap_.sink != nullptr) tell(datagram, begin);
+    if (tap_.sink != nullptr) record_packet(datagram, begin);
     co_await wire_->send(std::move(datagram), bytes);
     self.span("datagram", begin);
     if (self.spans != nullptr)

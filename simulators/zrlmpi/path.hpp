@@ -21,7 +21,7 @@ enum class Carriage : std::uint8_t { kBurst, kPackets };
 /// The path of one call in one direction.
 class Path {
  public:
-  struct Place {
+  struct WirePosition {
     std::uint64_t wire_id = 0;
     FaultRates faults;
     std::uint64_t first_packet = 0;
@@ -35,7 +35,8 @@ class Path {
     int destination = 0;
   };
 
-  Path(Scheduler& scheduler, const MpeSpec& spec, Carriage carriage, const Place& place, const Tap& tap);
+  Path(Scheduler& scheduler, const MpeSpec& spec, Carriage carriage, const WirePosition& place,
+       const Tap& tap);
 
   /// Adds the processes, before Scheduler::run(). They never end.
   void spawn(Scheduler& scheduler, Time begin);
@@ -57,7 +58,7 @@ class Path {
   Task<void> burst_wire();
   Task<void> packet_wire();
   Task<void> unpack();
-  void tell(const Datagram& datagram, Time at) const;
+  void record_packet(const Datagram& datagram, Time at) const;
 
   const MpeSpec& spec_;
   Carriage carriage_;

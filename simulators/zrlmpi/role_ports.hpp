@@ -10,7 +10,7 @@ namespace offramp::zrlmpi {
 
 /// [zrlmpi-protocol] MPI_Interface: 72 bits.
 struct Command {
-  Call call = Call::kSendInt;
+  MpiCall call = MpiCall::kSendInt;
   std::uint32_t count = 0;  // words
   std::uint32_t rank = 0;   // peer
 };

@@ -37,7 +37,7 @@ TEST(AieMessages, TakeTheTimeOfTheNetworkWheneverTheyAreSent) {
     for (const std::size_t bytes : {0U, 8U, 5000U, 65536U, 8U}) {
       for (const Time issued : {Time(), Time::us(77)}) {
         Driver driver;  // The links carry no other message.
-        const Message expected = driver.network.simulate(0, peer, bytes);
+        const MessageTiming expected = driver.network.simulate(0, peer, bytes);
         ManyUnits sender;
         ManyUnits receiver;
         const Departure departure = driver.backend->depart(message(peer, bytes), issued, sender);
@@ -56,7 +56,7 @@ TEST(AieMessages, ThatAreLongWaitForTheirReceiver) {
   ManyUnits sender;
   ManyUnits receiver;
   const Transfer transfer = message(1, 70000);
-  const Message expected = driver.network.simulate(0, 1, 70000);
+  const MessageTiming expected = driver.network.simulate(0, 1, 70000);
   const Departure departure = driver.backend->depart(transfer, {}, sender);
   ASSERT_TRUE(departure.handshake);
   const Time posted = Time::ms(3);
@@ -155,7 +155,7 @@ TEST(AieBackend, HasSmallerWindowsBesideKernelsOfTheProgram) {
     settings.set("user_memory", {static_cast<double>(user_memory), {}});
     const aie::Setup setup(settings);
     Planner planner(setup);
-    const Need found = planner.need(operation);
+    const ArrayRequirements found = planner.requirements(operation);
     return std::tuple(found.tree_window, std::string(found.instead), std::string(found.limit));
   };
   EXPECT_EQ(need(0), std::tuple(std::size_t{8192}, "", ""));

@@ -66,7 +66,7 @@ Operation operation_of(OperationKind kind, int ranks, std::size_t bytes) {
 /// Several collectives at once, beside messages from rank 0 to rank 1.
 Task<void> at_once(RankHandle& rank, Operation operation, int collectives, int messages) {
   std::vector<RankRequest> requests;
-  for (int i = 0; i < collectives; ++i) requests.push_back(rank.start(rank.everyone(), operation));
+  for (int i = 0; i < collectives; ++i) requests.push_back(rank.start(rank.world_communicator(), operation));
   for (int i = 0; i < messages; ++i)
     requests.push_back(rank.rank() == 0 ? rank.isend(1, kMebibyte) : rank.irecv(0, kMebibyte));
   (void)co_await rank.wait_all(requests);
@@ -198,7 +198,7 @@ double last_of(const std::vector<Operation>& operations) {
         [&operations, count](RankHandle& rank) -> Task<void> {
           for (std::size_t i = 0; i < count; ++i) {
             (void)co_await rank.collective(operations[i]);
-            co_await rank.synchronize(rank.everyone());
+            co_await rank.synchronize(rank.world_communicator());
           }
         },
         in_tiles());

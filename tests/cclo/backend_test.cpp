@@ -66,7 +66,7 @@ class ScriptedTeam final : public Team, private TeamHardware {
   bool ready(Handle) override { return true; }
   void wait(Handle, std::coroutine_handle<>) override {}
   Outcome finish(Handle) override { return Outcome::kOk; }
-  Arrival take(Handle) override { return {}; }
+  Arrival finish_token(Handle) override { return {}; }
 
  private:
   Resources resources(int /*world_rank*/) override { return units_.view(descriptions_); }
@@ -172,7 +172,7 @@ TEST(CcloMessages, AreNumberedSegmentBySegment) {
     poke_buffers(space, spec);
     const std::uint32_t address = space.layout().communicators_offset(spec.rx_buffers);
     poke_communicator(space, address, 2, 0);
-    SoloTeam team(0);
+    LoopbackTeam team(0);
     Processor processor({spec, space, team, address, {}, 0, nullptr, 0}, {});
     Task<void> task = processor.run(Primitive::send(1, Bytes(team.scratch(2500))));
     task.start();
@@ -202,7 +202,7 @@ TEST(CcloFirmware, AnswersUnknownCallsAsItsGenerationDoes) {
   for (const Profile profile : {Profile::kSeed, Profile::kGen2}) {
     const Spec spec = profile == Profile::kGen2 ? gen2_spec() : Spec();
     IoSpace space(layout_of(profile));
-    SoloTeam team(0);
+    LoopbackTeam team(0);
     Processor processor({spec, space, team, 0x900, {}, 0, nullptr, 0}, {});
     CallWords words{};
     words[0] = 77;

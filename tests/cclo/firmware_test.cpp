@@ -30,7 +30,7 @@ class DataTeam final : public Team {
   bool ready(Handle) override { return true; }
   void wait(Handle, std::coroutine_handle<>) override {}
   Outcome finish(Handle) override { return Outcome::kOk; }
-  Arrival take(Handle handle) override {
+  Arrival finish_token(Handle handle) override {
     if (handle == nullptr) return {};
     const Stamp& stamp = *static_cast<const Stamp*>(handle);
     return {stamp.failed() ? Outcome::kFault : Outcome::kOk, stamp};

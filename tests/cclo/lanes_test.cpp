@@ -122,7 +122,7 @@ TEST(CcloLanes, CopyReachesHostMemory) {
   const Floats values = ramp(100, 1, 1);
   CallArguments call = copy_of(values.size());
   call.config = Config::kFloat;
-  call.a = rig.put(0, values, Place::kHost);
+  call.a = rig.put(0, values, BufferLocation::kHost);
   call.c = rig.put(0, Floats(100));
   call.flags = kOperand0Host;
   EXPECT_EQ(rig.call(0, call), 0U);

@@ -36,7 +36,7 @@ TEST(CcloRetry, ABlockedReceiveDoesNotBlockAnotherCall) {
   rig.start(1, message(rig, 1, Scenario::kSend, 0), Time::ms(1));
   EXPECT_EQ(rig.finish(1), 0U);
   EXPECT_EQ(rig.waits, "");
-  const Engine::Result& late = rig.engine(0).result(blocked);
+  const OffloadEngine::Result& late = rig.engine(0).result(blocked);
   EXPECT_TRUE(late.done);
   EXPECT_EQ(late.code, 0U);
   EXPECT_GT(late.end, Time::ms(1));

@@ -46,7 +46,7 @@ class Rig {
   }
 
   [[nodiscard]] bool second() const { return configuration_.spec.generation == Generation::kSecond; }
-  Engine& engine(int rank) { return *cards_[static_cast<std::size_t>(rank)].engine; }
+  OffloadEngine& engine(int rank) { return *cards_[static_cast<std::size_t>(rank)].engine; }
   Driver& driver(int rank) { return *cards_[static_cast<std::size_t>(rank)].driver; }
   Spec& spec(int rank) { return cards_[static_cast<std::size_t>(rank)].spec; }
   Machine& machine() { return machine_; }
@@ -107,14 +107,15 @@ class Rig {
   }
 
   template <typename T>
-  std::uint64_t put(int rank, const std::vector<T>& values, Place place = Place::kDevice) {
+  std::uint64_t put(int rank, const std::vector<T>& values, BufferLocation place = BufferLocation::kDevice) {
     const std::uint64_t address = engine(rank).memory().allocate(values.size() * sizeof(T), place);
     const auto bytes = std::as_bytes(std::span(values));
     std::copy(bytes.begin(), bytes.end(), engine(rank).memory().at(address, bytes.size(), place).begin());
     return address;
   }
   template <typename T>
-  std::vector<T> get(int rank, std::uint64_t address, std::size_t count, Place place = Place::kDevice) {
+  std::vector<T> get(int rank, std::uint64_t address, std::size_t count,
+                     BufferLocation place = BufferLocation::kDevice) {
     std::vector<T> values(count);
     const MutableBytes bytes = engine(rank).memory().at(address, count * sizeof(T), place);
     std::memcpy(values.data(), bytes.data(), bytes.size());
@@ -127,7 +128,7 @@ class Rig {
   struct Card {
     Spec spec;
     std::unique_ptr<Driver> driver;
-    Engine* engine = nullptr;
+    OffloadEngine* engine = nullptr;
   };
   Configuration configuration_;
   std::deque<Card> cards_;
@@ -149,7 +150,7 @@ class TestKernel final : public Kernel {
     given_ += bytes;
     return {bytes, ends && given_ == supplies.size(), {from, from}};
   }
-  void take(std::uint32_t stream, Bytes data, const Flow& when) override {
+  void consume(std::uint32_t stream, Bytes data, const Flow& when) override {
     streams.push_back(stream);
     taken.insert(taken.end(), data.begin(), data.end());
     last = when.last;

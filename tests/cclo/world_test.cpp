@@ -55,7 +55,7 @@ Operation allreduce_of(int ranks, std::size_t bytes) {
 
 Task<void> start_16(RankHandle& rank, Operation operation) {
   std::vector<RankRequest> requests;
-  for (int i = 0; i < 16; ++i) requests.push_back(rank.start(rank.everyone(), operation));
+  for (int i = 0; i < 16; ++i) requests.push_back(rank.start(rank.world_communicator(), operation));
   co_await rank.wait_all(requests);
 }
 
@@ -109,7 +109,7 @@ TEST(CcloWorld, MessagesAndABroadcastShareTheEngine) {
                std::vector<RankRequest> requests;
                for (int i = 0; i < 16; ++i)
                  requests.push_back(rank.rank() == 0 ? rank.isend(1, kMebibyte) : rank.irecv(0, kMebibyte));
-               requests.push_back(rank.start(rank.everyone(), bcast_of(2, kMebibyte)));
+               requests.push_back(rank.start(rank.world_communicator(), bcast_of(2, kMebibyte)));
                co_await rank.wait_all(requests);
              }),
       engine_bound(17));
@@ -139,12 +139,14 @@ TEST(CcloWorld, ABroadcastBesideAnIncastSharesTheReceiversLink) {
   for (const bool collective_first : {true, false}) {
     const auto both = [collective_first](RankHandle& rank) -> Task<void> {
       std::vector<RankRequest> requests;
-      if (collective_first) requests.push_back(rank.start(rank.everyone(), bcast_from(15, 16, kMebibyte)));
+      if (collective_first)
+        requests.push_back(rank.start(rank.world_communicator(), bcast_from(15, 16, kMebibyte)));
       for (int peer = 1; peer < rank.size() && rank.rank() == 0; ++peer) {
         for (int i = 0; i < 2; ++i) requests.push_back(rank.irecv(peer, kMebibyte));
       }
       for (int i = 0; i < 2 && rank.rank() > 0; ++i) requests.push_back(rank.isend(0, kMebibyte));
-      if (!collective_first) requests.push_back(rank.start(rank.everyone(), bcast_from(15, 16, kMebibyte)));
+      if (!collective_first)
+        requests.push_back(rank.start(rank.world_communicator(), bcast_from(15, 16, kMebibyte)));
       co_await rank.wait_all(requests);
     };
     const double time = end_of(16, both);
@@ -157,8 +159,8 @@ TEST(CcloWorld, DoesNotDependOnTheOrderInWhichSimultaneousEventsAreInserted) {
   const auto many = [](RankHandle& rank) -> Task<void> {
     std::vector<RankRequest> requests;
     for (int root = 0; root < rank.size(); ++root) {
-      requests.push_back(rank.start(rank.everyone(), bcast_from(root, rank.size(), 300000)));
-      requests.push_back(rank.start(rank.everyone(), allreduce_of(rank.size(), 65536)));
+      requests.push_back(rank.start(rank.world_communicator(), bcast_from(root, rank.size(), 300000)));
+      requests.push_back(rank.start(rank.world_communicator(), allreduce_of(rank.size(), 65536)));
       if (root == rank.rank()) continue;
       requests.push_back(rank.irecv(root, 100000));
       requests.push_back(rank.isend(root, 100000));
@@ -309,7 +311,7 @@ TEST(CcloHostData, IsCopiedFromTheCardInTheCallThatWaits) {
   (void)end_of(2, overlapped, {});
   EXPECT_NEAR(waited, pcie_bound(8), 1);
   const auto broadcast = [&](RankHandle& rank) -> Task<void> {
-    RankRequest request = rank.start(rank.everyone(), bcast_of(2, kBytes));
+    RankRequest request = rank.start(rank.world_communicator(), bcast_of(2, kBytes));
     rank.compute(computing);
     const Time before = rank.clock();
     co_await rank.wait(request);

@@ -61,7 +61,7 @@ class Advised : public testing::Test {
 
   static ReplayOptions with_computing() {
     ReplayOptions options;
-    options.compute.kind = Compute::Kind::kMeasured;
+    options.compute.kind = Compute::Mode::kMeasured;
     return options;
   }
 
@@ -390,7 +390,7 @@ class ACurve : public testing::Test {
   [[nodiscard]] Time end(const char* backend, int ranks, std::uint64_t computing) const {
     const std::vector<test::Tape> tapes = sums(ranks, computing);
     ReplayOptions options;
-    if (computing > 0) options.compute.kind = Compute::Kind::kMeasured;
+    if (computing > 0) options.compute.kind = Compute::Mode::kMeasured;
     const auto setting = world_setting(configuration_, registry_, *registry_.find(backend), ranks);
     auto result = replay(*setting, test::source_of(tapes), options);
     EXPECT_TRUE(result) << result.error();
@@ -447,9 +447,9 @@ TEST_F(ACurve, DoesNotTryMoreRanksThanHardwareHasOutgrown) {
     EXPECT_TRUE(found.add(test::source_of(tapes)));
   }
   ASSERT_EQ(found.points().size(), 3U);
-  EXPECT_TRUE(found.points()[1].of("aie")->end);  // tried
-  EXPECT_FALSE(found.points()[2].of("aie")->end);
-  EXPECT_EQ(found.points()[2].of("aie")->why_not, found.points()[1].of("aie")->why_not);
+  EXPECT_TRUE(found.points()[1].cell_of("aie")->end);  // tried
+  EXPECT_FALSE(found.points()[2].cell_of("aie")->end);
+  EXPECT_EQ(found.points()[2].cell_of("aie")->why_not, found.points()[1].cell_of("aie")->why_not);
   EXPECT_THAT(lacking_text(found, "aie"), HasSubstr("aie has no valid result at 512, 600 ranks: "));
 }
 

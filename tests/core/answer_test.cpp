@@ -83,7 +83,7 @@ struct Expected {
 class AnAnswer : public testing::Test {
  protected:
   AnAnswer() {
-    configuration_.compute.kind = Compute::Kind::kNone;
+    configuration_.compute.kind = Compute::Mode::kNone;
     use({"cclo", "zrlmpi", "dpu"});
   }
   void use(std::initializer_list<const char*> backends) {

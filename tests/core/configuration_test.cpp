@@ -80,7 +80,7 @@ class ConfigurationFrom : public testing::Test {
   }
 
   std::string directory_;
-  Surroundings around_;
+  ConfigSources around_;
   Registry registry_;
 };
 
@@ -89,7 +89,7 @@ TEST_F(ConfigurationFrom, NothingIsTheHostBackendWithASummary) {
   ASSERT_TRUE(c) << c.error();
   EXPECT_EQ(c->backend, "host");
   EXPECT_EQ(c->clock, Clock::kWall);
-  EXPECT_EQ(c->compute.kind, Compute::Kind::kNone);
+  EXPECT_EQ(c->compute.kind, Compute::Mode::kNone);
   EXPECT_FALSE(c->faults.any());
   EXPECT_EQ(c->hang_timeout, 0);
   EXPECT_TRUE(c->summary);
@@ -147,7 +147,7 @@ wide = true
   ASSERT_TRUE(c) << c.error();
   EXPECT_EQ(c->backend, "zrlmpi");
   EXPECT_EQ(c->clock, Clock::kSettled);
-  EXPECT_EQ(c->compute.kind, Compute::Kind::kFactor);
+  EXPECT_EQ(c->compute.kind, Compute::Mode::kFactor);
   EXPECT_EQ(c->compute.factor, 2.5);
   EXPECT_FALSE(c->summary);
   EXPECT_EQ(c->report + c->trace + c->capture, "r.jsontc");
@@ -600,7 +600,7 @@ TEST(TableOfKeys, DefaultsAreAllowedValuesAndNamesAreUnique) {
     EXPECT_FALSE(key.description.empty() || key.allowed.empty()) << key.path;
     if (key.path.empty() || key.path.starts_with("route")) continue;
     Registry registry(std::vector<const BackendDescription*>{&quiet()});
-    Surroundings around;
+    ConfigSources around;
     around.directory = "/nonexistent";
     around.overrides = {{std::string(key.path), std::string(key.default_text), "--set"}};
     auto c = load_configuration(around, registry);

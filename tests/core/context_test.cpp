@@ -38,7 +38,7 @@ class AContext : public testing::Test {
     return there;
   }
   ReceiveRecord* take(int source, int tag) {
-    return context_.take_posted(context_.peer(source), envelope(source, tag));
+    return context_.pop_posted(context_.peer(source), envelope(source, tag));
   }
 
   Context context_{9};
@@ -95,7 +95,7 @@ TEST_F(AContext, ForgetsAReceiveThatWasWithdrawn) {
 
 TEST_F(AContext, StaysForAMessageThatAProbeClaimed) {
   UnexpectedMessage& message = arrive(1, 5);
-  const auto claimed = context_.take_unexpected(message);
+  const auto claimed = context_.pop_unexpected(message);
   EXPECT_EQ(context_.pending, 1);
   EXPECT_EQ(context_.find_unexpected(1, 5), nullptr);
 }

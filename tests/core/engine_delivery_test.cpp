@@ -332,7 +332,7 @@ TEST_F(ADelivery, ThatAProbeClaimedIsReceivedAfterTheCommunicatorWasFreed) {
   ReceiveRecord receive;
   engine(0).send(send, {from, 1, 3, data});
   deliver(room_.last());
-  auto claimed = to.take_unexpected(*to.find_unexpected(0, 3));
+  auto claimed = to.pop_unexpected(*to.find_unexpected(0, 3));
   engine(1).close_context(to);
   engine(1).receive_claimed(receive, std::move(claimed), into);
   EXPECT_TRUE(receive.done);

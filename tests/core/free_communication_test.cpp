@@ -66,7 +66,7 @@ std::optional<Efficiencies> efficiencies_over_host(const std::vector<test::Tape>
   const ReplaySource source = test::source_of(tapes);
   const Result<ReplayResult> result = replay(setting, source, {});
   WholeRuns runs;
-  const std::optional<WholeRun> run = runs.of(setting, source, {}, *result);
+  const std::optional<WholeRun> run = runs.run_of(setting, source, {}, *result);
   if (!run) return std::nullopt;
   const Computing& computing = runs.program()->computing;
   const auto efficiencies = efficiencies_of(computing, *run, runs.program()->free);

@@ -143,7 +143,7 @@ class Somewhere final : public Team {
   bool ready(Handle) override { return true; }
   void wait(Handle, std::coroutine_handle<>) override {}
   Outcome finish(Handle) override { return Outcome::kOk; }
-  Arrival take(Handle) override { return {}; }
+  Arrival finish_token(Handle) override { return {}; }
 
  private:
   std::vector<int> members_;

@@ -292,7 +292,7 @@ TEST_P(ReplayedPrograms, HaveTheClocksOfTheProgramsThemselves) {
     setting.check = true;
     const std::vector<Tape> tapes = tapes_of(schedule);
     ReplayOptions options;
-    options.compute.kind = Compute::Kind::kMeasured;
+    options.compute.kind = Compute::Mode::kMeasured;
     options.arrival = Arrival::kModelled;
     const Result<ReplayResult> result = replay(setting, test::source_of(tapes), options);
     ASSERT_TRUE(result) << "seed " << seed << ": " << result.error();
@@ -329,7 +329,7 @@ TEST_P(ObservedReplays, HaveTheTimesOfOthersAndAccountForThem) {
     const WorldSetting setting = test::setting_of(registry, GetParam());
     const std::vector<Tape> tapes = tapes_of(schedule);
     ReplayOptions options;
-    options.compute.kind = Compute::Kind::kMeasured;
+    options.compute.kind = Compute::Mode::kMeasured;
     options.certificate = true;
     const Result<ReplayResult> plain = replay(setting, test::source_of(tapes), options);
     ASSERT_TRUE(plain) << "seed " << seed << ": " << plain.error();

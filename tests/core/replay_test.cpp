@@ -108,7 +108,7 @@ TEST_P(Replays, GiveTheClocksOfTheProgram) {
     tape.add(tape.collective(operation_of(OperationKind::kBarrier, 0, 3)));
   }
   ReplayOptions options;
-  options.compute.kind = Compute::Kind::kMeasured;
+  options.compute.kind = Compute::Mode::kMeasured;
   const ReplayResult result = replayed(setting_, tapes, options);
   EXPECT_EQ(result.clocks(), direct);
   EXPECT_EQ(result.modelled_time, *std::max_element(direct.begin(), direct.end()));
@@ -118,7 +118,7 @@ TEST_P(Replays, GiveTheClocksOfTheProgram) {
 TEST_P(Replays, KnowSubCommunicatorsByTheirMembers) {
   const std::vector<Time> direct = played(setting_, 4, [](RankHandle& rank) -> Task<void> {
     const std::optional<Communicator> half =
-        co_await rank.split(rank.everyone(), rank.rank() / 2, -rank.rank());
+        co_await rank.split(rank.world_communicator(), rank.rank() / 2, -rank.rank());
     const Communicator twin = co_await rank.duplicate(*half);
     if (half->rank() == 0) {
       (void)co_await rank.send(twin, 1, 128, 3);
@@ -173,20 +173,20 @@ TEST_P(Replays, KnowCommunicatorsOfTheSameMembersByTheirIds) {
 TEST_P(Replays, CountTimeBetweenQuestionsAsTheyAreTold) {
   std::vector<Tape> tapes(1);
   tapes[0].compute(1000).polls(9).gaps({200, 30'000}).native();
-  const auto computed = [&](Polling polling, Compute::Kind kind) {
+  const auto computed = [&](Polling polling, Compute::Mode kind) {
     ReplayOptions options;
     options.compute = {kind, 2, polling};
     return replayed(setting_, tapes, options);
   };
   for (const auto& [polling, nanoseconds] :
        {std::pair{Polling::kWork, 31'200}, {Polling::kThreshold, 31'000}, {Polling::kWait, 1000}}) {
-    const ReplayResult none = computed(polling, Compute::Kind::kNone);
+    const ReplayResult none = computed(polling, Compute::Mode::kNone);
     EXPECT_EQ(none.modelled_time, Time());
     EXPECT_EQ(none.ranks[0].computing, Time::ns(nanoseconds));
     EXPECT_EQ(computing_of(none).brief_gaps, Time::ns(200));
     EXPECT_EQ(computing_of(none).longer_gaps, Time::ns(30'000));
-    EXPECT_EQ(computed(polling, Compute::Kind::kMeasured).modelled_time, Time::ns(nanoseconds));
-    EXPECT_EQ(computed(polling, Compute::Kind::kFactor).modelled_time, Time::ns(2 * nanoseconds));
+    EXPECT_EQ(computed(polling, Compute::Mode::kMeasured).modelled_time, Time::ns(nanoseconds));
+    EXPECT_EQ(computed(polling, Compute::Mode::kFactor).modelled_time, Time::ns(2 * nanoseconds));
   }
 }
 
@@ -202,7 +202,7 @@ TEST_P(Replays, TakeWhatTheRecordedWildcardsTook) {
   tapes[2].send(0, 64, 6);
   tapes[2].polls(3).native();
   ReplayOptions options;
-  options.compute.kind = Compute::Kind::kMeasured;
+  options.compute.kind = Compute::Mode::kMeasured;
   const std::vector<Time> in_order = played(setting_, 3, [](RankHandle& rank) -> Task<void> {
     if (rank.rank() == 1) rank.compute(Time::us(500));
     if (rank.rank() > 0) {
@@ -233,12 +233,12 @@ TEST_P(Replays, StartRequestsAgainAndInCollectivesToo) {
   const std::vector<Time> direct = played(setting_, 2, [&](RankHandle& rank) -> Task<void> {
     PersistentMessage message;
     message.sends = rank.rank() == 0;
-    message.communicator = rank.everyone();
+    message.communicator = rank.world_communicator();
     message.peer = 1 - rank.rank();
     message.bytes = 70000;
     for (int i = 0; i < 3; ++i) {
       RankRequest request = rank.start(message);
-      RankRequest collective = rank.start(rank.everyone(), reduction);
+      RankRequest collective = rank.start(rank.world_communicator(), reduction);
       (void)co_await rank.wait(collective);
       (void)co_await rank.wait(request);
     }
@@ -269,12 +269,12 @@ TEST_P(Replays, HaveBlocksOfDifferentSizes) {
     sizes.send = kBlocks[own];
     sizes.in_place = rank.rank() == 1;
     if (rank.rank() == 1) sizes.receive_blocks = {std::begin(kBlocks), std::end(kBlocks)};
-    RankRequest gather = rank.start(rank.everyone(), gatherv, sizes);
+    RankRequest gather = rank.start(rank.world_communicator(), gatherv, sizes);
     (void)co_await rank.wait(gather);
     CollectiveSizes all;
     all.send_blocks.assign(3, kBlocks[own]);
     all.receive_blocks = {std::begin(kBlocks), std::end(kBlocks)};
-    RankRequest exchange = rank.start(rank.everyone(), alltoallv, all);
+    RankRequest exchange = rank.start(rank.world_communicator(), alltoallv, all);
     (void)co_await rank.wait(exchange);
   });
   std::vector<Tape> tapes(3);
@@ -308,7 +308,7 @@ TEST_P(Replays, FreeAndBufferWithoutWaiting) {
     }
     for (int i = 0; i < 3; ++i) {
       RankRequest request = rank.isend(1, kLong, i);
-      rank.give_up(request);
+      rank.abandon(request);
     }
   });
   std::vector<Tape> tapes(2);
@@ -318,7 +318,7 @@ TEST_P(Replays, FreeAndBufferWithoutWaiting) {
   tapes[1].compute(400'000);
   for (int i = 0; i < 3; ++i) tapes[1].receive(0, kLong, i);
   ReplayOptions options;
-  options.compute.kind = Compute::Kind::kMeasured;
+  options.compute.kind = Compute::Mode::kMeasured;
   EXPECT_EQ(replayed(setting_, tapes, options).clocks(), direct);
 }
 
@@ -398,7 +398,7 @@ TEST_P(Replays, EndWhateverTheRecordingSays) {
     const std::vector<Tape> tapes = Scribbler(seed).scribble();
     for (const Arrival arrival : {Arrival::kRecorded, Arrival::kModelled}) {
       ReplayOptions options;
-      options.compute.kind = Compute::Kind::kMeasured;
+      options.compute.kind = Compute::Mode::kMeasured;
       options.arrival = arrival;
       const Result<ReplayResult> result = replay(setting_, test::source_of(tapes), options);
       ended += result ? 1 : 0;
@@ -424,9 +424,9 @@ TEST_F(AReplay, TakesAFactorOfTheRecordedTimes) {
   tapes[0].compute(501).native();
   ReplayOptions options;
   EXPECT_EQ(replayed(setting_, tapes, options).modelled_time, Time());
-  options.compute.kind = Compute::Kind::kMeasured;
+  options.compute.kind = Compute::Mode::kMeasured;
   EXPECT_EQ(replayed(setting_, tapes, options).modelled_time, Time::ns(1501));
-  options.compute = {Compute::Kind::kFactor, 0.5};
+  options.compute = {Compute::Mode::kFactor, 0.5};
   EXPECT_EQ(replayed(setting_, tapes, options).modelled_time, Time::ps(750500));
 }
 
@@ -443,7 +443,7 @@ TEST_F(AReplay, LetsTheWorldDecideWhichRequestIsDoneFirst) {
   tapes[2].send(0, 64);
   tapes[2].receive(0, 8);
   ReplayOptions options;
-  options.compute.kind = Compute::Kind::kMeasured;
+  options.compute.kind = Compute::Mode::kMeasured;
   const ReplayResult recorded = replayed(setting_, tapes, options);
   EXPECT_EQ(recorded.total().dependences[static_cast<std::size_t>(Dependence::kChoice)], 1u);
   EXPECT_GT(recorded.clocks()[2], Time::us(900));
@@ -466,7 +466,7 @@ TEST_F(AReplay, WaitsForSome) {
     tapes[1].compute(900'000);
     tapes[1].send(0, 64, 3);
     ReplayOptions options;
-    options.compute.kind = Compute::Kind::kMeasured;
+    options.compute.kind = Compute::Mode::kMeasured;
     options.arrival = arrival;
     const ReplayResult result = replayed(setting_, tapes, options);
     EXPECT_GT(result.clocks()[0], Time::us(900));
@@ -488,7 +488,7 @@ TEST_F(AReplay, ReceivesWhatAProbeFindsInThisOrder) {
       tapes[static_cast<std::size_t>(rank)].send(0, 1'000'000 * static_cast<std::uint64_t>(rank));
     }
     ReplayOptions options;
-    options.compute.kind = Compute::Kind::kMeasured;
+    options.compute.kind = Compute::Mode::kMeasured;
     options.arrival = Arrival::kModelled;
     const ReplayResult result = replayed(setting_, tapes, options);
     EXPECT_THAT(result.unfinished, IsEmpty());
@@ -520,7 +520,7 @@ TEST_F(AReplay, KnowsAllBehindALoopThatWaitsForSome) {
     }
     for (const int rank : {1, 2, 3}) tapes[0].send(rank, 8);
     ReplayOptions options;
-    options.compute.kind = Compute::Kind::kMeasured;
+    options.compute.kind = Compute::Mode::kMeasured;
     options.arrival = Arrival::kModelled;
     const ReplayResult result = replayed(setting_, tapes, options);
     EXPECT_GT(result.clocks()[1], Time::us(900)) << "the loop ends when the last message has come";
@@ -566,13 +566,13 @@ TEST_F(AReplay, ClaimsAndProbes) {
       (void)co_await rank.send(0, 8, 4);
       co_return;
     }
-    (void)co_await rank.probe(rank.everyone(), 1, 4);
-    RankRequest claim = co_await rank.claim(rank.everyone(), 1, 4);
+    (void)co_await rank.probe(rank.world_communicator(), 1, 4);
+    RankRequest claim = co_await rank.claim(rank.world_communicator(), 1, 4);
     (void)co_await rank.receive(1, 8, 4);
     (void)co_await rank.wait(claim);
   });
   ReplayOptions options;
-  options.compute.kind = Compute::Kind::kMeasured;
+  options.compute.kind = Compute::Mode::kMeasured;
   const ReplayResult result = replayed(setting_, tapes, options);
   EXPECT_EQ(result.clocks(), direct);
 }
@@ -590,7 +590,7 @@ TEST_F(AReplay, TellsClocks) {
   tapes[0].compute(500);
   tapes[0].exchange(1, {1, 2}, {});
   ReplayOptions options;
-  options.compute.kind = Compute::Kind::kMeasured;
+  options.compute.kind = Compute::Mode::kMeasured;
   EXPECT_THAT(replayed(setting_, tapes, options).clocks(),
               ElementsAre(Time::ns(2500), Time::ns(2500), Time::ns(2500), Time()));
 }
@@ -607,7 +607,7 @@ TEST_F(AReplay, CountsCallsAndPhases) {
   tapes[1].phase(1, "solve");
   tapes[1].receive(0, 4000);
   ReplayOptions options;
-  options.compute.kind = Compute::Kind::kMeasured;
+  options.compute.kind = Compute::Mode::kMeasured;
   const ReplayResult result = replayed(setting_, tapes, options);
   const Counters total = result.total();
   const auto counter = [&](std::string_view function) -> const CallCounter& {
@@ -657,7 +657,7 @@ TEST_F(AReplay, CertifiesWhatEachRankDoesAndWhen) {
     std::vector<Tape> tapes(2);
     tapes[0].compute(computed).send(1, bytes, tag);
     tapes[1].receive(0, 4000, tag);
-    options.compute.kind = Compute::Kind::kMeasured;
+    options.compute.kind = Compute::Mode::kMeasured;
     const ReplayResult result = replayed(setting_, tapes, options);
     return std::pair(result.ranks[0].certificate, result.ranks[1].certificate);
   };
@@ -819,7 +819,7 @@ TEST(AnOpenRequest, IsFoundUntilItIsTaken) {
       OpenRequest* const found = requests.find(number);
       ASSERT_EQ(found != nullptr, open.erase(number) == 1) << number;
       if (found == nullptr) continue;
-      const OpenRequest taken = requests.take(*found);
+      const OpenRequest taken = requests.remove(*found);
       ASSERT_EQ(taken.number, number);
       ASSERT_EQ(taken.begun.call, static_cast<std::uint16_t>(number));
     }
@@ -827,7 +827,7 @@ TEST(AnOpenRequest, IsFoundUntilItIsTaken) {
   }
   EXPECT_LE(requests.slots(), 128u) << "for the most that were open at once";
   std::vector<std::uint64_t> left;
-  for (const OpenRequest& one : requests.take_all()) left.push_back(one.number);
+  for (const OpenRequest& one : requests.remove_all()) left.push_back(one.number);
   EXPECT_TRUE(std::equal(left.begin(), left.end(), open.begin(), open.end()));
 }
 
@@ -842,13 +842,13 @@ TEST(OpenRequests, AreFoundInConstantTime) {
   const std::clock_t begin = std::clock();
   for (std::uint64_t number = 0; number < kRequests; ++number) requests.add(number);
   for (std::uint64_t number = 0; number < kRequests; ++number)
-    ASSERT_EQ(requests.take(*requests.find(number)).number, number);
+    ASSERT_EQ(requests.remove(*requests.find(number)).number, number);
   EXPECT_LT(seconds_since(begin), 5) << "a wait for all, the oldest first";
 
   const std::clock_t beside = std::clock();
   for (std::uint64_t number = 0; number < kRequests / 2; ++number) requests.add(number);
   for (std::uint64_t number = kRequests / 2; number < 5 * kRequests; ++number)
-    ASSERT_EQ(requests.take(requests.add(number)).number, number);
+    ASSERT_EQ(requests.remove(requests.add(number)).number, number);
   EXPECT_LT(seconds_since(beside), 5) << "many come and go beside many that stay";
 }
 
@@ -1041,7 +1041,7 @@ TEST_F(AReplay, DoesNotComputeForEver) {
   std::vector<Tape> tapes(1);
   tapes[0].compute(UINT64_MAX).native();
   ReplayOptions options;
-  options.compute.kind = Compute::Kind::kMeasured;
+  options.compute.kind = Compute::Mode::kMeasured;
   EXPECT_THAT(error_of(tapes, options), HasSubstr("the program computes for"));
   tapes[0] = Tape();
   for (int i = 0; i < 3; ++i) tapes[0].compute(std::uint64_t{1} << 50).native();

@@ -45,7 +45,7 @@ class Threads : public testing::TestWithParam<const char*> {
  protected:
   ReplayResult play(const std::vector<Tape>& tapes) {
     ReplayOptions options;
-    options.compute.kind = Compute::Kind::kMeasured;
+    options.compute.kind = Compute::Mode::kMeasured;
     Result<ReplayResult> result =
         replay(test::setting_of(registry(), GetParam()), test::source_of(tapes), options);
     EXPECT_TRUE(result) << result.error();

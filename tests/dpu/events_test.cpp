@@ -95,13 +95,13 @@ TEST(DpuEvents, AFloodArrivesInOrderWithEveryPayload) {
     }
     EXPECT_EQ(ends.client.ongoing(), explicit_return ? 0U : 1001U);
     if (explicit_return) {
-      EXPECT_FALSE(ends.client.give_back(kept[0]));
+      EXPECT_FALSE(ends.client.return_event(kept[0]));
     }
     ends.line.deliver(ends.client, ends.server);
     ends.client.progress();
     for (Event*& event : kept) {
       EXPECT_TRUE(ends.client.completed(*event));
-      EXPECT_TRUE(ends.client.give_back(event));
+      EXPECT_TRUE(ends.client.return_event(event));
       EXPECT_EQ(event, nullptr);
     }
     EXPECT_EQ(ends.client.ongoing(), 0U);
@@ -125,7 +125,7 @@ TEST(DpuEvents, OnlySoManySendsToAPeerArePosted) {
   // The queue of another peer is independent.
   Line other;
   Event* event = ends.client.get();
-  EXPECT_EQ(ends.client.emit(event, 1000, Way{&other, 2, 0}), EventResult::kInProgress);
+  EXPECT_EQ(ends.client.emit(event, 1000, PeerConnection{&other, 2, 0}), EventResult::kInProgress);
   EXPECT_EQ(other.messages.size(), 1U);
   // progress() posts one for each that has left.
   ends.client.sent(ends.line.events[1]);
@@ -161,7 +161,7 @@ TEST(DpuEvents, ASendThatWaitedMayLeaveOrFailAtOnce) {
   ends.client.progress();
   EXPECT_TRUE(ends.client.completed(*kept.back()));
   for (const std::uint64_t event : ends.line.events) ends.client.sent(event);
-  for (Event*& event : kept) EXPECT_TRUE(ends.client.give_back(event));
+  for (Event*& event : kept) EXPECT_TRUE(ends.client.return_event(event));
   EXPECT_EQ(ends.client.available(), ends.client.capacity());
 }
 
@@ -203,7 +203,7 @@ TEST(DpuEvents, ABufferOfTheCallerAndOneOfTheEventExcludeEachOther) {
   const std::vector<std::byte> own(8);
   EXPECT_EQ(self.emit(event, 1001, own), EventResult::kError);
   EXPECT_EQ(self.emit(event, kTypes), EventResult::kError);
-  EXPECT_TRUE(self.give_back(event));
+  EXPECT_TRUE(self.return_event(event));
 }
 
 TEST(DpuEvents, MessagesWithoutAHandlerAreReplayedInOrder) {

@@ -36,7 +36,7 @@ Times populate(const PlatformSpec& spec, const std::vector<int>& world_ranks, Wi
   for (int i = 0; i < static_cast<int>(members.size()); ++i) population.add(i, {});
   while (!machine.idle()) {
     const auto [at, order, event] = machine.next();
-    EXPECT_TRUE(machine.take(event, at) || population.take(event, at));
+    EXPECT_TRUE(machine.handle(event, at) || population.handle(event, at));
   }
   wire = machine.wire();
   return times;
@@ -116,8 +116,8 @@ std::pair<Time, Time> two_broadcasts(const std::string& setup, bool own, Spans* 
   World world(options, WorldBackend(dpu_backend(), settings_with({{"setup", {0, setup}}})));
   std::pair<Time, Time> times;
   EXPECT_EQ(world.run([&](RankHandle& rank) -> Task<void> {
-    Communicator communicator = rank.everyone();
-    if (own) communicator = co_await rank.duplicate(rank.everyone());
+    Communicator communicator = rank.world_communicator();
+    if (own) communicator = co_await rank.duplicate(rank.world_communicator());
     Operation operation;
     operation.kind = OperationKind::kBcast;
     operation.ranks = 4;

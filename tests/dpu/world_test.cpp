@@ -66,7 +66,7 @@ Time at_once(OperationKind kind, int collectives, int messages) {
   return end_of(2, 1, {}, [=](RankHandle& rank) -> Task<void> {
     std::vector<RankRequest> requests;
     for (int i = 0; i < collectives; ++i)
-      requests.push_back(rank.start(rank.everyone(), operation_of(kind, 2, kMebibyte)));
+      requests.push_back(rank.start(rank.world_communicator(), operation_of(kind, 2, kMebibyte)));
     for (int i = 0; i < messages; ++i)
       requests.push_back(rank.rank() == 0 ? rank.isend(1, kMebibyte) : rank.irecv(0, kMebibyte));
     (void)co_await rank.wait_all(requests);
@@ -156,7 +156,7 @@ TEST(DpuWorld, AMessageQueuesBehindACollectiveOfOthers) {
     return end_of(4, 2, {{"setup", {0, "none"}}}, [=](RankHandle& rank) -> Task<void> {
       const int other = (rank.rank() + 2) % 4;
       const std::optional<Communicator> pair =
-          co_await rank.split(rank.everyone(), rank.rank() % 2, rank.rank());
+          co_await rank.split(rank.world_communicator(), rank.rank() % 2, rank.rank());
       if (rank.rank() % 2 == 1) {
         if (!beside) co_return;
         const bool sends = rank.rank() < 2;

@@ -99,15 +99,15 @@ class NodeWorld {
  public:
   explicit NodeWorld(int ranks) : fabrics_(static_cast<std::size_t>(ranks)) {
     std::barrier<> met(ranks);
-    std::vector<std::string> told(fabrics_.size());
+    std::vector<std::string> segments(fabrics_.size());
     std::vector<std::thread> threads;
     for (int rank = 0; rank < ranks; ++rank) {
       threads.emplace_back([&, rank] {
         fabrics_[static_cast<std::size_t>(rank)] =
             open_node_fabric(rank, ranks, 4 << 20, [&, rank](const std::string& own) {
-              told[static_cast<std::size_t>(rank)] = own;
+              segments[static_cast<std::size_t>(rank)] = own;
               met.arrive_and_wait();
-              std::vector<std::string> all = told;
+              std::vector<std::string> all = segments;
               met.arrive_and_wait();
               return all;
             });

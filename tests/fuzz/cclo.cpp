@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
         static_cast<void>(space.read_control(offset));
         break;
       case 4:
-        static_cast<void>(space.take_call());
+        static_cast<void>(space.pop_call());
         break;
       case 5:
         space.complete(value);

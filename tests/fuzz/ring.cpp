@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   RingReader reader({reinterpret_cast<std::byte*>(words.get()), kBytes, &consumed});
   std::size_t sum = 0;
   for (int i = 0; i < kMost; ++i) {
-    RingReader::Message message;
+    RingReader::RingMessage message;
     if (reader.look(message) != RingReader::State::kMessage) break;
     fuzz::require(message.header.size() <= Fabric::kMaxHeader && message.payload.size() < kBytes);
     for (const std::byte b : message.header) sum += std::to_integer<std::size_t>(b);

@@ -38,15 +38,15 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (!program || program->description.ranks > kMostRanks) return 0;
   if (program->graph != nullptr) static_cast<void>(offramp::trace::run_by_loggops(*program, {}));
   static_cast<void>(offramp::trace::rehearse(*program));
-  std::vector<std::string> unsaid;
+  std::vector<std::string> unsupported;
   const std::string again = path() + ".goal";
-  if (offramp::trace::write_goal_text(*program, again, unsaid).error().empty())
+  if (offramp::trace::write_goal_text(*program, again, unsupported).error().empty())
     offramp::fuzz::require(static_cast<bool>(offramp::trace::open_program(again)));
   const std::string folder = path() + "-chakra";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directory(folder);
   const std::string graphs = folder + "/a";
-  if (offramp::trace::write_chakra(*program, graphs, unsaid).error().empty())
+  if (offramp::trace::write_chakra(*program, graphs, unsupported).error().empty())
     offramp::fuzz::require(static_cast<bool>(offramp::trace::open_program(graphs + ".0.et")));
   return 0;
 }

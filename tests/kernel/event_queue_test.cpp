@@ -66,13 +66,13 @@ TEST(EventQueue, ShowsWhatComesSoonInItsOrder) {
   for (int due = 0; due < kEvents; ++due) {
     ASSERT_NE(queue.next(), nullptr);
     std::size_t seen = 0;
-    for (; queue.soon(seen) != nullptr; ++seen)
-      EXPECT_EQ(queue.soon(seen)->event, due + static_cast<int>(seen));
+    for (; queue.upcoming(seen) != nullptr; ++seen)
+      EXPECT_EQ(queue.upcoming(seen)->event, due + static_cast<int>(seen));
     most = std::max(most, seen);
     EXPECT_EQ(queue.pop().event, due);
   }
   EXPECT_GE(most, 8U);
-  EXPECT_EQ(queue.soon(0), nullptr);
+  EXPECT_EQ(queue.upcoming(0), nullptr);
 }
 
 TEST(EventQueue, TakesWhatIsPushedAmongTheNextOnesInTurn) {

@@ -76,10 +76,10 @@ std::string failures_of(const Recorded& row) {
     transfer.element = ElementType::kInt32;
     transfer.synchronous = n % 7 == 0;
     transfer.number = numbers[{transfer.source, transfer.destination}]++;
-    const MessageFate fate = backend->fate(transfer);
-    if (!fate.failed) continue;
+    const DeliveryFault fault = backend->delivery_fault(transfer);
+    if (!fault.failed) continue;
     failures += fmt::format("{}{}", failures.empty() ? "" : " ", n);
-    if (fate.reason != 0) failures += fmt::format("/{}", fate.reason);
+    if (fault.reason != 0) failures += fmt::format("/{}", fault.reason);
   }
   return failures;
 }

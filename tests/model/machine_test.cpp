@@ -105,9 +105,9 @@ double microseconds_of_a_shift(const BackendDescription& backend, const MachineL
 
 /// The time of all ranks' mebibytes over a node's way out.
 double bound_of(const BackendDescription& backend, const MachineLayout& machine) {
-  const Footing footing = backend.footing(Settings::defaults(backend.parameters), machine, 2);
+  const Deployment deployment = backend.deployment(Settings::defaults(backend.parameters), machine, 2);
   return machine.ranks_per_node * static_cast<double>(kMebibyte) * 8e6 /
-         static_cast<double>(footing.node_bits_per_second);
+         static_cast<double>(deployment.node_bits_per_second);
 }
 
 TEST(ANode, SharesItsCardsAndTheirLinks) {
@@ -163,7 +163,7 @@ TEST(ASocket, HasItsPartOfTheNodesMemory) {
 
 TEST(HardwareThatStandsOnNodes, SaysOnWhich) {
   const auto text = [](const BackendDescription& backend, const MachineLayout& machine, int ranks) {
-    return backend.footing(Settings::defaults(backend.parameters), machine, ranks).text;
+    return backend.deployment(Settings::defaults(backend.parameters), machine, ranks).text;
   };
   EXPECT_EQ(text(host_backend(), {}, 4),
             "4 nodes of 1 rank, each with 1 NIC of 100 Gb/s, and chooses algorithms as Open MPI does");
@@ -175,12 +175,13 @@ TEST(HardwareThatStandsOnNodes, SaysOnWhich) {
   EXPECT_EQ(text(cclo_backend(), {16, 1, 2, 2}, 64),
             "4 nodes of 16 ranks, each with 2 FPGAs of 100 Gb/s, 8 engines on each, called through XRT");
   for (const BackendDescription* backend : built_in_backends()) {
-    ASSERT_NE(backend->footing, nullptr) << backend->name;
-    const Footing footing = backend->footing(Settings::defaults(backend->parameters), {16, 1, 1, 1}, 64);
-    EXPECT_NE(footing.text, "");
+    ASSERT_NE(backend->deployment, nullptr) << backend->name;
+    const Deployment deployment =
+        backend->deployment(Settings::defaults(backend->parameters), {16, 1, 1, 1}, 64);
+    EXPECT_NE(deployment.text, "");
     const bool on_nodes = backend->name == "host" || backend->name == "dpu" || backend->name == "cclo" ||
                           backend->name == "sharp";
-    EXPECT_EQ(footing.node_bits_per_second > 0, on_nodes) << backend->name;
+    EXPECT_EQ(deployment.node_bits_per_second > 0, on_nodes) << backend->name;
   }
 }
 

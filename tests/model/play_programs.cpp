@@ -26,7 +26,7 @@ class Player {
  public:
   Player(RankHandle& rank, const Schedule& schedule, Log& log)
       : rank_(rank), schedule_(schedule), log_(log), communicators_(schedule.communicators.size()) {
-    communicators_[0] = rank.everyone();
+    communicators_[0] = rank.world_communicator();
   }
 
   Task<void> play(std::size_t steps) {

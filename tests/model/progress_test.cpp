@@ -58,7 +58,9 @@ Beside polling(Time period) {
 
 using Begin = std::function<RankRequest(RankHandle&)>;
 Begin collective(OperationKind kind, std::size_t bytes, int ranks) {
-  return [=](RankHandle& rank) { return rank.start(rank.everyone(), operation_of(kind, bytes, ranks)); };
+  return [=](RankHandle& rank) {
+    return rank.start(rank.world_communicator(), operation_of(kind, bytes, ranks));
+  };
 }
 Begin message(std::size_t bytes) {
   return [bytes](RankHandle& rank) { return rank.rank() == 0 ? rank.isend(1, bytes) : rank.irecv(0, bytes); };
@@ -176,7 +178,7 @@ TEST(Progress, CountsQuestionsBetweenCalls) {
   const auto questions = [](std::uint64_t number) -> Beside {
     return [number](RankHandle& rank, RankRequest&) -> Task<void> {
       rank.compute(kComputing, number);
-      if (rank.is_far_ahead()) co_await rank.let_world_come_up();
+      if (rank.is_far_ahead()) co_await rank.wait_for_world();
     };
   };
   for (const Begin& begin : {message(kLong), collective(OperationKind::kAllreduce, kLong, 2)}) {
@@ -256,7 +258,7 @@ TEST(Progress, AThreadEndsWithARequestThatWasFreed) {
   EXPECT_EQ(world.run([&](RankHandle& rank) -> Task<void> {
     RankRequest request = message(8)(rank);
     if (rank.rank() == 0) {
-      rank.give_up(request);
+      rank.abandon(request);
     } else {
       (void)co_await rank.wait(request);
     }
@@ -277,8 +279,8 @@ TEST(Progress, DependsOnNoOrderOfSimulation) {
         const OperationKind kind = kinds[draw() % std::size(kinds)];
         const std::size_t bytes = kind == kBarrier ? 0 : std::size_t{8} << draw() % 16;
         std::vector<RankRequest> requests;
-        requests.push_back(rank.start(rank.everyone(), operation_of(kind, bytes, rank.size())));
-        requests.push_back(rank.start(rank.everyone(), operation_of(kBcast, 70000, rank.size())));
+        requests.push_back(rank.start(rank.world_communicator(), operation_of(kind, bytes, rank.size())));
+        requests.push_back(rank.start(rank.world_communicator(), operation_of(kBcast, 70000, rank.size())));
         const int right = (rank.rank() + 1) % rank.size();
         const int left = (rank.rank() + rank.size() - 1) % rank.size();
         requests.push_back(rank.irecv(left, kMi));
@@ -286,7 +288,7 @@ TEST(Progress, DependsOnNoOrderOfSimulation) {
         for (std::uint64_t computed = draw() % 4; computed > 0; --computed) {
           rank.compute(
               Time::us(static_cast<std::int64_t>(draw() % 50 + 3 * static_cast<unsigned>(rank.rank()))));
-          if (draw() % 2 == 0) (void)co_await rank.iprobe(rank.everyone(), left, 99);
+          if (draw() % 2 == 0) (void)co_await rank.iprobe(rank.world_communicator(), left, 99);
         }
         if (draw() % 2 == 0) {
           (void)co_await rank.wait_all(requests);

@@ -97,7 +97,8 @@ class Sharing : public testing::TestWithParam<Hardware> {
       operation.element = ElementType::kFloat64;
       operation.function = kind == OperationKind::kAllreduce ? ReduceFunction::kSum : ReduceFunction::kNone;
       std::vector<RankRequest> requests;
-      for (int i = 0; i < collectives; ++i) requests.push_back(rank.start(rank.everyone(), operation));
+      for (int i = 0; i < collectives; ++i)
+        requests.push_back(rank.start(rank.world_communicator(), operation));
       for (int i = 0; i < messages; ++i)
         requests.push_back(rank.rank() == 0 ? rank.isend(1, kMessage) : rank.irecv(0, kMessage));
       (void)co_await rank.wait_all(requests);

@@ -128,20 +128,20 @@ TEST_P(Worlds, ShowAMessageToAProbeAndKeepIt) {
         (void)co_await rank.send(1, bytes, 7);
         co_return;
       }
-      const bool early = (co_await rank.iprobe(rank.everyone(), 0)).has_value();
+      const bool early = (co_await rank.iprobe(rank.world_communicator(), 0)).has_value();
       EXPECT_FALSE(early);
       for (int i = 0; i < 2; ++i) {
-        const Received seen = co_await rank.probe(rank.everyone(), kAnySource);
+        const Received seen = co_await rank.probe(rank.world_communicator(), kAnySource);
         EXPECT_EQ(seen.source, 0);
         EXPECT_EQ(seen.tag, 7);
         EXPECT_EQ(seen.bytes, bytes);
       }
       EXPECT_GT(rank.clock(), Time::us(30));
-      const bool other_tag = (co_await rank.iprobe(rank.everyone(), 0, 8)).has_value();
+      const bool other_tag = (co_await rank.iprobe(rank.world_communicator(), 0, 8)).has_value();
       EXPECT_FALSE(other_tag);
       const Received received = co_await rank.receive(0, bytes, 7);
       EXPECT_EQ(received.bytes, bytes);
-      const bool late = (co_await rank.iprobe(rank.everyone(), 0)).has_value();
+      const bool late = (co_await rank.iprobe(rank.world_communicator(), 0)).has_value();
       EXPECT_FALSE(late);
     });
   }
@@ -198,7 +198,8 @@ TEST_P(Worlds, CarryMessagesOfARankToItself) {
   run(1, [&](RankHandle& rank) -> Task<void> {
     for (const Synchronous synchronous : {Synchronous::kNo, Synchronous::kYes}) {
       for (const std::size_t bytes : {std::size_t{0}, kLong}) {
-        RankRequest sent = rank.isend(rank.everyone(), 0, bytes, 3, ElementType::kByte, synchronous);
+        RankRequest sent =
+            rank.isend(rank.world_communicator(), 0, bytes, 3, ElementType::kByte, synchronous);
         const Received received = co_await rank.receive(0, bytes, 3);
         EXPECT_EQ(received.bytes, bytes);
         const Received done = co_await rank.wait(sent);
@@ -215,7 +216,7 @@ TEST_P(Worlds, SplitByColorAndKey) {
   run(6, [&](RankHandle& rank) -> Task<void> {
     // Odd and even ranks, in reverse order; rank 4 is in neither.
     const int own = rank.rank();
-    const auto made = co_await rank.split(rank.everyone(), own == 4 ? -1 : own % 2, 10 - own / 2);
+    const auto made = co_await rank.split(rank.world_communicator(), own == 4 ? -1 : own % 2, 10 - own / 2);
     EXPECT_EQ(made.has_value(), own != 4);
     if (!made) co_return;
     places[static_cast<std::size_t>(own)] = made->rank();
@@ -236,8 +237,8 @@ TEST_P(Worlds, SplitByColorAndKey) {
 
 TEST_P(Worlds, KeepTheMessagesOfCommunicatorsApart) {
   run(2, [&](RankHandle& rank) -> Task<void> {
-    const Communicator twin = co_await rank.duplicate(rank.everyone());
-    EXPECT_NE(twin.context(), rank.everyone().context());
+    const Communicator twin = co_await rank.duplicate(rank.world_communicator());
+    EXPECT_NE(twin.context(), rank.world_communicator().context());
     std::vector<RankRequest> requests;
     if (rank.rank() == 0) {
       requests.push_back(rank.isend(1, 10));
@@ -257,7 +258,7 @@ TEST_P(Worlds, KeepTheMessagesOfCommunicatorsApart) {
 TEST_P(Worlds, SynchronizeClocks) {
   const std::vector<Time> clocks = run(5, [&](RankHandle& rank) -> Task<void> {
     rank.compute(Time::us(rank.rank() * 10));
-    co_await rank.synchronize(rank.everyone());
+    co_await rank.synchronize(rank.world_communicator());
     EXPECT_EQ(rank.clock(), Time::us(40));
   });
   EXPECT_THAT(clocks, testing::Each(Time::us(40)));
@@ -266,7 +267,7 @@ TEST_P(Worlds, SynchronizeClocks) {
 TEST_P(Worlds, SynchronizeWhileTheProgramGoesOn) {
   const std::vector<Time> clocks = run(3, [](RankHandle& rank) -> Task<void> {
     rank.compute(Time::us(10 * rank.rank()));
-    RankRequest request = rank.start_synchronize(rank.everyone());
+    RankRequest request = rank.start_synchronize(rank.world_communicator());
     rank.compute(Time::us(12));
     (void)co_await rank.wait(request);
   });
@@ -309,7 +310,7 @@ TEST_P(Worlds, ExchangeClocksWithoutWaitingForThoseWhoHear) {
     static constexpr int kFirst[] = {0};
     static constexpr int kOthers[] = {1, 2};
     const auto exchange = [&](std::uint32_t subject, std::span<const int> to, std::span<const int> from) {
-      return rank.exchange(rank.everyone(), subject, to, from);
+      return rank.exchange(rank.world_communicator(), subject, to, from);
     };
     if (rank.rank() == 0) {
       for (int i = 0; i < 2; ++i) {
@@ -339,7 +340,7 @@ TEST_P(Worlds, ExchangeClocksWithoutWaitingForThoseWhoHear) {
 TEST_P(Worlds, EndRequestsThatAreGivenUp) {
   Time after;
   run(3, [&](RankHandle& rank) -> Task<void> {
-    const auto give_up = [&](RankRequest request) { rank.give_up(request); };
+    const auto give_up = [&](RankRequest request) { rank.abandon(request); };
     if (rank.rank() == 2) {
       rank.compute(Time::ms(1));
     } else {
@@ -349,8 +350,8 @@ TEST_P(Worlds, EndRequestsThatAreGivenUp) {
         give_up(rank.irecv(other, kLong, i));
       }
     }
-    give_up(rank.start_synchronize(rank.everyone()));
-    give_up(rank.start(rank.everyone(), operation_of(OperationKind::kAllgather, 4096, 3)));
+    give_up(rank.start_synchronize(rank.world_communicator()));
+    give_up(rank.start(rank.world_communicator(), operation_of(OperationKind::kAllgather, 4096, 3)));
     if (rank.rank() == 0) after = rank.clock();
     EXPECT_EQ(rank.rank() == 2, rank.clock() >= Time::ms(1)) << "no rank waits for another";
     // They keep their places among the others.
@@ -365,11 +366,11 @@ TEST_P(Worlds, EndRequestsThatAreGivenUp) {
 TEST(AWorld, MayEndBeforeWhatWasGivenUp) {
   World world(ranks_of(2), test::with_host(test::hardware("cclo")));
   EXPECT_EQ(world.run([](RankHandle& rank) -> Task<void> {
-    RankRequest requests[] = {rank.irecv(kAnySource, 8), rank.start_synchronize(rank.everyone())};
+    RankRequest requests[] = {rank.irecv(kAnySource, 8), rank.start_synchronize(rank.world_communicator())};
     if (rank.rank() == 0)
-      for (RankRequest& request : requests) rank.give_up(request);
+      for (RankRequest& request : requests) rank.abandon(request);
     else
-      rank.give_up(requests[0]);
+      rank.abandon(requests[0]);
     if (rank.rank() == 1) (void)co_await rank.wait(requests[1]);
   }),
             "");
@@ -420,7 +421,7 @@ TEST_P(Worlds, ClaimAMessageBeforeItsReceive) {
       for (const std::size_t bytes : {kLong, std::size_t{10}}) (void)co_await rank.send(0, bytes, 4);
       co_return;
     }
-    RankRequest claimed = co_await rank.claim(rank.everyone(), kAnySource);
+    RankRequest claimed = co_await rank.claim(rank.world_communicator(), kAnySource);
     const Received second = co_await rank.receive(1, kLong, 4);
     EXPECT_EQ(second.bytes, 10u);
     const Received first = co_await rank.wait(claimed);
@@ -430,14 +431,14 @@ TEST_P(Worlds, ClaimAMessageBeforeItsReceive) {
 }
 
 TEST(AWorld, TellsWhoCarriesWhat) {
-  struct Told final : Choices {
+  struct Told final : ChoiceObserver {
     std::vector<std::pair<OperationKind, Handling>> all;
     std::string reason;
     void chosen(int, const Operation& operation, Handling handling, std::string_view why) override {
       all.emplace_back(operation.kind, handling);
       if (!why.empty()) reason = why;
     }
-    void gave_up(int) override {}
+    void send_failed(int) override {}
   } told;
   WorldOptions options = ranks_of(2);
   options.choices = &told;
@@ -561,7 +562,7 @@ TEST_P(Worlds, StartPersistentMessagesAgain) {
   run(2, [&](RankHandle& rank) -> Task<void> {
     PersistentMessage message;
     message.sends = rank.rank() == 0;
-    message.communicator = rank.everyone();
+    message.communicator = rank.world_communicator();
     message.peer = 1 - rank.rank();
     message.tag = 4;
     message.bytes = 3000;
@@ -678,9 +679,10 @@ TEST(AWorld, LetsCollectivesOvertakeEachOther) {
         sizes.send_blocks = sizes.receive_blocks = {rank.rank() == 0 ? 8 * kLong : 0, 8};
         if (rank.rank() == 1) sizes.send_blocks = {8, 0}, sizes.receive_blocks = {8, 0};
         if (rank.rank() == 0) sizes.receive_blocks = {8 * kLong, 8};
-        requests.push_back(rank.start(rank.everyone(), operation_of(OperationKind::kAlltoallv, 0, 2), sizes));
+        requests.push_back(
+            rank.start(rank.world_communicator(), operation_of(OperationKind::kAlltoallv, 0, 2), sizes));
       }
-      RankRequest bcast = rank.start(rank.everyone(), operation_of(OperationKind::kBcast, 8, 2));
+      RankRequest bcast = rank.start(rank.world_communicator(), operation_of(OperationKind::kBcast, 8, 2));
       (void)co_await rank.wait(bcast);
       if (rank.rank() == 1) end = rank.clock();
       (void)co_await rank.wait_all(requests);

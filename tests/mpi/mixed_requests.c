@@ -137,7 +137,7 @@ static void one_by_one(enum way way) {
 }
 
 // An incomplete generalized request delays "all", but not "any" or "some".
-static void held_up(void) {
+static void straggler_delay(void) {
   int flag = 1;
   for (int i = 0; i < 20; ++i) {
     MPI_Testall(n, r, &flag, s);
@@ -188,7 +188,7 @@ CASE(mixed_requests) {
   MPI_Send_init(&p_out, 1, MPI_INT, right, 3, MPI_COMM_WORLD, &persistent[1]);
   for (int round = 0; round < 5 * ways; ++round) {
     start(round, &elements);
-    if (round % ways == w_testall || round % ways == w_waitall) held_up();
+    if (round % ways == w_testall || round % ways == w_waitall) straggler_delay();
     finish(round % ways);
     check_results(round % ways, round);
   }

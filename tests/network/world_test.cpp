@@ -14,15 +14,15 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-struct Played {
+struct SceneResult {
   Time end;
   std::string problem;
   std::vector<std::string> violations;
   std::vector<LinkUse> links;
 };
 
-Played played(const char* backend, const std::string& topology, int ranks, const World::Program& program,
-              int ranks_per_node = 1, std::uint64_t shuffle = 0) {
+SceneResult played(const char* backend, const std::string& topology, int ranks, const World::Program& program,
+                   int ranks_per_node = 1, std::uint64_t shuffle = 0) {
   const Registry registry{built_in_backends()};
   Configuration configuration;
   configuration.network.topology = topology;
@@ -60,7 +60,7 @@ INSTANTIATE_TEST_SUITE_P(Over, Backends, testing::Values("host", "zrlmpi", "cclo
 TEST_P(Backends, KeepTheirInvariantsOnEveryTopologyAndInEveryOrder) {
   const Time star = played(GetParam(), "star", 16, everything).end;
   for (const char* const topology : {"fat-tree:4", "fat-tree:4:4", "torus:4x4", "dragonfly:4:2:2:2"}) {
-    const Played one = played(GetParam(), topology, 16, everything);
+    const SceneResult one = played(GetParam(), topology, 16, everything);
     EXPECT_EQ(one.problem, "");
     EXPECT_THAT(one.violations, IsEmpty()) << topology;
     EXPECT_GT(one.end, star) << topology;
@@ -105,7 +105,7 @@ TEST(Cclo, BroadcastsTakeTheTimeOfAnOversubscribedTree) {
   };
   const Time star = played("cclo", "star", 16, pairs).end;
   const Time full = played("cclo", "fat-tree:8", 16, pairs).end;
-  const Played quarter = played("cclo", "fat-tree:8:4", 16, pairs);
+  const SceneResult quarter = played("cclo", "fat-tree:8:4", 16, pairs);
   const Time message = Bandwidth::gigabits_per_second(100).bytes(kBytes);
   EXPECT_EQ(full, star + 2 * Time::ns(150));
   EXPECT_GE(quarter.end, full + 3 * message - Time::us(10)) << "the engine is slower than the link";
@@ -150,7 +150,7 @@ class Telling final : public SpanSink, public WorldLog {
   }
   void used(int, std::uint64_t) override {}
   void began(std::uint64_t, const OperationFacts&) override {}
-  void part(int, std::uint64_t, std::uint64_t) override {}
+  void add_part(int, std::uint64_t, std::uint64_t) override {}
   void host(int, std::uint64_t, std::string_view, Time, Time) override {}
   std::vector<Span> spans;
   std::vector<MessageWait> waits;

@@ -145,12 +145,12 @@ TEST_F(SmallFile, IsTheSameFromEveryWayItCame) {
   EXPECT_EQ(contents(folder_.file("again")), bytes_);
 
   Description description = again->description();
-  std::vector<Part> parts(3);
+  std::vector<RecordingPart> parts(3);
   const std::vector<std::string> in_memory = small_parts();
   for (int rank = 0; rank < 3; ++rank) {
     RecorderOptions options = options_of(rank, 3);
     if (rank != 1) options.file = folder_.file("part" + std::to_string(rank));
-    Part& part = parts[static_cast<std::size_t>(rank)];
+    RecordingPart& part = parts[static_cast<std::size_t>(rank)];
     part = {record(small_program(rank), options), options.file};
     EXPECT_EQ(part.bytes.empty(), rank != 1);
     EXPECT_EQ(rank != 1 ? contents(part.path) : part.bytes, in_memory[static_cast<std::size_t>(rank)]);
@@ -166,7 +166,7 @@ class IndexOfParts : public SmallFile {
   void SetUp() override {
     SmallFile::SetUp();
     path_ = folder_.file("apart");
-    std::vector<Part> parts(3);
+    std::vector<RecordingPart> parts(3);
     for (int rank = 0; rank < 3; ++rank) {
       RecorderOptions options = options_of(rank, 3);
       options.file = part_path(path_, rank);

@@ -369,8 +369,8 @@ TEST(RoundTrip, TimeBetweenQuestionsStandsBesideTheRest) {
   for (std::uint64_t i = 0; i < 1000; ++i) {
     recorder.computed(5000);
     for (std::uint64_t question = i % 3; question > 0; --question) recorder.polled(0);
-    if (i % 3 == 1) recorder.asked_between({400, 0});
-    if (i % 3 == 2) recorder.asked_between({0, 70'000});
+    if (i % 3 == 1) recorder.add_poll_gaps({400, 0});
+    if (i % 3 == 2) recorder.add_poll_gaps({0, 70'000});
     recorder.add(wait_all());
   }
   const Result<Recording> recording = one_rank(recorder.finish());

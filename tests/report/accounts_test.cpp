@@ -41,7 +41,7 @@ std::vector<test::Tape> late_ranks(std::uint64_t sender, std::uint64_t receiver)
 
 Time of(const ReportAccounts& accounts, TimeKind kind) {
   return std::accumulate(accounts.functions.begin(), accounts.functions.end(), Time(),
-                         [kind](Time sum, const ReportAccount& row) { return sum + row.parts.of(kind); });
+                         [kind](Time sum, const ReportAccount& row) { return sum + row.parts.at(kind); });
 }
 
 class Accounts : public testing::Test {
@@ -65,7 +65,7 @@ TEST_F(Accounts, AddUpToTheTimeInCallsOverAllHardware) {
     EXPECT_TRUE(accounts.with_computing) << name;
     EXPECT_EQ(accounts.not_accounted, Time()) << name;
     ReplayOptions with_computing;
-    with_computing.compute.kind = Compute::Kind::kMeasured;
+    with_computing.compute.kind = Compute::Mode::kMeasured;
     const auto setting = world_setting(configuration_, registry_, *backend, source_.ranks);
     auto run = replay(*setting, source_, with_computing);
     const Counters total = run->total();
@@ -91,7 +91,7 @@ std::pair<std::uint64_t, std::vector<Time>> sums_of(const Rows& rows) {
     calls += row.calls;
   }
   std::vector<Time> kinds;
-  for (const TimeKindName& kind : kTimeKinds) kinds.push_back(parts.of(kind.kind));
+  for (const TimeKindName& kind : kTimeKinds) kinds.push_back(parts.at(kind.kind));
   return {calls, kinds};
 }
 
@@ -166,7 +166,7 @@ TEST(AccountsOfReceipts, SayWhatTheyLeaveOut) {
   const ReportAccounts accounts = add_up(receipts, Time::us(5));
   EXPECT_EQ(accounts.not_accounted, Time::us(3));
   ASSERT_EQ(accounts.functions.size(), 1U);
-  EXPECT_EQ(accounts.functions[0].parts.of(TimeKind::kSoftware), Time::us(2));
+  EXPECT_EQ(accounts.functions[0].parts.at(TimeKind::kSoftware), Time::us(2));
   EXPECT_THAT(accounts_text(accounts), HasSubstr("unaccounted for"));
 }
 

@@ -106,7 +106,7 @@ TEST(ReceiptRecorder, KeepsTheCallsOfItsRangeAndIsReadBack) {
     recorder.enter();
     recorder.used(operation);
     recorder.used(operation);
-    recorder.keep({"unit \"a\"", "work", Time::ps(begin), Time::ps(begin + 5), operation, 0});
+    recorder.store({"unit \"a\"", "work", Time::ps(begin), Time::ps(begin + 5), operation, 0});
     recorder.leave("MPI_Send", 0, Time::ps(begin), Time::ps(begin + 10));
   };
   for (const std::uint64_t number : {1, 2, 3, 4}) call(number, 10 * static_cast<int>(number - 1));

@@ -120,7 +120,7 @@ TEST(Expressions, FacesAreRoundedInEachDirection) {
   }
   const auto found = fit_number(samples);
   ASSERT_TRUE(found);
-  Place place;
+  EvaluationPoint place;
   place.sides = {5, 3, 7};
   EXPECT_EQ(found->value(place), 4 * 12 * 21);
 }
@@ -192,19 +192,19 @@ TEST(Matching, LoopsTakeAnyNumberOfTurns) {
 }
 
 TEST(Members, SlicesBlocksAndStridesKnowTheirRanks) {
-  Place place;
+  EvaluationPoint place;
   place.ranks = 24;
   place.rank = 17;
   place.sides = {4, 3, 2};
   place.at = coordinates(place.sides, place.rank);
   Members members;
-  members.kind = Members::Kind::kSlice;
+  members.kind = Members::Selection::kSlice;
   members.free = 0b101;  // planes of the first and the last dimension
   const auto group = members.at(place);
   ASSERT_TRUE(group);
   EXPECT_EQ(group->size, 8);
   EXPECT_EQ(group->member(group->own), 17);
-  members.kind = Members::Kind::kBlocks;
+  members.kind = Members::Selection::kBlocks;
   members.step = constant(5);
   EXPECT_EQ(members.at(place)->first, 15);
   EXPECT_EQ(members.at(place)->own, 2);

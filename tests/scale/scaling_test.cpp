@@ -443,12 +443,12 @@ TEST(Scaling, GrowthBeyondTheRecordingsIsNamed) {
 TEST(Scaling, WhatTheOthersForetellNothingOfIsDoubtful) {
   const Result<Scaling> made = scaled(rows_and_columns, {2, 4, 8, 16}, 32);
   ASSERT_TRUE(made) << made.error();
-  EXPECT_EQ(made->doubt().empty(), made->held_out.total().exact > 0);
+  EXPECT_EQ(made->caveat().empty(), made->held_out.total().exact > 0);
   Scaling doubtful = *made;
   doubtful.held_out.shares = {{{"MPI_Send", "all ranks"}, Share{0, 3, 4}}};
-  EXPECT_THAT(doubtful.doubt(), HasSubstr("the smaller recordings predict none of the 7 calls at 16 ranks"));
+  EXPECT_THAT(doubtful.caveat(), HasSubstr("the smaller recordings predict none of the 7 calls at 16 ranks"));
   doubtful.held_out.shares = {};
-  EXPECT_EQ(doubtful.doubt(), "");
+  EXPECT_EQ(doubtful.caveat(), "");
 }
 
 /// A periodic grid of three columns.

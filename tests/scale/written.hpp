@@ -81,14 +81,14 @@ inline void expect_exact(const Body& body, const std::vector<int>& recorded, int
   const Outcome found = outcome(body, recorded, ranks);
   EXPECT_EQ(found.problem, "");
   EXPECT_GT(found.share.exact, 0U);
-  EXPECT_EQ(found.share.exact, found.share.all());
+  EXPECT_EQ(found.share.exact, found.share.count());
 }
 /// All calls are exact, and the smaller recordings predict all of the largest one.
 inline void expect_foretold(const Body& body, const std::vector<int>& recorded, int ranks) {
   expect_exact(body, recorded, ranks);
   const Outcome found = outcome(body, recorded, ranks);
   EXPECT_GT(found.held_out.exact, 0U);
-  EXPECT_EQ(found.held_out.exact, found.held_out.all());
+  EXPECT_EQ(found.held_out.exact, found.held_out.count());
 }
 
 }  // namespace offramp::scale

@@ -132,7 +132,7 @@ Time at_once(const Scene& setup, std::size_t bytes, int operations) {
               [=](RankHandle& rank) -> Task<void> {
                 std::vector<RankRequest> requests;
                 for (int i = 0; i < operations; ++i)
-                  requests.push_back(rank.start(rank.everyone(), operation));
+                  requests.push_back(rank.start(rank.world_communicator(), operation));
                 (void)co_await rank.wait_all(requests);
               })
       .end;
@@ -161,7 +161,7 @@ Time two_jobs(Scene setup, std::size_t bytes, bool beside) {
   return play(setup,
               [=](RankHandle& rank) -> Task<void> {
                 const int color = beside ? rank.rank() * 2 / rank.size() : rank.rank() % 2;
-                const auto half = co_await rank.split(rank.everyone(), color, 0);
+                const auto half = co_await rank.split(rank.world_communicator(), color, 0);
                 (void)co_await rank.collective(*half,
                                                operation_of(OperationKind::kAllreduce, half->size(), bytes));
               })
@@ -204,7 +204,8 @@ TEST(SharpWorld, CommunicatorsBeyondTheShareTakeTurns) {
     return play(setup,
                 [](RankHandle& rank) -> Task<void> {
                   std::vector<Communicator> all;
-                  for (int i = 0; i < 4; ++i) all.push_back(co_await rank.duplicate(rank.everyone()));
+                  for (int i = 0; i < 4; ++i)
+                    all.push_back(co_await rank.duplicate(rank.world_communicator()));
                   std::vector<RankRequest> requests;
                   for (const Communicator& one : all)
                     requests.push_back(rank.start(one, operation_of(OperationKind::kAllreduce, 4, 8)));
@@ -225,7 +226,8 @@ TEST(SharpWorld, StreamsAndMessagesShareTheLinks) {
     return [=](RankHandle& rank) -> Task<void> {
       std::vector<RankRequest> requests;
       if (stream > 0)
-        requests.push_back(rank.start(rank.everyone(), operation_of(OperationKind::kAllreduce, 8, stream)));
+        requests.push_back(
+            rank.start(rank.world_communicator(), operation_of(OperationKind::kAllreduce, 8, stream)));
       if (message > 0 && rank.rank() < 4) requests.push_back(rank.isend(rank.rank() + 4, message));
       if (message > 0 && rank.rank() >= 4) requests.push_back(rank.irecv(rank.rank() - 4, message));
       (void)co_await rank.wait_all(requests);
@@ -342,8 +344,10 @@ Task<void> everything(RankHandle& rank) {
   }
   std::vector<RankRequest> requests;
   for (const std::size_t bytes : {8, 40000, 16, 1000000}) {
-    requests.push_back(rank.start(rank.everyone(), operation_of(OperationKind::kAllreduce, ranks, bytes)));
-    requests.push_back(rank.start(rank.everyone(), operation_of(OperationKind::kBcast, ranks, bytes)));
+    requests.push_back(
+        rank.start(rank.world_communicator(), operation_of(OperationKind::kAllreduce, ranks, bytes)));
+    requests.push_back(
+        rank.start(rank.world_communicator(), operation_of(OperationKind::kBcast, ranks, bytes)));
   }
   (void)co_await rank.sendrecv((rank.rank() + 1) % ranks, 300000, (rank.rank() + ranks - 1) % ranks, 300000);
   (void)co_await rank.wait_all(requests);

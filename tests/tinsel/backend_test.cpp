@@ -187,9 +187,9 @@ TEST(TinselPlacement, EveryRankHasAThreadOfItsOwn) {
     const Layout layout = roomiest(ranks);
     const auto mesh = smallest_mesh(ranks, layout);
     ASSERT_TRUE(mesh);
-    std::set<Place> places;
+    std::set<ThreadLocation> places;
     for (int r = 0; r < ranks; ++r) {
-      const Place place = place_of(r, layout, *mesh);
+      const ThreadLocation place = place_of(r, layout, *mesh);
       EXPECT_LT(place.board, mesh->boards());
       EXPECT_TRUE(places.insert(place).second);
     }
@@ -233,7 +233,7 @@ TEST(TinselPlacement, MoreRanksNeverGetFewerBoards) {
 TEST(TinselTree, EveryRankHasOneParentAndAllLeadToTheRoot) {
   for (const int ranks : {1, 2, 7, 16, 17, 96, 500}) {
     const Configuration configuration(settings_with({}), ranks);
-    std::vector<Place> places;
+    std::vector<ThreadLocation> places;
     for (int r = 0; r < ranks; ++r) places.push_back(configuration.place(r));
     for (const int root : {0, ranks / 2, ranks - 1}) {
       for (const bool any_order : {true, false}) {
@@ -270,7 +270,7 @@ TEST(TinselDevice, KeysLiveAsLongAsTheirCommunicator) {
     bool ready(Handle) override { return true; }
     void wait(Handle, std::coroutine_handle<>) override {}
     Outcome finish(Handle) override { return Outcome::kOk; }
-    Arrival take(Handle) override { return {}; }
+    Arrival finish_token(Handle) override { return {}; }
   } team;
   const Configuration configuration(settings_with({}), 40);
   Device device(configuration, {});

@@ -70,12 +70,12 @@ class Waits {
 bool can_deadlock(DimensionOrder order) {
   Machine machine(small_machine(6, 8));
   const Mesh& mesh = machine.spec().mesh;
-  std::vector<Place> everywhere;
+  std::vector<ThreadLocation> everywhere;
   for (int b = 0; b < mesh.boards(); ++b) everywhere.push_back({static_cast<std::uint16_t>(b), 0, 0});
   Waits waits(mesh);
   waits.add_unicast();
   for (int root = 0; root < mesh.boards(); ++root)
-    waits.add_keyed(machine, root, grow_tree(machine, root, everywhere, 1, order).key, -1);
+    waits.add_keyed(machine, root, build_tree(machine, root, everywhere, 1, order).key, -1);
   return waits.circular();
 }
 

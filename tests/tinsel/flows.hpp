@@ -61,7 +61,7 @@ class Flows final : public Software {
 
   [[nodiscard]] Time latency(std::int64_t count) const;
   [[nodiscard]] Time interval(std::int64_t count) const;
-  void inject(Time at, int from, int to, const Message& message);
+  void inject(Time at, int from, int to, const MailboxMessage& message);
   void wake(int rank, Time at);
   void send_next(int rank, Time at);
   void read(const Reading& reading, Time at);

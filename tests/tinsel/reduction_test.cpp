@@ -33,7 +33,7 @@ class Reduction {
         segments_(operation.bytes / configuration.segment),
         flows_(configuration, {[](std::uint32_t, Time) {},
                                [this](std::uint32_t flow, Time, Time last) { arrived(flow, last); }}) {
-    std::vector<Place> places;
+    std::vector<ThreadLocation> places;
     for (int r = 0; r < operation.ranks; ++r) places.push_back(configuration.place(r));
     const TreeShape shape = shape_of(configuration, places, 0, true);
     for (int r = 0; r < operation.ranks; ++r) {

@@ -48,13 +48,13 @@ TEST(TinselTrees, UnicastRecordsSaveLittleForOneThreadPerMailboxAndLoseForMore) 
   for (const int per_mailbox : {1, 4}) {
     for (const auto& [columns, rows] : {std::pair{1, 1}, {3, 2}}) {
       Machine machine(small_machine(columns, rows));
-      std::vector<Place> places;
+      std::vector<ThreadLocation> places;
       for (int board = 0; board < columns * rows; ++board) {
         for (int i = 0; i < kMailboxes * per_mailbox; ++i)
           places.push_back({static_cast<std::uint16_t>(board), static_cast<std::uint8_t>(i / per_mailbox),
                             static_cast<std::uint8_t>(i % per_mailbox)});
       }
-      const Key by_mailbox = grow_tree(machine, 0, places, 7).key;
+      const Key by_mailbox = build_tree(machine, 0, places, 7).key;
       const Key by_thread = with_unicast_records(machine, 0, by_mailbox);
       for (const int flits : {1, kMaximumFlits}) {
         const Times mrm = times_of(machine, by_mailbox, flits);

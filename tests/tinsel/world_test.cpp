@@ -75,7 +75,7 @@ Operation operation_of(OperationKind kind, int ranks, std::size_t bytes) {
 
 Task<void> start_16(RankHandle& rank, Operation operation) {
   std::vector<RankRequest> requests;
-  for (int i = 0; i < 16; ++i) requests.push_back(rank.start(rank.everyone(), operation));
+  for (int i = 0; i < 16; ++i) requests.push_back(rank.start(rank.world_communicator(), operation));
   co_await rank.wait_all(requests);
 }
 Task<void> one_collective(RankHandle& rank, Operation operation) {
@@ -187,7 +187,8 @@ TEST(TinselWorld, ABroadcastBesideMessagesWaitsForUnitsNotForTheirCredits) {
       for (int i = 0; i < count; ++i)
         requests.push_back(rank.rank() == 0 ? rank.isend(1, kMebibyte) : rank.irecv(0, kMebibyte));
       if (and_broadcast)
-        requests.push_back(rank.start(rank.everyone(), operation_of(OperationKind::kBcast, 2, kMebibyte)));
+        requests.push_back(
+            rank.start(rank.world_communicator(), operation_of(OperationKind::kBcast, 2, kMebibyte)));
       co_await rank.wait_all(requests);
     };
   };

@@ -107,8 +107,8 @@ TEST(TheTraffic, OfManyRanksSaysHowMuchItLeavesOut) {
 
 TEST(AccountLines, OfTwoVersionsAreHeldAgainstEachOtherByFunction) {
   TimeParts short_time, long_time;
-  short_time.of(TimeKind::kTransfer) = Time::us(1);
-  long_time.of(TimeKind::kTransfer) = Time::us(5);
+  short_time.at(TimeKind::kTransfer) = Time::us(1);
+  long_time.at(TimeKind::kTransfer) = Time::us(5);
   ReportAccounts before, after;
   before.sites = {{"MPI_Send", "app+0x10", "exchange, app.c:48", 10, long_time},
                   {"MPI_Send", "app+0x20", "exchange, app.c:49", 10, long_time},
@@ -129,8 +129,8 @@ TEST(AccountLines, OfTwoVersionsAreHeldAgainstEachOtherByFunction) {
 TEST(AccountLines, OfPhasesAreThereWhereThereAreSeveral) {
   ReportAccounts accounts;
   TimeParts parts;
-  parts.of(TimeKind::kTransfer) = Time::us(3);
-  parts.of(TimeKind::kSoftware) = Time::us(1);
+  parts.at(TimeKind::kTransfer) = Time::us(3);
+  parts.at(TimeKind::kSoftware) = Time::us(1);
   accounts.phases = {{"solve", 1, 12, parts}};
   EXPECT_TRUE(more_account_lines(accounts).empty());
   accounts.phases.push_back({"", 0, 4, parts});

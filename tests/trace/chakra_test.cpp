@@ -202,9 +202,9 @@ TEST(ChakraTrace, OfAPatternHasItsMessagesAndCollectives) {
   for (const PatternKind& kind : pattern_kinds()) {
     const Program program =
         opened(fmt::format("pattern:{}{}:9:4096:2", kind.name, kind.parameter.empty() ? "" : ":3"));
-    std::vector<std::string> unsaid;
+    std::vector<std::string> unsupported;
     const std::string path = folder.file(std::string(kind.name));
-    const std::string problem = write_chakra(program, path, unsaid).error();
+    const std::string problem = write_chakra(program, path, unsupported).error();
     if (kind.name == "experts") {
       EXPECT_THAT(problem, HasSubstr("blocks of different sizes, but the format has one size"));
       continue;
@@ -225,9 +225,9 @@ TEST(ChakraTrace, OfAPatternHasItsMessagesAndCollectives) {
 
 TEST(ChakraTrace, WritesTheGraphThatItRead) {
   const Folder folder;
-  std::vector<std::string> unsaid;
-  ASSERT_EQ(write_chakra(opened(data("chakra/step.0.et")), folder.file("a"), unsaid).error(), "");
-  ASSERT_EQ(write_chakra(opened(folder.file("a.0.et")), folder.file("b"), unsaid).error(), "");
+  std::vector<std::string> unsupported;
+  ASSERT_EQ(write_chakra(opened(data("chakra/step.0.et")), folder.file("a"), unsupported).error(), "");
+  ASSERT_EQ(write_chakra(opened(folder.file("a.0.et")), folder.file("b"), unsupported).error(), "");
   for (const char* end : {".0.et", ".3.et", ".json"})
     EXPECT_EQ(contents_of(folder.file(std::string("a") + end)),
               contents_of(folder.file(std::string("b") + end)));
@@ -244,7 +244,7 @@ TEST(Protobuf, RefusesWhatIsNoMessage) {
     Fields fields(recording::byte_span(bytes));
     while (fields.next(field)) {
     }
-    EXPECT_FALSE(fields.good()) << bytes.size();
+    EXPECT_FALSE(fields.is_valid()) << bytes.size();
   }
 }
 
@@ -286,13 +286,13 @@ TEST(ChakraTrace, WritesWhatWaitsForASend) {
       "0 init\n0 compute 5000\n0 isend 1 1 8 6\n0 compute 7000\n0 waitall\n0 finalize\n1 init\n1 recv 0 1 8 "
       "6\n"
       "1 finalize\n";
-  std::vector<std::string> unsaid;
-  ASSERT_EQ(write_chakra(opened(folder.file("t", text)), folder.file("a"), unsaid).error(), "");
+  std::vector<std::string> unsupported;
+  ASSERT_EQ(write_chakra(opened(folder.file("t", text)), folder.file("a"), unsupported).error(), "");
   const Program again = opened(folder.file("a.0.et"));
   const Result<Graph> graph = again.graph(0);
   ASSERT_TRUE(graph) << graph.error();
   const auto send = std::find_if(graph->nodes.begin(), graph->nodes.end(),
-                                 [](const Graph::Node& one) { return one.kind == Graph::Kind::kSend; });
+                                 [](const Graph::Node& one) { return one.kind == Graph::NodeKind::kSend; });
   ASSERT_NE(send, graph->nodes.end());
   EXPECT_EQ(send->at_begin, 2U) << "computing, and the wait";
 }

@@ -110,11 +110,12 @@ TEST(GoalSchedule, ReadsTheBinaryForm) {
 TEST(GoalSchedule, WritesTheBytesThatItRead) {
   const Folder folder;
   const Program program = opened(folder.file("t.bin", small_binary()));
-  std::vector<std::string> unsaid;
-  ASSERT_EQ(write_goal_binary(program, folder.file("again.bin"), unsaid).error(), "");
+  std::vector<std::string> unsupported;
+  ASSERT_EQ(write_goal_binary(program, folder.file("again.bin"), unsupported).error(), "");
   EXPECT_EQ(contents_of(folder.file("again.bin")), small_binary());
-  ASSERT_EQ(write_goal_text(program, folder.file("t.goal"), unsaid).error(), "");
-  ASSERT_EQ(write_goal_binary(opened(folder.file("t.goal")), folder.file("third.bin"), unsaid).error(), "");
+  ASSERT_EQ(write_goal_text(program, folder.file("t.goal"), unsupported).error(), "");
+  ASSERT_EQ(write_goal_binary(opened(folder.file("t.goal")), folder.file("third.bin"), unsupported).error(),
+            "");
   EXPECT_EQ(contents_of(folder.file("third.bin")), small_binary());
 }
 
@@ -184,9 +185,9 @@ TEST(GoalSchedule, OfAPatternHasItsMessages) {
     program.has_arrival = true;
     program.read = [made = *pattern](int rank) { return made.read(rank); };
     for (const bool binary : {false, true}) {
-      std::vector<std::string> unsaid;
+      std::vector<std::string> unsupported;
       const std::string path = folder.file(std::string(kind.name));
-      ASSERT_EQ((binary ? write_goal_binary : write_goal_text)(program, path, unsaid).error(), "");
+      ASSERT_EQ((binary ? write_goal_binary : write_goal_text)(program, path, unsupported).error(), "");
       const Program again = opened(path);
       EXPECT_EQ(messages_of(again), messages_of(program)) << kind.name;
       const Result<ReplayResult> result = replayed(again, "host");

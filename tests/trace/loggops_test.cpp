@@ -161,11 +161,11 @@ TEST(LogGopsRules, AreThoseOfItsMainLoop) {
 /// Text and binary form are one schedule.
 TEST(LogGopsRules, AreOfBothForms) {
   const Folder folder;
-  std::vector<std::string> unsaid;
-  ASSERT_EQ(
-      write_goal_binary(opened(folder.file("tree.goal", tree_of(8, 1024))), folder.file("tree.bin"), unsaid)
-          .error(),
-      "");
+  std::vector<std::string> unsupported;
+  ASSERT_EQ(write_goal_binary(opened(folder.file("tree.goal", tree_of(8, 1024))), folder.file("tree.bin"),
+                              unsupported)
+                .error(),
+            "");
   const Result<LogGopsTimes> times = times_of(opened(folder.file("tree.bin")));
   ASSERT_TRUE(times) << times.error();
   EXPECT_EQ(times->ends.front(), 34914U);

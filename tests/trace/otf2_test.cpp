@@ -32,8 +32,8 @@ TEST(Otf2Archive, IsRefusedWithoutTheLibrary) {
   folder.file("traces.otf2", "\3BOTF2\0\3\2\3"s);
   for (const std::string& name : {folder.file("traces.otf2"), folder.file("")})
     EXPECT_THAT(problem_of(name), HasSubstr("libopen-trace-format2-dev"));
-  std::vector<std::string> unsaid;
-  EXPECT_THAT(write_otf2(opened("pattern:ring:2:8"), folder.file("out"), unsaid),
+  std::vector<std::string> unsupported;
+  EXPECT_THAT(write_otf2(opened("pattern:ring:2:8"), folder.file("out"), unsupported),
               HasSubstr("libopen-trace-format2-dev"));
 }
 
@@ -555,8 +555,8 @@ TEST(Otf2Archive, ThatIsCutIsAnErrorAndNoCrash) {
 // --- written from programs ---
 
 std::string written_from(const Program& program, const std::string& folder,
-                         std::vector<std::string>& unsaid) {
-  EXPECT_EQ(write_otf2(program, folder, unsaid), "");
+                         std::vector<std::string>& unsupported) {
+  EXPECT_EQ(write_otf2(program, folder, unsupported), "");
   return folder + "/traces.otf2";
 }
 
@@ -564,25 +564,25 @@ TEST(Otf2Archive, ComesBackAsItWasWritten) {
   const Folder folder;
   Written written(folder, {0, 10, 20, 30});
   const Program program = opened(write_step(written));
-  std::vector<std::string> unsaid;
-  const Program back = opened(written_from(program, folder.file("out"), unsaid));
-  EXPECT_THAT(unsaid, ElementsAre("types and functions of reductions"));
+  std::vector<std::string> unsupported;
+  const Program back = opened(written_from(program, folder.file("out"), unsupported));
+  EXPECT_THAT(unsupported, ElementsAre("types and functions of reductions"));
   ASSERT_EQ(back.description.ranks, 4);
   for (int rank = 0; rank < 4; ++rank)
     EXPECT_THAT(communication_of(back, rank), ElementsAreArray(communication_of(program, rank)));
-  const Program again = opened(written_from(back, folder.file("again"), unsaid));
+  const Program again = opened(written_from(back, folder.file("again"), unsupported));
   for (int rank = 0; rank < 4; ++rank)
     EXPECT_THAT(communication_of(again, rank), ElementsAreArray(communication_of(program, rank)));
 }
 
 TEST(Otf2Archive, OfAPatternTakesTheSameTime) {
   const Folder folder;
-  std::vector<std::string> unsaid;
+  std::vector<std::string> unsupported;
   int number = 0;
   for (const char* pattern :
        {"pattern:stencil2d:16:4KiB:3", "pattern:transpose2d:4:64KiB", "pattern:ring:5:1MiB"}) {
     const Program program = opened(pattern);
-    const Program back = opened(written_from(program, folder.file(fmt::format("{}", number++)), unsaid));
+    const Program back = opened(written_from(program, folder.file(fmt::format("{}", number++)), unsupported));
     EXPECT_EQ(messages_of(back), messages_of(program)) << pattern;
     for (const char* backend : {"host", "cclo"}) {
       const auto one = replayed(program, backend);
@@ -606,17 +606,17 @@ TEST(Otf2Archive, OfThreadsKeepsThemApart) {
     written.at(rank, rank).call("MPI_Finalize");
   }
   const Program program = opened(written.close());
-  std::vector<std::string> unsaid;
-  const Program back = opened(written_from(program, folder.file("out"), unsaid));
+  std::vector<std::string> unsupported;
+  const Program back = opened(written_from(program, folder.file("out"), unsupported));
   EXPECT_TRUE(back.read(0)->has_threads());
   expect_to_end_everywhere(back);
 }
 
 TEST(Otf2Archive, DoesNotTakeThePlaceOfAnother) {
   const Folder folder;
-  std::vector<std::string> unsaid;
-  written_from(opened("pattern:ring:2:8"), folder.file("out"), unsaid);
-  EXPECT_THAT(write_otf2(opened("pattern:ring:2:8"), folder.file("out"), unsaid),
+  std::vector<std::string> unsupported;
+  written_from(opened("pattern:ring:2:8"), folder.file("out"), unsupported);
+  EXPECT_THAT(write_otf2(opened("pattern:ring:2:8"), folder.file("out"), unsupported),
               HasSubstr("an archive already exists"));
   folder.file("file", "x");
   EXPECT_THAT(otf2_problem(folder.file("file")), HasSubstr("it is a file"));

@@ -86,7 +86,7 @@ inline Result<ReplayResult> replayed(const Program& program, const std::string& 
   ReplaySource source{program.description.ranks, program.read};
   source.has_arrival = program.has_arrival;
   ReplayOptions options;
-  options.compute.kind = Compute::Kind::kMeasured;
+  options.compute.kind = Compute::Mode::kMeasured;
   return replay(*setting, source, options);
 }
 

@@ -183,11 +183,11 @@ TEST(SmpiTrace, FindsFilesFromTheFolderAboveItsList) {
 TEST(SmpiTrace, ComesBackAsItWasWritten) {
   const Folder folder;
   const Program program = opened(data("smpi/program.txt"));
-  std::vector<std::string> unsaid;
+  std::vector<std::string> unsupported;
   Program without_wildcards = program;
-  ASSERT_EQ(write_smpi(without_wildcards, folder.file("out"), unsaid).error(), "");
-  EXPECT_THAT(unsaid, ElementsAre(HasSubstr("nonblocking collectives"), HasSubstr("synchronous sends"),
-                                  HasSubstr("probes")));
+  ASSERT_EQ(write_smpi(without_wildcards, folder.file("out"), unsupported).error(), "");
+  EXPECT_THAT(unsupported, ElementsAre(HasSubstr("nonblocking collectives"), HasSubstr("synchronous sends"),
+                                       HasSubstr("probes")));
   const Program again = opened(folder.file("out"));
   EXPECT_EQ(messages_of(again), messages_of(program));
   expect_to_end_everywhere(again);
@@ -204,9 +204,9 @@ TEST(SmpiTrace, OfAPatternTakesTheSameTime) {
     program.description.ranks = 9;
     program.has_arrival = true;
     program.read = [made = *pattern](int rank) { return made.read(rank); };
-    std::vector<std::string> unsaid;
+    std::vector<std::string> unsupported;
     const std::string path = folder.file(std::string(kind.name));
-    ASSERT_EQ(write_smpi(program, path, unsaid).error(), "");
+    ASSERT_EQ(write_smpi(program, path, unsupported).error(), "");
     const Program again = opened(path);
     EXPECT_EQ(messages_of(again), messages_of(program)) << kind.name;
     const Result<ReplayResult> before = replayed(program, "host");

@@ -98,7 +98,7 @@ TEST(ZrlmpiWorld, ABarrierGoesOnTheWireAsBarrierCalls) {
   ASSERT_EQ(wire.headers.size(), barrier.wire.packets);
   int requests = 0;
   for (const Header& header : wire.headers) {
-    EXPECT_EQ(header.call(), Call::kBarrier);
+    EXPECT_EQ(header.call(), MpiCall::kBarrier);
     EXPECT_EQ(header.words(), 0U);
     EXPECT_TRUE(header.type() == PacketType::kSendRequest || header.type() == PacketType::kAck);
     requests += header.type() == PacketType::kSendRequest ? 1 : 0;
@@ -112,7 +112,7 @@ TEST(ZrlmpiWorld, OtherCollectivesOfNoBytesAreNoBarriers) {
   options.packets = &wire;
   run({}, operation_of(OperationKind::kBcast, 4, 0), options);
   ASSERT_EQ(wire.headers.size(), 4U * 3);
-  for (const Header& header : wire.headers) EXPECT_NE(header.call(), Call::kBarrier);
+  for (const Header& header : wire.headers) EXPECT_NE(header.call(), MpiCall::kBarrier);
 }
 
 /// A barrier ends although packets are lost, by the timers of its calls.

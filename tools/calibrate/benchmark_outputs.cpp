@@ -114,7 +114,7 @@ class BenchmarkFile {
       const std::string_view line = without_prefix(trimmed(text.substr(0, end)));
       text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
       ++line_;
-      if (const Result<void> done = take(line); !done)
+      if (const Result<void> done = parse_line(line); !done)
         return failure(fmt::format("{}:{}: {}", path_, line_, done.error()));
     }
     if (measurement_.figures.size() > before || has_title_) return {};
@@ -127,7 +127,7 @@ class BenchmarkFile {
  private:
   static constexpr std::string_view kColumns = "benchmark,nodes,ranks_per_node,bytes,value";
 
-  Result<void> take(std::string_view line) {
+  Result<void> parse_line(std::string_view line) {
     if (line == kColumns) {
       is_table_ = true;
       return {};

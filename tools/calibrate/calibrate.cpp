@@ -50,13 +50,13 @@ constexpr std::string_view kNetwork = "network";
 Measurement measure(const CalibrateOptions& options, int& code) {
   const auto launcher = find_launcher(options.mpirun, kMpiFamily);
   if (!launcher) {
-    complain(launcher.error());
+    warn(launcher.error());
     code = kNotFound;
     return {};
   }
   const std::string program = helper_path("offramp-measure");
   if (program.empty()) {
-    complain("cannot find offramp-measure beside this installation");
+    warn("cannot find offramp-measure beside this installation");
     code = kBroken;
     return {};
   }
@@ -66,7 +66,7 @@ Measurement measure(const CalibrateOptions& options, int& code) {
   for (const auto& [name, value] : launch.environment) setenv(name.c_str(), value.c_str(), 1);
   constexpr double kFigures = 60;  // at most, each with its first turns
   const ProgressLine progress;
-  progress.say("measuring with {} ranks", options.ranks);
+  progress.show("measuring with {} ranks", options.ranks);
   const ChildResult child = run_child(launch.words, 120 + 20 * kFigures * options.seconds);
   Measurement found;
   found.ranks = options.ranks;
@@ -81,8 +81,8 @@ Measurement measure(const CalibrateOptions& options, int& code) {
       found.figures.push_back(one);
   }
   if (child.status != 0 || found.figures.empty()) {
-    complain(fmt::format("{} did not finish{}:\n{}", shell_word(program), child.timed_out ? " in time" : "",
-                         child.output));
+    warn(fmt::format("{} did not finish{}:\n{}", shell_word(program), child.timed_out ? " in time" : "",
+                     child.output));
     code = kBroken;
     return {};
   }
@@ -137,7 +137,7 @@ Measurement measured_elsewhere(const CalibrateOptions& options, int& code) {
   read(options.from, false);
   read(options.from_node, true);
   if (names.empty()) throw Misuse{fmt::format("{}", fmt::join(problems, "; "))};
-  for (const std::string& problem : problems) complain(problem + "; its results are left out");
+  for (const std::string& problem : problems) warn(problem + "; its results are left out");
   if (!problems.empty()) code = kUsage;
   const auto lacks = [&](std::string_view place) {
     return found.has(place) && found.find(place, "message") == nullptr;
@@ -274,7 +274,7 @@ void print_json(const Fit& fit, const std::vector<Comparison>& rows) {
 int calibrate(const CalibrateOptions& options) {
   if (const std::string problem = options.output.empty() ? "" : option_problem("--output", options.output);
       !problem.empty()) {
-    complain(problem);
+    warn(problem);
     return kUsage;
   }
   try {
@@ -297,7 +297,7 @@ int calibrate(const CalibrateOptions& options) {
     const int written = options.output.empty() ? kDone : write_file(options.output, text);
     return written != kDone ? written : code;
   } catch (const Misuse& problem) {
-    complain(problem.text);
+    warn(problem.text);
     return kUsage;
   }
 }

@@ -36,7 +36,7 @@ std::string_view meaning_of(const ExitMeaning& exit) {
 }
 
 int Command::refuse(const std::string& what) const {
-  complain(fmt::format("{}; see offramp {} --help", what, app_.get_name()));
+  warn(fmt::format("{}; see offramp {} --help", what, app_.get_name()));
   return kUsage;
 }
 

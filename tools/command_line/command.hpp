@@ -33,7 +33,7 @@ class Command {
  protected:
   /// Complains, and points to the help.
   [[nodiscard]] int refuse(const std::string& what) const;
-  [[nodiscard]] bool is_given(const std::string& option) const { return app_.count(option) > 0; }
+  [[nodiscard]] bool is_set(const std::string& option) const { return app_.count(option) > 0; }
   /// The whole program, with all subcommands.
   [[nodiscard]] const CLI::App& whole() const { return *app_.get_parent(); }
 

@@ -64,7 +64,7 @@ int write_file(const std::string& path, std::string_view text);
 void flush_output();
 
 /// Prints "offramp: text" on standard error, without_controls().
-void complain(std::string_view text);
+void warn(std::string_view text);
 
 /// Escapes the characters with which a file or a name could control the terminal. Ends of lines stay.
 std::string without_controls(std::string_view text);

@@ -46,7 +46,7 @@ Advisor::Options options_for(const AdviseOptions& options, const Setup& setup, c
   how.until = options.begin + std::chrono::duration_cast<Advisor::Clock::duration>(
                                   std::chrono::duration<double>(options.seconds));
   how.progress = [&progress](const std::string& what) {
-    if (!what.empty()) progress.say("{}", what);
+    if (!what.empty()) progress.show("{}", what);
     return !is_interrupted();
   };
   return how;
@@ -114,7 +114,7 @@ std::string candidates_text(const Advisor& advisor) {
     if (!one.refused.empty()) add(text, "# {}: {}\n", one.backend->name, one.refused);
     if (!one.why_not.empty()) add(text, "# {}\n", one.why_not);
     if (host == nullptr || &one == host || !one.counts()) continue;
-    const std::string ground = other_ground_text(one.result.footing, host->result.footing);
+    const std::string ground = other_ground_text(one.result.deployment, host->result.deployment);
     if (!ground.empty())
       add(text, "# {} {}{}\n", one.backend->name, ground.substr(std::string_view("it ").size()),
           one.at_equal_link ? fmt::format("; at the same rate the ratio is {:.3f}",
@@ -168,7 +168,7 @@ std::string influences_text(const Advisor& advisor) {
   add(text,
       "# what changes the answer: the ratio of {} to {}, {:.3f} now, with each parameter at half, at 90 %, "
       "at 110 %, and at twice its value ({} tried); o: now, |: same time as {}\n",
-      best->backend->name, baseline_name(), now, advisor.tried(), baseline_name());
+      best->backend->name, baseline_name(), now, advisor.tried_count(), baseline_name());
   const auto ratio = [](const std::optional<double>& value) {
     return value ? fmt::format("{:.3f}", *value) : std::string("-");
   };
@@ -312,22 +312,22 @@ int write_files(const AdviseOptions& options, const Advisor& advisor) {
     if (advisor.mix()) {
       code = write_file(options.routes, routes_toml(*advisor.mix()));
     } else {
-      complain(fmt::format("{} is not written: no mix is faster than the best hardware alone",
-                           in_quotes(options.routes)));
+      warn(fmt::format("{} is not written: no mix is faster than the best hardware alone",
+                       in_quotes(options.routes)));
     }
   }
   if (options.tuning.empty() || code != kDone) return code;
   const Tuned& library = *tuned_for(options.tuning_for);
   const std::string rules = library.rules(advisor.algorithms());
   if (!rules.empty()) return write_file(options.tuning, rules);
-  complain(fmt::format("{} is not written: {}", in_quotes(options.tuning), library.nothing));
+  warn(fmt::format("{} is not written: {}", in_quotes(options.tuning), library.nothing));
   return code;
 }
 
 /// Where the time goes over the baseline and over the best hardware, for a page. It takes one more replay of
 /// each; none of those that do not end in time.
 std::map<std::string_view, ReportAccounts> accounts_for_page(const AdviseOptions& options, const Setup& setup,
-                                                             const Played& played, const Advisor& advisor,
+                                                             const ReplayInput& input, const Advisor& advisor,
                                                              const ProgressLine& progress) {
   std::map<std::string_view, ReportAccounts> all;
   if (options.html.empty()) return all;
@@ -336,12 +336,12 @@ std::map<std::string_view, ReportAccounts> accounts_for_page(const AdviseOptions
   how.progress = [&](const ReplayProgress&) {
     return !is_interrupted() && Advisor::Clock::now() < limits.until;
   };
-  const Configuration configuration = played.configuration(setup);
+  const Configuration configuration = input.configuration(setup);
   for (const Candidate* const one : {advisor.baseline(), advisor.best_hardware()}) {
     if (one == nullptr) continue;
-    const auto setting = world_setting(configuration, setup.registry, *one->backend, played.ranks());
+    const auto setting = world_setting(configuration, setup.registry, *one->backend, input.ranks());
     if (!setting) continue;
-    if (auto accounts = accounts_of(*setting, played.source(), how, one->result))
+    if (auto accounts = accounts_of(*setting, input.source(), how, one->result))
       all[one->backend->name] = std::move(*accounts);
   }
   return all;
@@ -354,7 +354,7 @@ int write_report(const AdviseOptions& options, Advisor& advisor, const ReportAns
   std::vector<Settled> all;
   std::vector<Refused> refused;
   const std::optional<ProgramTimes> program = advisor.program();
-  for (Candidate& one : advisor.take_candidates()) {
+  for (Candidate& one : advisor.release_candidates()) {
     if (one.refused.empty()) {
       Settled& settled = all.emplace_back(Settled{std::string(one.backend->name), std::move(one.result)});
       settled.run = one.run;
@@ -388,12 +388,12 @@ int answer_each(const AdviseOptions& options, const Setup& setup) {
       std::string answer;
       {
         const ProgressLine progress;
-        Played played(file, options.partial);
-        played.use_phase(file, options.scaled.phase);
+        ReplayInput input(file, options.partial);
+        input.use_phase(file, options.scaled.phase);
         AdviseOptions own = options;
         own.begin = Advisor::Clock::now();
-        const Configuration configuration = played.configuration(setup);
-        Advisor advisor(configuration, setup.registry, played.source(), options_for(own, setup, progress));
+        const Configuration configuration = input.configuration(setup);
+        Advisor advisor(configuration, setup.registry, input.source(), options_for(own, setup, progress));
         advisor.rank_backends();
         advisor.weigh();
         if (is_interrupted()) return kInterrupted;
@@ -404,21 +404,21 @@ int answer_each(const AdviseOptions& options, const Setup& setup) {
       fmt::print("{}\n", answer);
       flush_output();
     } catch (const Misuse& misuse) {  // which does not take the other programs with it
-      complain(misuse.text);
+      warn(misuse.text);
       code = kUsage;
     }
   }
-  for (const std::string& note : setup.notes()) complain(note);
+  for (const std::string& note : setup.notes()) warn(note);
   return code;
 }
 
 /// Opens the program, or makes it at more ranks, which `scaling` describes then.
-Played played_of(const AdviseOptions& options, std::optional<scale::Scaling>& scaling) {
+ReplayInput played_of(const AdviseOptions& options, std::optional<scale::Scaling>& scaling) {
   const std::string& file = options.files.front();
   if (options.scaled.ranks == 0) {
-    Played played(file, options.partial);
-    played.use_phase(file, options.scaled.phase);
-    return played;
+    ReplayInput input(file, options.partial);
+    input.use_phase(file, options.scaled.phase);
+    return input;
   }
   scaling = scaled_program(options.scaled);
   return {std::move(scaling->program), file};
@@ -435,17 +435,17 @@ int advise(const AdviseOptions& options) try {
       if (const std::string problem = path->empty() ? "" : option_problem(option, *path); !problem.empty())
         throw Misuse{problem};
     }
-    setup.tell_sources();
+    setup.print_sources();
     watch_for_interrupt();
     return advise_over_ranks(options, setup);
   }
   if (options.files.size() > 1) {
-    setup.tell_sources();
+    setup.print_sources();
     watch_for_interrupt();
     return answer_each(options, setup);
   }
   std::optional<scale::Scaling> scaling;
-  const Played played = played_of(options, scaling);
+  const ReplayInput input = played_of(options, scaling);
   for (const auto& [option, path] : {std::pair("--routes", &options.routes),
                                      {"--tuning", &options.tuning},
                                      {"--report", &options.report},
@@ -453,7 +453,7 @@ int advise(const AdviseOptions& options) try {
     if (const std::string problem = path->empty() ? "" : option_problem(option, *path); !problem.empty())
       throw Misuse{problem};
   }
-  setup.tell_sources();
+  setup.print_sources();
   // The host is compared with in any case.
   if (const std::string problem =
           pattern_memory_problem(setup, setup.registry.baseline(), options.files.front());
@@ -461,26 +461,26 @@ int advise(const AdviseOptions& options) try {
     throw Misuse{problem};
   watch_for_interrupt();
   const ProgressLine progress;
-  const Configuration configuration = played.configuration(setup);
-  Advisor advisor(configuration, setup.registry, played.source(), options_for(options, setup, progress));
+  const Configuration configuration = input.configuration(setup);
+  Advisor advisor(configuration, setup.registry, input.source(), options_for(options, setup, progress));
   advisor.rank_backends();
   check_results(advisor, options.files.front(), options);
   advisor.weigh();
   std::map<std::string_view, ReportAccounts> accounts =
-      accounts_for_page(options, setup, played, advisor, progress);
+      accounts_for_page(options, setup, input, advisor, progress);
   if (!options.quick) {
     advisor.find_algorithms();
     advisor.find_mix();
     advisor.find_influences();
   }
-  RunFacts facts = facts_of_replay(played.program.description, {played.facts}, setup);
+  RunFacts facts = facts_of_replay(input.program.description, {input.facts}, setup);
   if (const Candidate* const host = advisor.baseline(); host != nullptr)
-    facts.replayed_part = part_text(host->result, played.recorded_events);
+    facts.replayed_part = part_text(host->result, input.recorded_events);
   ReportAnswer answer = whole_answer(advisor, options, facts.replayed_part);
   if (scaling) answer.sure = clauses_text({answer.sure, held_out_text(*scaling)});
   progress.clear();
   if (options.json) {
-    const RunReport report = report_of({}, {}, played.ranks(), facts, setup);
+    const RunReport report = report_of({}, {}, input.ranks(), facts, setup);
     print_json(advisor, answer, json_of_facts(report, facts));
   } else {
     fmt::print("{}", answer_text(answer));
@@ -490,19 +490,19 @@ int advise(const AdviseOptions& options) try {
       if (scaling) print_scaling(*scaling, options.scaled);
     }
     if (advisor.cut_short())
-      complain(is_interrupted() ? std::string("interrupted")
-                                : fmt::format("the time limit of {} s is over (--seconds)", options.seconds));
+      warn(is_interrupted() ? std::string("interrupted")
+                            : fmt::format("the time limit of {} s is over (--seconds)", options.seconds));
   }
-  for (const std::string& note : setup.notes()) complain(note);
+  for (const std::string& note : setup.notes()) warn(note);
   int code = write_files(options, advisor);
   if (code == kDone && (!options.report.empty() || !options.html.empty()))
     code = write_report(options, advisor, answer, facts, setup, std::move(accounts));
   if (code != kDone) return code;
   if (is_interrupted()) return kInterrupted;
   if (!answer.complete) return kIncomplete;
-  return scaling && !scaling->doubt().empty() ? kFoundFailures : kDone;
+  return scaling && !scaling->caveat().empty() ? kFoundFailures : kDone;
 } catch (const Misuse& misuse) {
-  complain(misuse.text);
+  warn(misuse.text);
   return kUsage;
 }
 
@@ -560,11 +560,11 @@ class AdviseCommand final : public Command {
                         !options_.report.empty() || !options_.html.empty();
     if (ranks_.empty() && options_.files.size() > 1 && of_one)
       problem = "--json, --routes, --tuning, --report, and --html need a single program";
-    if (is_given("--tuning-for") && options_.tuning.empty()) problem = "--tuning-for needs --tuning FILE";
+    if (is_set("--tuning-for") && options_.tuning.empty()) problem = "--tuning-for needs --tuning FILE";
     if (ranks_.empty()) {
-      if (is_given("--compute-scaling")) problem = "--compute-scaling needs --ranks N";
+      if (is_set("--compute-scaling")) problem = "--compute-scaling needs --ranks N";
       if (!options_.svg.empty()) problem = "--svg needs several numbers of ranks; see --ranks";
-    } else if (const std::string misfit = take_ranks(of_one); !misfit.empty()) {
+    } else if (const std::string misfit = use_recorded_ranks(of_one); !misfit.empty()) {
       problem = misfit;
     }
     if (!problem.empty()) return refuse(problem);
@@ -573,7 +573,7 @@ class AdviseCommand final : public Command {
 
  private:
   /// What --ranks makes of the options. Empty, or what does not go with it.
-  std::string take_ranks(bool of_one) try {
+  std::string use_recorded_ranks(bool of_one) try {
     options_.rank_counts = rank_counts(ranks_);
     const bool is_curve = options_.rank_counts.size() > 1;
     options_.scaled.compute = compute_scaling_.value();

@@ -45,7 +45,7 @@ std::string table_text(const RankCurve& curve) {
   for (const std::string_view name : names) text += fmt::format(" {:>9}", name);
   text += '\n';
   for (const CurvePoint& point : curve.points()) {
-    const CurveCell* const host = point.of(baseline_name());
+    const CurveCell* const host = point.cell_of(baseline_name());
     text += fmt::format(
         "{:<10} {:>16}", point.ranks,
         host != nullptr && host->counts() ? fmt::format("{:.3f}", microseconds(*host->end)) : "-");
@@ -130,7 +130,7 @@ std::string page_of(const RankCurve& curve, const ReportAnswer& answer, const st
   for (const std::string_view name : names) text += fmt::format("<th scope=\"col\">{}</th>", escaped(name));
   text += "</tr></thead><tbody>\n";
   for (const CurvePoint& point : curve.points()) {
-    const CurveCell* const host = point.of(baseline_name());
+    const CurveCell* const host = point.cell_of(baseline_name());
     text += fmt::format("<tr><td>{}</td><td>{}</td>", point.ranks,
                         host != nullptr && host->counts() ? time_text(*host->end) : "&ndash;");
     for (const std::string_view name : names) {
@@ -183,7 +183,7 @@ void print_json(const RankCurve& curve, const ReportAnswer& answer, const scale:
   const Json json = {{"answer", offramp::json_of(answer)},
                      {"recorded", scaling.model->learned_from},
                      {"layout", scaling.model->layout.text()},
-                     {"held_out", {{"calls", held_out.all()}, {"exact", held_out.exact}}},
+                     {"held_out", {{"calls", held_out.count()}, {"exact", held_out.exact}}},
                      {"with_computing", curve.with_computing()},
                      {"points", std::move(points)},
                      {"pays", std::move(pays)},
@@ -229,7 +229,7 @@ int advise_over_ranks(const AdviseOptions& options, const Setup& setup) {
   progress.clear();
   if (!last && is_interrupted()) return kInterrupted;
   check_points(curve, options);
-  tell_notes(*last);
+  print_program_notes(*last);
   const std::string program = program_of(options);
   ReportAnswer answer = answer_of(curve, program);
   answer.sure = held_out_text(*last);
@@ -245,14 +245,14 @@ int advise_over_ranks(const AdviseOptions& options, const Setup& setup) {
   } else {
     print_text(curve, answer, *last, options);
   }
-  for (const std::string& note : setup.notes()) complain(note);
+  for (const std::string& note : setup.notes()) warn(note);
   int written = options.svg.empty() ? kDone : write_file(options.svg, svg(plot_of(curve, program)));
   if (written == kDone && !options.html.empty())
     written = write_file(options.html, page_of(curve, answer, program));
   if (written != kDone) return written;
   if (is_interrupted()) return kInterrupted;
   if (!answer.complete) return kIncomplete;
-  return last->doubt().empty() ? kDone : kFoundFailures;
+  return last->caveat().empty() ? kDone : kFoundFailures;
 }
 
 }  // namespace offramp::tool

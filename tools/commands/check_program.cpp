@@ -56,12 +56,12 @@ std::optional<int> check_program(const CheckOptions& options) {
   const Result<trace::Program> program = trace::open_program(options.program);
   if (!program) {
     if (may_be_compiled(options.program)) return std::nullopt;
-    complain(printable(program.error(), 1000));
+    warn(printable(program.error(), 1000));
     return kUsage;
   }
   const Result<trace::Findings> findings = trace::rehearse(*program);
   if (!findings) {
-    complain(printable(findings.error(), 1000));
+    warn(printable(findings.error(), 1000));
     return kUsage;
   }
   options.json ? print_json(options, *program, *findings) : print_text(options, *program, *findings);

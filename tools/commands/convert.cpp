@@ -28,7 +28,8 @@ struct ConvertOptions {
 
 struct Format {
   std::string_view name;
-  Result<void> (*write)(const trace::Program&, const std::string& path, std::vector<std::string>& unsaid);
+  Result<void> (*write)(const trace::Program&, const std::string& path,
+                        std::vector<std::string>& unsupported);
   /// Why it cannot be written there. Null if it is a file.
   std::string (*problem)(const std::string& path) = nullptr;
   /// Other files lie beside it.
@@ -43,8 +44,8 @@ Result<void> write_recording(const trace::Program& program, const std::string& p
 }
 
 Result<void> write_archive(const trace::Program& program, const std::string& folder,
-                           std::vector<std::string>& unsaid) {
-  return success_or(write_otf2(program, folder, unsaid));
+                           std::vector<std::string>& unsupported) {
+  return success_or(write_otf2(program, folder, unsupported));
 }
 
 constexpr std::array kFormats = {Format{"recording", write_recording},
@@ -73,16 +74,16 @@ int convert(const ConvertOptions& options) try {
                      format->problem == nullptr ? check_output(options.output, destination).error()
                                                 : format->problem(options.output));
   if (!unwritable.empty()) throw Misuse{unwritable};
-  const Played played(options.file, false);
-  std::vector<std::string> unsaid;
-  const Result<void> written = format->write(played.program, options.output, unsaid);
-  for (const std::string& one : unsaid)
-    complain(fmt::format("note: {} cannot express: {}", options.format, one));
+  const ReplayInput input(options.file, false);
+  std::vector<std::string> unsupported;
+  const Result<void> written = format->write(input.program, options.output, unsupported);
+  for (const std::string& one : unsupported)
+    warn(fmt::format("note: {} cannot express: {}", options.format, one));
   if (written) return kDone;
-  complain(problem_text(options.file, written.error()));
+  warn(problem_text(options.file, written.error()));
   return kNotWritten;
 } catch (const Misuse& misuse) {
-  complain(misuse.text);
+  warn(misuse.text);
   return kUsage;
 }
 

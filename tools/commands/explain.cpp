@@ -114,13 +114,13 @@ int explain(const ExplainOptions& options) try {
     machine.switches = switches_of(setting.network, operation.ranks, machine);
     const Explanation explanation = topic.render({setting.settings, machine, operation, words});
     if (!explanation.error.empty()) throw Misuse{explanation.error};
-    setup.tell_sources();
+    setup.print_sources();
     fmt::print("{}", explanation.text);
     return kDone;
   }
   throw Misuse{without_topic(setup.registry, backend, options.topic)};
 } catch (const Misuse& misuse) {
-  complain(misuse.text);
+  warn(misuse.text);
   return kUsage;
 }
 
@@ -146,7 +146,7 @@ class ExplainCommand final : public Command {
   }
   int execute(std::vector<std::string>) override {
     std::string problem = question_.collect();
-    if (is_given("--call") || is_given("--rank")) {
+    if (is_set("--call") || is_set("--rank")) {
       receipt_.report = options_.topic;
       if (problem.empty() && receipt_.report.empty()) problem = "no report";
       if (problem.empty() && !options_.arguments.empty())
@@ -154,8 +154,8 @@ class ExplainCommand final : public Command {
       if (problem.empty()) return receipt(receipt_);
     }
     // Topics take their questions as words; these two may come as options as well.
-    if (is_given("--ranks")) options_.arguments.push_back(fmt::format("ranks={}", options_.asked.ranks));
-    if (is_given("--bytes")) options_.arguments.push_back("bytes=" + options_.asked.bytes);
+    if (is_set("--ranks")) options_.arguments.push_back(fmt::format("ranks={}", options_.asked.ranks));
+    if (is_set("--bytes")) options_.arguments.push_back("bytes=" + options_.asked.bytes);
     return problem.empty() ? explain(options_) : refuse(problem);
   }
 

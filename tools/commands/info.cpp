@@ -255,13 +255,12 @@ namespace {
 
 int info(const InfoOptions& options) {
   Registry registry(built_in_backends());
-  Surroundings surroundings = Surroundings::of_process();
-  surroundings.overrides = options.overrides;
-  auto configuration = load_configuration(surroundings, registry);
+  ConfigSources config_sources = ConfigSources::of_process();
+  config_sources.overrides = options.overrides;
+  auto configuration = load_configuration(config_sources, registry);
   if (!options.backend.empty() && options.backend != "all" && registry.find(options.backend) == nullptr) {
     const auto names = registry.names();
-    complain(
-        fmt::format("unknown backend {}{}", in_quotes(options.backend), suggestion(options.backend, names)));
+    warn(fmt::format("unknown backend {}{}", in_quotes(options.backend), suggestion(options.backend, names)));
     return kUsage;
   }
   if (options.sources) {

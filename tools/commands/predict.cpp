@@ -55,7 +55,7 @@ struct Answer {
   Question question;
   Forecast forecast;
   std::optional<std::int64_t> cycles;
-  Footing footing = {};
+  Deployment deployment = {};
   /// With the least and the most of what the host takes from its class of machines. `nullopt`: nothing.
   std::optional<std::pair<Time, Time>> band = {};
 };
@@ -119,8 +119,8 @@ Answer answer_to(const Setup& setup, const Operation& point, const BackendDescri
     return answer;
   }
   answer.forecast = std::move(*result);
-  if (setting.backend.footing != nullptr)
-    answer.footing = setting.backend.footing(setting.settings, setting.machine, point.ranks);
+  if (setting.backend.deployment != nullptr)
+    answer.deployment = setting.backend.deployment(setting.settings, setting.machine, point.ranks);
   if (answer.forecast.declined.empty()) {
     answer.cycles = engine_cycles(setting, answer.forecast);
     answer.band = band_of(setting, setup, point, options);
@@ -141,8 +141,8 @@ Json record_of(const Answer& answer, const std::string& problem) {
           forecast.engine.count(),
           std::move(wire),
           answer.cycles ? Json(*answer.cycles) : Json(nullptr),
-          answer.footing.text,
-          answer.footing.node_bits_per_second,
+          answer.deployment.text,
+          answer.deployment.node_bits_per_second,
           answer.band ? Json{answer.band->first.count(), answer.band->second.count()} : Json(nullptr),
           problem};
 }
@@ -158,7 +158,7 @@ Answer answer_of(const Json& record, const Question& question, std::string& prob
   std::size_t at = 0;
   for (const auto& field : kWireFields) forecast.wire.*field.value = record.at(5).at(at++);
   if (!record.at(6).is_null()) answer.cycles = record.at(6).get<std::int64_t>();
-  answer.footing = {record.at(7), record.at(8)};
+  answer.deployment = {record.at(7), record.at(8)};
   if (const Json& band = record.at(9); !band.is_null())
     answer.band = {Time::ps(band.at(0)), Time::ps(band.at(1))};
   problem = record.at(10);
@@ -193,8 +193,8 @@ SharedPoints::Plan plan_of(const Setup& setup, const std::vector<Operation>& poi
 }
 
 /// code: kNotWritten where a file could not be.
-std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points,
-                        const PredictOptions& options, SharedPoints* shared, int& code) {
+std::vector<Answer> answers_of(const Setup& setup, const std::vector<Operation>& points,
+                               const PredictOptions& options, SharedPoints* shared, int& code) {
   std::vector<Answer> answers;
   const ProgressLine progress;
   const std::size_t all = points.size() * setup.backends.size();
@@ -204,13 +204,13 @@ std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points
   for (const Operation& point : points) {
     for (const BackendDescription* backend : setup.backends) {
       const std::size_t at = answers.size();
-      const auto say = [&](std::size_t done) {
-        progress.say("{}/{} {} {} ranks {} bytes", done, all, backend->name, point.ranks, point.bytes);
+      const auto show_progress = [&](std::size_t done) {
+        progress.show("{}/{} {} {} ranks {} bytes", done, all, backend->name, point.ranks, point.bytes);
       };
-      say(at + 1);
+      show_progress(at + 1);
       std::string problem;
       if (shared != nullptr) {
-        const auto record = shared->wait_for(at, say);
+        const auto record = shared->wait_for(at, show_progress);
         if (!record) return answers;
         answers.push_back(answer_of(*record, {point, backend}, problem));
       } else {
@@ -244,7 +244,7 @@ Json json_of_answer(const Answer& answer, int repeat) {
   }
   json["time_ns"] = in_nanoseconds(answer.forecast.time);
   json["time_ps"] = answer.forecast.time.count();
-  json["stands_on"] = offramp::json_of(answer.footing);
+  json["stands_on"] = offramp::json_of(answer.deployment);
   if (answer.band)
     json["band_ns"] = {in_nanoseconds(answer.band->first), in_nanoseconds(answer.band->second)};
   json["cycles"] = answer.cycles ? Json(*answer.cycles) : Json(nullptr);
@@ -302,8 +302,8 @@ void print_table(const std::vector<Answer>& answers, int repeat) {
   for (const Answer& a : answers) {
     const bool last = a.question.operation.ranks == ranks &&
                       a.question.operation.bytes == answers.back().question.operation.bytes;
-    if (last && !a.footing.text.empty())
-      fmt::print("# {} runs on {}\n", a.question.backend->name, a.footing.text);
+    if (last && !a.deployment.text.empty())
+      fmt::print("# {} runs on {}\n", a.question.backend->name, a.deployment.text);
     if (last && a.band && a.band->first != a.band->second)
       fmt::print("# {}: {:.6f} to {:.6f} us with the fastest and the slowest memory of that class\n",
                  a.question.backend->name, in_microseconds(a.band->first), in_microseconds(a.band->second));
@@ -321,7 +321,7 @@ ReportAnswer answer_of(const Setup& setup, const std::vector<Answer>& answers,
   for (const Answer& one : answers) {
     ForecastSide& side = sides.emplace_back();
     side.backend = one.question.backend;
-    side.footing = one.footing;
+    side.deployment = one.deployment;
     side.declined = one.forecast.declined;
     if (!one.forecast.declined.empty()) continue;
     side.time = one.forecast.time;
@@ -426,9 +426,10 @@ int predict(const PredictOptions& options) try {
   std::optional<SharedPoints> shared;
   if (!options.sweep.empty()) shared.emplace(plan_of(setup, points, options), options.sharing);
   if (shared && shared->is_shard()) return shared->print_lines();
-  setup.tell_sources();
+  setup.print_sources();
   int written = kDone;
-  const std::vector<Answer> answers = ask(setup, points, options, shared ? &*shared : nullptr, written);
+  const std::vector<Answer> answers =
+      answers_of(setup, points, options, shared ? &*shared : nullptr, written);
   const int plotted = options.svg.empty() ? kDone : write_plot(options, setup, answers);
   std::optional<ReportAnswer> answer;
   if (points.size() == 1 && answers.size() > 1 && !options.csv) answer = answer_of(setup, answers, options);
@@ -448,14 +449,14 @@ int predict(const PredictOptions& options) try {
     if (one.forecast.note.empty() || one.forecast.what_if) continue;
     notes.insert(fmt::format("{}: {}", one.question.backend->name, one.forecast.note));
   }
-  for (const std::string& note : notes) complain(note);
+  for (const std::string& note : notes) warn(note);
   const bool any = std::any_of(answers.begin(), answers.end(),
                                [](const Answer& a) { return a.forecast.declined.empty(); });
   if (plotted != kDone) return plotted;
   if (written != kDone) return written;
   return any ? kDone : kDeclined;
 } catch (const Misuse& misuse) {
-  complain(misuse.text);
+  warn(misuse.text);
   return kUsage;
 }
 

@@ -48,26 +48,26 @@ struct Results {
 
 /// How long it takes over the host with the fastest algorithm of each collective: what hardware gains beyond
 /// that is not due to a library's choice.
-std::optional<Time> host_at_its_best(const Setup& setup, const Played& played, ReplayOptions how) {
+std::optional<Time> host_at_its_best(const Setup& setup, const ReplayInput& input, ReplayOptions how) {
   const BackendDescription& host = setup.registry.baseline();
   Result<WorldSetting> setting =
-      world_setting(played.configuration(setup), setup.registry, host, played.ranks());
+      world_setting(input.configuration(setup), setup.registry, host, input.ranks());
   if (!setting || setting->settings.choice("collectives") == "best") return {};
   setting->settings.set("collectives", {0, "best"});
   how.details = how.sizes = false;
   how.observer = nullptr;
-  Result<ReplayResult> result = offramp::replay(*setting, played.source(), how);
+  Result<ReplayResult> result = offramp::replay(*setting, input.source(), how);
   return result && !result->stopped ? std::optional(result->modelled_time) : std::nullopt;
 }
 
 /// How long it would take over one switch, where no links are shared.
-std::optional<Time> over_star(const WorldSetting& setting, const Played& played, ReplayOptions how) {
+std::optional<Time> over_star(const WorldSetting& setting, const ReplayInput& input, ReplayOptions how) {
   if (setting.network.is_star()) return {};
   WorldSetting star = setting;
   star.network = {};
   how.details = how.sizes = false;
   how.observer = nullptr;
-  Result<ReplayResult> result = offramp::replay(star, played.source(), how);
+  Result<ReplayResult> result = offramp::replay(star, input.source(), how);
   return result && !result->stopped ? std::optional(result->modelled_time) : std::nullopt;
 }
 
@@ -79,15 +79,15 @@ bool is_base_or_fastest(const std::vector<Settled>& all) {
 }
 
 /// Until Ctrl-C. name: of what is played.
-Results replay_all(const ReplayToolOptions& options, const Setup& setup, const Played& played,
+Results replay_all(const ReplayToolOptions& options, const Setup& setup, const ReplayInput& input,
                    const std::string& name) {
   Results results;
   WholeRuns whole_runs;
   RecordFiles files(options.records, setup.backends.size());
-  Places places(objects_of(played.program.description));
+  Places places(objects_of(input.program.description));
   for (const BackendDescription* backend : setup.backends) {
     Result<WorldSetting> setting =
-        world_setting(played.configuration(setup), setup.registry, *backend, played.ranks());
+        world_setting(input.configuration(setup), setup.registry, *backend, input.ranks());
     if (!setting) throw Misuse{setting.error()};
     if (std::string problem = pattern_memory_problem(setup, *backend, name); !problem.empty()) {
       results.refused.push_back({backend->name, std::move(problem)});
@@ -95,20 +95,20 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
     }
     setting->check = options.check;
     const ProgressLine progress;
-    const int ranks = played.ranks();
+    const int ranks = input.ranks();
     ReplayOptions how;
     how.compute = setup.configuration->compute;
     how.details = setup.configuration->details;
-    how.sizes = options.wants_report() || setup.backends.size() > 1;
+    how.sizes = options.needs_report() || setup.backends.size() > 1;
     how.partial = options.partial;
     how.arrival = options.modelled_arrival ? Arrival::kModelled : Arrival::kRecorded;
     const std::unique_ptr<ReplayRecords> records = files.records(backend->name, ranks);
     how.observer = records.get();
     how.progress = [&](const ReplayProgress& now) {
-      progress.say("{}: {} events, {} of {} ranks done", backend->name, now.events, now.ranks_ended, ranks);
+      progress.show("{}: {} events, {} of {} ranks done", backend->name, now.events, now.ranks_ended, ranks);
       return !is_interrupted();
     };
-    Result<ReplayResult> result = offramp::replay(*setting, played.source(), how);
+    Result<ReplayResult> result = offramp::replay(*setting, input.source(), how);
     if (!result) {
       results.refused.push_back({backend->name, problem_text(name, result.error())});
       continue;
@@ -120,19 +120,19 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
     }
     results.all.push_back({std::string(backend->name), std::move(*result)});
     if (setup.backends.size() > 1 && is_baseline(backend->name))
-      results.host_at_its_best = host_at_its_best(setup, played, how);
+      results.host_at_its_best = host_at_its_best(setup, input, how);
     Settled& replayed = results.all.back();
-    replayed.run = whole_runs.of(*setting, played.source(), how, *replayed.result);
+    replayed.run = whole_runs.run_of(*setting, input.source(), how, *replayed.result);
     results.program = whole_runs.program();
-    results.over_star.push_back(over_star(*setting, played, how));
+    results.over_star.push_back(over_star(*setting, input, how));
     if (how.details || (!options.html.empty() && is_base_or_fastest(results.all)))
-      replayed.accounts = accounts_of(*setting, played.source(), how, *replayed.result);
+      replayed.accounts = accounts_of(*setting, input.source(), how, *replayed.result);
     if (replayed.accounts) name_places(*replayed.accounts, places);
     if (records != nullptr) files.write(backend->name, *records);
     if (options.records.receipts.any()) results.all.back().receipts = records->receipts_json();
     if (is_interrupted()) break;
   }
-  for (const std::string& problem : places.problems()) complain("note: " + problem);
+  for (const std::string& problem : places.problems()) warn("note: " + problem);
   if (const int code = files.finish(); code != kDone) results.code = code;
   return results;
 }
@@ -176,7 +176,7 @@ void print_comparison(const Results& results) {
   for (const Refused& one : results.refused)
     fmt::print("{:<10} {:>18} {:>8} {:>9}\n", one.backend, "refused", "-", "-");
   for (const Settled& replayed : all)
-    notes += fmt::format("# {} runs on {}\n", replayed.backend, replayed.result->footing.text);
+    notes += fmt::format("# {} runs on {}\n", replayed.backend, replayed.result->deployment.text);
   if (results.host_at_its_best)
     notes += fmt::format(
         "# host with the fastest algorithms: {:.3f} us{}\n", microseconds(*results.host_at_its_best),
@@ -230,12 +230,12 @@ void print_whole_runs(const std::vector<Settled>& all, const ProgramTimes& progr
 }
 
 /// Opens what is replayed, or makes it at more ranks, which `scaling` describes then.
-Played opened(const ReplayToolOptions& options, const std::string& name,
-              std::optional<scale::Scaling>& scaling) {
+ReplayInput opened(const ReplayToolOptions& options, const std::string& name,
+                   std::optional<scale::Scaling>& scaling) {
   if (options.scaled.ranks == 0) {
-    Played played(name, options.partial);
-    played.use_phase(name, options.scaled.phase);
-    return played;
+    ReplayInput input(name, options.partial);
+    input.use_phase(name, options.scaled.phase);
+    return input;
   }
   scaling = scaled_program(options.scaled);
   return {std::move(scaling->program), name};
@@ -290,32 +290,32 @@ ReportAnswer answer_of(const Results& results, const Setup& setup, const ReplayT
 
 /// One of the programs that are replayed, with all that is told of it.
 struct Replayed {
-  std::optional<scale::Scaling> scaling;  // of a program at more ranks; its program is in `played`
-  Played played;
+  std::optional<scale::Scaling> scaling;  // of a program at more ranks; its program is in `input`
+  ReplayInput input;
   Results results;
   RunFacts facts;
   RunReport report;
 
   Replayed(const ReplayToolOptions& options, const Setup& setup, const std::string& name,
            const std::string& version)
-      : played(opened(options, name, scaling)) {
-    results = replay_all(options, setup, played, name);
+      : input(opened(options, name, scaling)) {
+    results = replay_all(options, setup, input, name);
     std::vector<Settled>& all = results.all;
-    tell_refusals(results.refused, all.empty());
-    facts = facts_of_replay(played.program.description, {played.facts}, setup);
-    const bool is_told = options.json || options.wants_report() || options.files.size() > 1;
-    if (is_told) facts.recordings.front().checksum = checksum_text(played.program);
-    if (!all.empty()) facts.replayed_part = part_text(*all.front().result, played.recorded_events);
-    report = report_of(all, results.refused, played.ranks(), facts, setup, results.program);
+    print_refusals(results.refused, all.empty());
+    facts = facts_of_replay(input.program.description, {input.facts}, setup);
+    const bool is_reported = options.json || options.needs_report() || options.files.size() > 1;
+    if (is_reported) facts.recordings.front().checksum = checksum_text(input.program);
+    if (!all.empty()) facts.replayed_part = part_text(*all.front().result, input.recorded_events);
+    report = report_of(all, results.refused, input.ranks(), facts, setup, results.program);
     if (all.size() + results.refused.size() > 1 && !all.empty())
-      report.answer = answer_of(results, setup, options, name, played.recorded_events);
+      report.answer = answer_of(results, setup, options, name, input.recorded_events);
     if (report.answer && scaling)
       report.answer->sure = clauses_text({held_out_text(*scaling), report.answer->sure});
     report.file = name;
     report.version_of_program = version;
   }
 
-  [[nodiscard]] Json json() const { return json_of_all(results, played.program.description, report, facts); }
+  [[nodiscard]] Json json() const { return json_of_all(results, input.program.description, report, facts); }
   /// The answer, if there is one; the tables with --details, or if there is none.
   void print(const Setup& setup, const ScaledOptions& scaled) const {
     const std::vector<Settled>& all = results.all;
@@ -326,7 +326,7 @@ struct Replayed {
     }
     if (scaling) print_scaling(*scaling, scaled);
     for (const Settled& replayed : all)
-      print_result(replayed, part_text(*replayed.result, played.recorded_events));
+      print_result(replayed, part_text(*replayed.result, input.recorded_events));
     if (all.size() + results.refused.size() > 1 && !all.empty()) print_comparison(results);
     print_against_star(results, setup.configuration->network);
     if (results.program && !all.empty())
@@ -360,7 +360,7 @@ void print_all(const std::deque<Replayed>& replayed, const ReplayToolOptions& op
   } else if (setup.configuration->details || !print_answers(reports)) {
     print_reports(reports);
   } else {
-    for (const std::string& warning : warnings_of(reports)) complain(printable(warning, 400));
+    for (const std::string& warning : warnings_of(reports)) warn(printable(warning, 400));
   }
 }
 
@@ -371,7 +371,7 @@ int replay(const ReplayToolOptions& options) try {
   if (!options.jobs.empty() || !options.background.empty()) return replay_jobs(options);
   const Setup setup(options.overrides, options.backends, Setup::Wanted::kCompared);
   check_reports(options);
-  setup.tell_sources();
+  setup.print_sources();
   watch_for_interrupt();
   std::deque<Replayed> replayed;
   int code = kDone;
@@ -382,27 +382,27 @@ int replay(const ReplayToolOptions& options) try {
                             options.versions.empty() ? std::string() : options.versions[i]);
     } catch (const Misuse& misuse) {  // which does not take the others with it
       if (options.files.size() == 1) throw;
-      complain(misuse.text);
+      warn(misuse.text);
       code = kUsage;
     }
   }
   if (replayed.empty()) return is_interrupted() ? kInterrupted : code;
   print_all(replayed, options, setup);
-  for (const std::string& note : setup.notes()) complain(note);
+  for (const std::string& note : setup.notes()) warn(note);
   std::vector<RunReport> reports;
   for (Replayed& one : replayed) {
-    if (one.scaling && !one.scaling->doubt().empty()) code = kFoundFailures;
+    if (one.scaling && !one.scaling->caveat().empty()) code = kFoundFailures;
     if (one.results.code != kDone) code = one.results.code;
     if (!one.results.all.empty()) reports.push_back(std::move(one.report));
   }
   if (!reports.empty() && write_reports(options.report, options.html, reports) != kDone) code = kNotWritten;
   if (!is_interrupted()) return code;
   const Replayed& last = replayed.back();
-  complain(fmt::format("interrupted: {} of {} backends were replayed", last.results.all.size(),
-                       setup.backends.size()));
+  warn(fmt::format("interrupted: {} of {} backends were replayed", last.results.all.size(),
+                   setup.backends.size()));
   return kInterrupted;
 } catch (const Misuse& misuse) {
-  complain(misuse.text);
+  warn(misuse.text);
   return kUsage;
 }
 
@@ -523,31 +523,28 @@ class ReplayCommand final : public Command {
     add_versions(later);
     std::vector<std::string>& files = options_.files;
     if (files.empty() && options_.jobs.empty()) problem = "no recording, pattern or --job";
-    if (is_given("--ranks") &&
+    if (is_set("--ranks") &&
         (files.empty() || !options_.jobs.empty() || !options_.background.empty() || options_.partial))
       problem = "--ranks needs complete recordings, without --job and --background";
-    if (is_given("--compute-scaling") && !is_given("--ranks")) problem = "--compute-scaling needs --ranks N";
-    if (is_given("--phase") && (!options_.jobs.empty() || !options_.background.empty()))
+    if (is_set("--compute-scaling") && !is_set("--ranks")) problem = "--compute-scaling needs --ranks N";
+    if (is_set("--phase") && (!options_.jobs.empty() || !options_.background.empty()))
       problem = "--phase needs a single program, without --job and --background";
-    if (is_given("--ranks")) {
+    if (is_set("--ranks")) {
       options_.scaled.compute = compute_scaling_.value();
       options_.scaled.files = std::exchange(files, {fmt::format("{}", fmt::join(files, ","))});
     }
     if (files.size() > 1) {
       const bool one = !options_.jobs.empty() || !options_.background.empty() || !options_.report.empty() ||
-                       is_given("--trace") || is_given("--capture") || is_given("--otf2") ||
-                       is_given("--receipts");
+                       is_set("--trace") || is_set("--capture") || is_set("--otf2") || is_set("--receipts");
       if (one)
         problem =
             "--job, --background, --report, --trace, --capture, --otf2, and --receipts need a single program";
     }
-    if (is_given("--otf2") && !options_.jobs.empty())
-      problem = "--otf2 needs a single program, without --job";
+    if (is_set("--otf2") && !options_.jobs.empty()) problem = "--otf2 needs a single program, without --job";
     if (!options_.sweeps.empty()) {
-      const bool more = files.size() != 1 || is_given("--ranks") || options_.wants_report() ||
-                        !options_.jobs.empty() || !options_.background.empty() || is_given("--trace") ||
-                        is_given("--capture") || is_given("--otf2") || is_given("--receipts") ||
-                        is_given("--phase");
+      const bool more = files.size() != 1 || is_set("--ranks") || options_.needs_report() ||
+                        !options_.jobs.empty() || !options_.background.empty() || is_set("--trace") ||
+                        is_set("--capture") || is_set("--otf2") || is_set("--receipts") || is_set("--phase");
       if (more)
         problem =
             "--sweep needs a single program, without --job, --background, --ranks, --phase, --report, "
@@ -557,20 +554,20 @@ class ReplayCommand final : public Command {
         options_.sweeps.empty() && !wrong.empty())
       problem = wrong;
     for (const std::string& route : routes_) options_.overrides.push_back({"route", route, "--route"});
-    if (is_given("--receipts") && !options_.json && options_.report.empty())
+    if (is_set("--receipts") && !options_.json && options_.report.empty())
       problem = "--receipts needs --report FILE or --json";
-    if (is_given("--rules")) {
+    if (is_set("--rules")) {
       for (const char* other :
            {"--backend", "--compare", "--job", "--background", "--ranks", "--phase", "--sweep", "--route",
             "--compute", "--check", "--report", "--html", "--trace", "--capture", "--otf2", "--receipts"}) {
-        if (is_given(other))
+        if (is_set(other))
           problem = fmt::format("--rules cannot be combined with {}: no hardware takes part", other);
       }
     }
     if (options_.csv && options_.sweeps.empty()) problem = "--csv needs a sweep; see --sweep";
     if (!problem.empty()) return refuse(problem);
-    if (is_given("--rules")) return replay_by_rules(options_);
-    if (is_given("--compute"))
+    if (is_set("--rules")) return replay_by_rules(options_);
+    if (is_set("--compute"))
       options_.overrides.push_back({"compute", compute_ == "recorded" ? "measured" : compute_, "--compute"});
     options_.modelled_arrival = arrival_ == "modelled";
     options_.records.receipts = *parse_calls(receipts_);

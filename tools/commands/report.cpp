@@ -16,7 +16,7 @@ namespace offramp::tool {
 int report(const ReportOptions& options) {
   if (const std::string problem = options.html.empty() ? "" : option_problem("--html", options.html);
       !problem.empty()) {
-    complain(problem);
+    warn(problem);
     return kUsage;
   }
   // What cannot be read is named, and does not take the others with it.
@@ -31,14 +31,14 @@ int report(const ReportOptions& options) {
       }
       reports.push_back(std::move(*report));
     } else {
-      complain(report.error());
+      warn(report.error());
       code = kUsage;
     }
   }
   if (reports.empty()) return kUsage;
   if (!options.table.empty()) {
     fmt::print("{}", report_table(reports, options.table));
-    for (const std::string& text : missing_in_table(reports, options.table)) complain(text);
+    for (const std::string& text : missing_in_table(reports, options.table)) warn(text);
     return code;
   }
   if (options.html.empty()) {

@@ -21,12 +21,12 @@ struct ScaleOptions {
 
 /// Call by call with a program that was run at as many ranks.
 scale::Comparison comparison_with(const scale::Scaling& scaling, const ScaleOptions& options) {
-  Played real(options.against, false);
+  ReplayInput real(options.against, false);
   real.use_phase(options.against, options.scaled.phase);
   if (real.ranks() != options.scaled.ranks)
     throw Misuse{fmt::format("--against: {} has {} ranks instead of {}", options.against, real.ranks(),
                              options.scaled.ranks)};
-  const scale::Foretold made = scale::foretell(scaling.model, options.scaled.ranks);
+  const scale::Extrapolation made = scale::extrapolation_of(scaling.model, options.scaled.ranks);
   Result<scale::Comparison> comparison = scale::compare(real.program, made.read, made.role);
   if (!comparison) throw Misuse{problem_text(options.against, comparison.error())};
   return std::move(*comparison);
@@ -35,7 +35,7 @@ scale::Comparison comparison_with(const scale::Scaling& scaling, const ScaleOpti
 Json json_of(const scale::Comparison& comparison) {
   const auto numbers = [](const scale::Share& share) {
     return Json{
-        {"calls", share.all()}, {"exact", share.exact}, {"wrong", share.wrong}, {"unknown", share.unknown}};
+        {"calls", share.count()}, {"exact", share.exact}, {"wrong", share.wrong}, {"unknown", share.unknown}};
   };
   Json each = Json::array();
   for (const auto& [key, share] : comparison.shares) {
@@ -59,10 +59,10 @@ struct Made {
     if (options.against.empty()) return;
     comparison = comparison_with(scaling, options);
     const scale::Share total = comparison->total();
-    answer.sure =
-        clauses_text({fmt::format("{} of the {} of {} are exact", scale::share_text(total.exact, total.all()),
-                                  counted(total.all(), "call"), options.against),
-                      comparison->first_difference});
+    answer.sure = clauses_text(
+        {fmt::format("{} of the {} of {} are exact", scale::share_text(total.exact, total.count()),
+                     counted(total.count(), "call"), options.against),
+         comparison->first_difference});
   }
 };
 
@@ -82,7 +82,7 @@ void print_text(const scale::Scaling& scaling, const ScaleOptions& options) {
   if (!options.scaled.all_reasons) return;
   fmt::print("\n");
   print_scaling(scaling, options.scaled);
-  if (scaling.held_out.total().all() > 0) print_shares(scaling.held_out);
+  if (scaling.held_out.total().count() > 0) print_shares(scaling.held_out);
   if (!made.comparison) return;
   fmt::print("# compared with {}\n", options.against);
   print_shares(*made.comparison);
@@ -101,16 +101,16 @@ int scale_command_line(const ScaleOptions& options) try {
   } else {
     print_text(scaling, options);
   }
-  const int code = scaling.doubt().empty() ? kDone : kFoundFailures;
+  const int code = scaling.caveat().empty() ? kDone : kFoundFailures;
   if (options.output.empty()) return code;
   const auto recording = trace::recording_of(scaling.program);
   if (!recording) throw Misuse{recording.error()};
   const std::string problem = recording->write(options.output).error();
   if (problem.empty()) return code;
-  complain(problem);
+  warn(problem);
   return kNotWritten;
 } catch (const Misuse& misuse) {
-  complain(misuse.text);
+  warn(misuse.text);
   return kUsage;
 }
 

@@ -103,7 +103,7 @@ scale::LearnedProgram learned_program(const ScaledOptions& options) {
   for (const std::string& file : options.files) {
     Result<trace::Program> program = trace::open_program(file);
     if (!program) throw Misuse{program.error()};
-    tell_notes(file, *program);
+    print_program_notes(file, *program);
     recorded.push_back({file, phase_of(file, std::move(*program), options.phase)});
   }
   Result<scale::LearnedProgram> learned =
@@ -115,15 +115,15 @@ scale::LearnedProgram learned_program(const ScaledOptions& options) {
   return std::move(*learned);
 }
 
-void tell_notes(const scale::Scaling& scaling) {
-  for (const std::string& note : scaling.notes) complain("note: " + note);
-  if (const std::string doubt = scaling.doubt(); !doubt.empty()) complain(doubt);
+void print_program_notes(const scale::Scaling& scaling) {
+  for (const std::string& note : scaling.notes) warn("note: " + note);
+  if (const std::string doubt = scaling.caveat(); !doubt.empty()) warn(doubt);
 }
 
 scale::Scaling scaled_program(const ScaledOptions& options) {
   Result<scale::Scaling> scaling = learned_program(options).at(options.ranks);
   if (!scaling) throw Misuse{fmt::format("cannot scale to {} ranks: {}", options.ranks, scaling.error())};
-  tell_notes(*scaling);
+  print_program_notes(*scaling);
   return std::move(*scaling);
 }
 
@@ -141,14 +141,14 @@ ReportAnswer answer_of(const scale::Scaling& scaling, const ScaledOptions& optio
                   learned_from.size() == 1 ? fmt::format("a recording of {}", learned_from.front())
                                            : fmt::format("{} recordings of {} to {}", learned_from.size(),
                                                          learned_from.front(), learned_from.back()),
-                  total.all() > 0 && total.exact == 0 ? "; nothing confirms it" : "");
+                  total.count() > 0 && total.exact == 0 ? "; nothing confirms it" : "");
   answer.why = clauses_text({shape + ", " + roles_text(model, options.ranks)});
-  answer.sure = total.all() == 0
+  answer.sure = total.count() == 0
                     ? fmt::format("not tested: one recording; sizes are taken as on its {} ranks",
                                   model.learned_from.back())
                     : fmt::format("the smaller recordings predict {} of the {} on {} ranks",
-                                  total.exact == 0 ? "none" : scale::share_text(total.exact, total.all()),
-                                  counted(total.all(), "call"), model.learned_from.back());
+                                  total.exact == 0 ? "none" : scale::share_text(total.exact, total.count()),
+                                  counted(total.count(), "call"), model.learned_from.back());
   std::vector<std::string> objections;
   if (!scaling.not_foretold.empty()) objections.push_back("not predicted: " + scaling.not_foretold.front());
   if (!scaling.growing.empty()) objections.push_back("grows with the ranks: " + scaling.growing.front());
@@ -168,7 +168,7 @@ void print_scaling(const scale::Scaling& scaling, const ScaledOptions& options) 
   if (const std::string text = growth_text(scaling); !text.empty()) fmt::print("# {}\n", text);
   if (const std::string text = arrival_text(scaling); !text.empty()) fmt::print("# {}\n", text);
   const scale::Share total = scaling.held_out.total();
-  if (total.all() == 0) {
+  if (total.count() == 0) {
     fmt::print(
         "# held out: nothing; with one recording, sizes and iterations are assumed to be those of its {} "
         "ranks at any number of ranks (weak scaling)\n",
@@ -177,8 +177,8 @@ void print_scaling(const scale::Scaling& scaling, const ScaledOptions& options) 
   }
   fmt::print(
       "# held out: {} ranks; of its {}, the smaller recordings predict {}\n", model.learned_from.back(),
-      counted(total.all(), "call"),
-      total.exact == 0 ? "none: nothing confirms the result" : scale::share_text(total.exact, total.all()));
+      counted(total.count(), "call"),
+      total.exact == 0 ? "none: nothing confirms the result" : scale::share_text(total.exact, total.count()));
   for (const std::string& why : scaling.not_foretold) fmt::print("# not predicted: {}\n", why);
   if (!scaling.held_out.first_difference.empty())
     fmt::print("# first difference: {}\n", scaling.held_out.first_difference);
@@ -186,18 +186,18 @@ void print_scaling(const scale::Scaling& scaling, const ScaledOptions& options) 
 
 std::string held_out_text(const scale::Scaling& scaling) {
   const scale::Share total = scaling.held_out.total();
-  if (total.all() == 0) return "nothing was held out";
+  if (total.count() == 0) return "nothing was held out";
   if (total.exact == 0) return "not confirmed: no held-out call is predicted";
-  return fmt::format("the smaller recordings predict {} of {}", scale::share_text(total.exact, total.all()),
-                     counted(total.all(), "call"));
+  return fmt::format("the smaller recordings predict {} of {}", scale::share_text(total.exact, total.count()),
+                     counted(total.count(), "call"));
 }
 
 void print_shares(const scale::Comparison& comparison) {
   fmt::print("{:<28} {:<14} {:>10} {:>8} {:>8} {:>8}\n", "# function", "role", "calls", "exact", "wrong",
              "unknown");
   const auto line = [](std::string_view function, std::string_view role, const scale::Share& share) {
-    fmt::print("{:<28} {:<14} {:>10} {:>8} {:>8} {:>8}\n", function, role, share.all(),
-               scale::share_text(share.exact, share.all()), share.wrong, share.unknown);
+    fmt::print("{:<28} {:<14} {:>10} {:>8} {:>8} {:>8}\n", function, role, share.count(),
+               scale::share_text(share.exact, share.count()), share.wrong, share.unknown);
   };
   for (const auto& [key, share] : comparison.shares) line(key.first, key.second, share);
   line("all", "", comparison.total());

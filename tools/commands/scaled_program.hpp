@@ -29,7 +29,7 @@ scale::LearnedProgram learned_program(const ScaledOptions& options);
 /// The same at options.ranks, with what is to be said of it on standard error.
 scale::Scaling scaled_program(const ScaledOptions& options);
 /// What is to be said of it on standard error.
-void tell_notes(const scale::Scaling& scaling);
+void print_program_notes(const scale::Scaling& scaling);
 
 /// How the program was made, and how far that is confirmed. output: the recording that is written; may be
 /// empty.

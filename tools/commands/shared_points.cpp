@@ -114,8 +114,8 @@ void SharedPoints::read(const std::string& file) {
     done_[point] = std::move(one["record"]);
   }
   if (unreadable > 0) {
-    complain(fmt::format("{}: {} of {} are not points of a sweep; missing points are simulated here",
-                         printable(file), unreadable, counted(number, "line")));
+    warn(fmt::format("{}: {} of {} are not points of a sweep; missing points are simulated here",
+                     printable(file), unreadable, counted(number, "line")));
   }
 }
 

@@ -63,8 +63,8 @@ class Topology {
 };
 
 std::string host_name(const Topology& topology, bool this_machine) {
-  const char* const told = hwloc_obj_get_info_by_name(hwloc_get_root_obj(topology.get()), "HostName");
-  if (told != nullptr && *told != '\0') return told;
+  const char* const recorded = hwloc_obj_get_info_by_name(hwloc_get_root_obj(topology.get()), "HostName");
+  if (recorded != nullptr && *recorded != '\0') return recorded;
   if (!this_machine) return {};
   std::array<char, 256> name{};
   (void)gethostname(name.data(), name.size() - 1);

@@ -35,10 +35,10 @@ void Places::look_up(const std::vector<std::string>& sites) {
     const auto [object, offset] = parts_of(site);
     if (!object.empty() && !texts_.contains(site)) by_object[object].push_back(offset);
   }
-  for (const auto& [object, offsets] : by_object) ask(object, offsets);
+  for (const auto& [object, offsets] : by_object) query(object, offsets);
 }
 
-void Places::ask(const std::string& name, const std::vector<std::string>& offsets) {
+void Places::query(const std::string& name, const std::vector<std::string>& offsets) {
   const auto object = std::ranges::find(objects_, name, &LoadedObject::name);
   if (object == objects_.end()) return;
   const auto [_, build_id, path] = *object;

@@ -100,13 +100,13 @@ std::string ReportPage::dotted(std::size_t lane) const {
   return fmt::format("<span class=\"dot\" style=\"background:{}\"></span>{}", colour(lane), label(lane));
 }
 
-std::string ReportPage::bar(const std::vector<Part>& parts, const std::string& what) {
+std::string ReportPage::bar(const std::vector<BarPart>& parts, const std::string& what) {
   std::string out = fmt::format(
       "<svg viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\">"
       "<rect width=\"1000\" height=\"10\" rx=\"1\" fill=\"currentColor\" opacity=\".07\"/>",
       escaped(what));
   double at = 0;
-  for (const Part& part : parts) {
+  for (const BarPart& part : parts) {
     const double width = 1000 * std::clamp(part.share, 0.0, 1.0);
     if (width <= 0) continue;
     out += fmt::format("<rect x=\"{:.2f}\" width=\"{:.2f}\" height=\"10\" fill=\"{}\" opacity=\"{}\"/>", at,
@@ -301,7 +301,7 @@ void ReportPage::overview() {
     columns.erase(columns.begin());
   lane_table(all, columns);
   for (const ShownLane& shown : lanes_) {
-    const std::string& ground = shown.lane->footing.text;
+    const std::string& ground = shown.lane->deployment.text;
     if (!ground.empty())
       add("<p class=\"about\">{} runs on {}.</p>\n", escaped(shown.label), escaped(ground));
   }

@@ -139,9 +139,9 @@ void ReportPage::account_bars(const std::vector<ReportAccount>& rows) {
   for (const ReportAccount& row : rows) most = later(most, row.parts.sum());
   for (const ReportAccount& row : rows) {
     if (row.parts.sum() <= Time()) continue;
-    std::vector<Part> parts;
+    std::vector<BarPart> parts;
     for (std::size_t kind = 0; kind < TimeParts::kKinds; ++kind)
-      parts.push_back({share(row.parts.of(kTimeKinds[kind].kind), most), colour_of_kind(kind)});
+      parts.push_back({share(row.parts.at(kTimeKinds[kind].kind), most), colour_of_kind(kind)});
     add("<span class=\"name\">{}</span><span class=\"track\">{}</span><span class=\"value\">{}</span>"
         "<span class=\"note\">{} calls</span>\n",
         escaped(row.function), bar(parts, row.function), time_text(row.parts.sum()), count_text(row.calls));
@@ -157,7 +157,7 @@ void ReportPage::account_table(std::size_t index, const std::string& what,
   for (const ReportAccount& row : rows) {
     add("<tr><td><code>{}</code></td><td>{}</td><td>{}</td>", escaped(row.function), count_text(row.calls),
         time_text(row.parts.sum()));
-    for (const TimeKindName& kind : kTimeKinds) add("<td>{}</td>", time_text(row.parts.of(kind.kind)));
+    for (const TimeKindName& kind : kTimeKinds) add("<td>{}</td>", time_text(row.parts.at(kind.kind)));
     add("</tr>\n");
   }
   end_table();

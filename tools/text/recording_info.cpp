@@ -152,7 +152,7 @@ Places names_of_places(const trace::Program& program, const Contents& contents) 
     if (std::find(sites.begin(), sites.end(), place.second) == sites.end()) sites.push_back(place.second);
   }
   names.look_up(sites);
-  for (const std::string& problem : names.problems()) complain("note: " + problem);
+  for (const std::string& problem : names.problems()) warn("note: " + problem);
   return names;
 }
 
@@ -326,7 +326,7 @@ bool print_events(const trace::Program& program) {
       fmt::print("{} {}\n", who, event_text(*reader, event));
     }
     if (!reader->error().empty()) {
-      complain(reader->error());
+      warn(reader->error());
       readable = false;
     }
     if (!reader->cut().empty()) fmt::print("{} is cut off\n", rank);
@@ -336,11 +336,11 @@ bool print_events(const trace::Program& program) {
 
 }  // namespace
 
-void tell_notes(const std::string& name, const trace::Program& program) {
+void print_program_notes(const std::string& name, const trace::Program& program) {
   for (const std::string& note : program.notes)
-    complain(program.recording
-                 ? "note: " + note
-                 : fmt::format("note: assumed for {} ({}): {}", in_quotes(name), program.kind, note));
+    warn(program.recording
+             ? "note: " + note
+             : fmt::format("note: assumed for {} ({}): {}", in_quotes(name), program.kind, note));
 }
 
 std::string checksum_text(const trace::Program& program) {
@@ -351,19 +351,19 @@ std::string checksum_text(const trace::Program& program) {
 int recording_info(const std::string& name, RecordingView view) {
   const auto program = trace::open_program(name);
   if (!program) {
-    complain(program.error());
+    warn(program.error());
     return kUsage;
   }
   const std::string& missing = program->missing;
   int code = missing.empty() ? kDone : kUsage;
-  if (!missing.empty()) complain(fmt::format("{} is incomplete: {}", in_quotes(name), missing));
-  tell_notes(name, *program);
+  if (!missing.empty()) warn(fmt::format("{} is incomplete: {}", in_quotes(name), missing));
+  print_program_notes(name, *program);
   if (view == RecordingView::kEvents) return print_events(*program) ? code : kUsage;
   Contents contents;
   for (int rank = 0; rank < program->description.ranks; ++rank) {
     contents.ranks.push_back(read_rank(*program, rank, contents));
     if (const std::string& error = contents.ranks.back().error; !error.empty()) {
-      complain(error);
+      warn(error);
       code = kUsage;
     }
   }

@@ -30,7 +30,7 @@ struct ReplayToolOptions {
   std::string report;  // paths; empty: not wanted
   std::string html;
   std::vector<Override> overrides;
-  [[nodiscard]] bool wants_report() const { return !report.empty() || !html.empty(); }
+  [[nodiscard]] bool needs_report() const { return !report.empty() || !html.empty(); }
 };
 
 /// Prints one result per backend. Returns kDone, kUsage, kNotWritten, or kInterrupted with the results so

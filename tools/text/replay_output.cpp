@@ -40,24 +40,24 @@ bool is_interrupted() {
   return interrupted;
 }
 
-Played::Played(const std::string& name, bool partial, Notes notes) {
+ReplayInput::ReplayInput(const std::string& name, bool partial, Notes notes) {
   Result<trace::Program> opened = trace::open_program(name);
   if (!opened) throw Misuse{opened.error()};
   program = std::move(*opened);
   if (!program.missing.empty()) {
     const std::string text = fmt::format("{} is incomplete: {}", in_quotes(name), program.missing);
     if (!partial) throw Misuse{text + "; --partial replays the part that exists"};
-    if (notes == Notes::kTold) complain(text);
+    if (notes == Notes::kPrinted) warn(text);
   }
   if (partial && program.recording) recorded_events = events_of(program);
-  if (notes == Notes::kTold) tell_notes(name, program);
+  if (notes == Notes::kPrinted) print_program_notes(name, program);
   facts = recording_facts(program.description, name);
 }
 
-Played::Played(trace::Program made, const std::string& name)
+ReplayInput::ReplayInput(trace::Program made, const std::string& name)
     : program(std::move(made)), facts(recording_facts(program.description, name)) {}
 
-void Played::use_phase(const std::string& name, const std::string& phase) {
+void ReplayInput::use_phase(const std::string& name, const std::string& phase) {
   program = phase_of(name, std::move(program), phase);
 }
 
@@ -98,14 +98,14 @@ std::string part_text(const ReplayResult& result, std::uint64_t recorded) {
                      count_text(done), count_text(all));
 }
 
-void tell_refusals(const std::vector<Refused>& refused, bool nothing_else) {
+void print_refusals(const std::vector<Refused>& refused, bool nothing_else) {
   std::vector<std::string> texts;  // of hardware that refuses alike, one
   for (const Refused& one : refused) {
     std::string text = nothing_else ? one.why : fmt::format("{} is not replayed: {}", one.backend, one.why);
     if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(std::move(text));
   }
   if (nothing_else && !texts.empty()) throw Misuse{fmt::format("{}", fmt::join(texts, "\n"))};
-  for (const std::string& text : texts) complain(text);
+  for (const std::string& text : texts) warn(text);
 }
 
 RunFacts facts_of_replay(const recording::Description& description, std::vector<RecordingFacts> recordings,

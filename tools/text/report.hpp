@@ -34,7 +34,7 @@ struct ShownLane {
 };
 
 /// What does not tell two settings apart: names of files, and what only says what to write.
-bool tells_nothing(const std::string& key);
+bool is_cosmetic_key(const std::string& key);
 
 /// All lanes in the order of the reports, with the first lane of the host as the baseline. Of several
 /// recordings of a version, those of the first.

@@ -60,7 +60,7 @@ std::vector<std::string> account_lines(const ReportAccounts& accounts, AccountsB
   const auto row = [&](const std::string& name, const std::string& calls, const TimeParts& parts) {
     std::vector<std::string> cells = {name, calls, time_text(parts.sum())};
     for (const TimeKindName& kind : kTimeKinds)
-      cells.push_back(parts.of(kind.kind) > Time() ? percent_text(parts.of(kind.kind), parts.sum()) : "-");
+      cells.push_back(parts.at(kind.kind) > Time() ? percent_text(parts.at(kind.kind), parts.sum()) : "-");
     table.add(std::move(cells));
   };
   TimeParts sum;
@@ -361,7 +361,7 @@ void print_reports(const std::vector<RunReport>& reports) {
   }
   fmt::print("\n");
   for (const ShownLane& shown : lanes) {
-    if (const std::string& ground = shown.lane->footing.text; !ground.empty())
+    if (const std::string& ground = shown.lane->deployment.text; !ground.empty())
       fmt::print("{} runs on {}\n", printable(shown.label), printable(ground, 400));
   }
   for (const RunReport& report : reports) {

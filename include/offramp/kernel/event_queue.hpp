@@ -70,7 +70,7 @@ class EventQueue {
 
   /// An upcoming event for prefetching, valid after next(): `before` others, and possibly some pushed since,
   /// precede it. Returns nullptr if it is unknown.
-  [[nodiscard]] const Entry* soon(std::size_t before) const {
+  [[nodiscard]] const Entry* upcoming(std::size_t before) const {
     return before < sorted_.size() ? &sorted_[sorted_.size() - 1 - before] : nullptr;
   }
 
@@ -174,11 +174,11 @@ class EventQueue {
 
   void add(List& list, const Entry& entry) {
     const std::size_t place = list.count++ % kBlock;
-    if (place == 0) list.head = take_block(list.head);
+    if (place == 0) list.head = acquire_block(list.head);
     blocks_[list.head][place] = entry;
   }
 
-  std::uint32_t take_block(std::uint32_t next) {
+  std::uint32_t acquire_block(std::uint32_t next) {
     if (unused_ == kNone) {
       blocks_.emplace_back();
       next_.push_back(next);
@@ -191,14 +191,14 @@ class EventQueue {
 
   /// Calls take(entry) for each event of a detached list, and frees its blocks.
   template <typename Take>
-  void take_all(const List& list, Take take) {
+  void pop_all(const List& list, Take visit) {
     std::size_t full = (list.count + kBlock - 1) % kBlock + 1;  // of the first block
     for (std::uint32_t block = list.head; block != kNone; full = kBlock) {
-      const std::array<Entry, kBlock> entries = blocks_[block];  // take() may need more blocks
+      const std::array<Entry, kBlock> entries = blocks_[block];  // visit() may need more blocks
       const std::uint32_t next = next_[block];
       if (next != kNone) fetch_line(&blocks_[next]);
       next_[block] = std::exchange(unused_, block);
-      for (std::size_t i = 0; i < full; ++i) take(entries[i]);
+      for (std::size_t i = 0; i < full; ++i) visit(entries[i]);
       block = next;
     }
   }
@@ -238,12 +238,12 @@ class EventQueue {
     rung.buckets = static_cast<std::size_t>((span + rung.width - 1) / rung.width);
     rung.current = 0;
     rung.bucket.assign(rung.buckets, {});
-    take_all(list, [&](const Entry& entry) { add(bucket_of(rung, entry.at.count()), entry); });
+    pop_all(list, [&](const Entry& entry) { add(bucket_of(rung, entry.at.count()), entry); });
     return begin + static_cast<std::int64_t>(rung.buckets) * rung.width;
   }
 
   bool drain(const List& list) {
-    take_all(list, [&](const Entry& entry) { sorted_.push_back(entry); });
+    pop_all(list, [&](const Entry& entry) { sorted_.push_back(entry); });
     std::sort(sorted_.begin(), sorted_.end(), later_first);
     return true;
   }

@@ -112,7 +112,7 @@ class FaultLog {
   FaultLog(const FaultLog&) = delete;
   FaultLog& operator=(const FaultLog&) = delete;
   virtual ~FaultLog() = default;
-  virtual void happened(std::uint64_t link, std::uint64_t packet, Fault kind) = 0;
+  virtual void record(std::uint64_t link, std::uint64_t packet, Fault kind) = 0;
 };
 
 /// Probabilities per packet; the first five sum to at most 1. All zero without a script: a perfect wire.
@@ -182,7 +182,7 @@ inline Fault decide_fault(const FaultRates& rates, std::uint64_t link, std::uint
 /// The fate of packet number n of a link, for departure at a modelled time. Reports faults to rates.log.
 inline Fault fault_of(const FaultRates& rates, std::uint64_t link, std::uint64_t n, Time at = {}) {
   const Fault fault = detail::decide_fault(rates, link, n, at);
-  if (fault != Fault::kNone && rates.log != nullptr) rates.log->happened(link, n, fault);
+  if (fault != Fault::kNone && rates.log != nullptr) rates.log->record(link, n, fault);
   return fault;
 }
 

@@ -184,7 +184,7 @@ class PooledMemory {
   }
 
   /// Returns a new piece, valid until this object is destroyed. Throws std::bad_alloc.
-  std::byte* take(std::size_t bytes) {
+  std::byte* allocate(std::size_t bytes) {
     const std::size_t size = sizeof(Piece) + bytes;
     pieces_ = ::new (FramePool::allocate(size)) Piece{pieces_, size};
     return reinterpret_cast<std::byte*>(pieces_ + 1);

@@ -70,7 +70,7 @@ struct Promise : PromiseBase {
   void return_value(U&& result) {
     value.emplace(std::forward<U>(result));
   }
-  T take() {
+  T result() {
     assert(value.has_value() && "the task has not ended");
     return std::move(*value);
   }
@@ -80,7 +80,7 @@ template <>
 struct Promise<void> : PromiseBase {
   Task<void> get_return_object();
   void return_void() const noexcept {}
-  void take() const noexcept {}
+  void result() const noexcept {}
 };
 
 }  // namespace detail
@@ -119,7 +119,7 @@ class [[nodiscard]] Task {
   }
 
   /// The value of a completed task. Call it once: the value is moved out.
-  T result() { return handle_.promise().take(); }
+  T result() { return handle_.promise().result(); }
 
   /// Destroys the frame, ended or waiting. Whatever would resume a waiting frame must drop its handle. Must
   /// not be called from inside the task.
@@ -142,7 +142,7 @@ class [[nodiscard]] Task {
       handle.promise().continuation = awaiting;
       return true;
     }
-    T await_resume() const { return handle.promise().take(); }
+    T await_resume() const { return handle.promise().result(); }
   };
   Awaiter operator co_await() const& noexcept { return Awaiter{handle_}; }
   Awaiter operator co_await() && noexcept { return Awaiter{handle_}; }

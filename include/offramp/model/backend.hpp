@@ -56,7 +56,7 @@ enum class Progress : std::uint8_t {
 };
 
 /// The effect of link faults on one message.
-struct MessageFate {
+struct DeliveryFault {
   bool failed = false;      // the protocol gave up: both ends get an error
   std::uint8_t reason = 0;  // as Passage::reason
 };
@@ -77,7 +77,7 @@ class DataCarrier {
   /// The fate of a message to another rank whose receive was posted in time. Depends on seed or script, link,
   /// and transfer.number alone, so that a run and a world agree. Called only if wires have faults, which then
   /// have no times (FaultRates::timeless()).
-  [[nodiscard]] virtual MessageFate fate(const Transfer& /*transfer*/) { return {}; }
+  [[nodiscard]] virtual DeliveryFault delivery_fault(const Transfer& /*transfer*/) { return {}; }
   /// Runs the collective to its end. Called only if supports() accepted it on every rank.
   virtual Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) = 0;
   /// The communicator with this Team::context() was freed: releases what the hardware kept for it.
@@ -209,7 +209,7 @@ struct BackendDescription {
   /// that are set. nullptr: every parameter has an effect.
   std::vector<WithoutEffect> (*without_effect)(const Settings& settings) = nullptr;
   /// Describes the hardware below this number of ranks. nullptr: no description.
-  Footing (*footing)(const Settings& settings, const MachineLayout& machine, int ranks) = nullptr;
+  Deployment (*deployment)(const Settings& settings, const MachineLayout& machine, int ranks) = nullptr;
   /// The hardware is one machine for all ranks and includes their interconnect: the user's network is unused.
   bool is_one_machine = false;
   /// The effective value of a parameter whose own value refers to another (0: that of the NIC). Returns

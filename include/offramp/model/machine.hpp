@@ -73,7 +73,7 @@ struct ParameterBand {
 };
 
 /// The part of the machine that the hardware uses.
-struct Footing {
+struct Deployment {
   std::string text;                       // a noun phrase: "4 nodes of 16 ranks, 1 NIC each, of 100 Gb/s"
   std::int64_t node_bits_per_second = 0;  // out of a node, over all its cards; 0: independent of nodes
   std::vector<ParameterBand> bands = {};  // they vary together; empty: no parameter is that of a class

@@ -80,11 +80,11 @@ struct Passage {
   /// The time at which the sender's kBySender resource is free again.
   [[nodiscard]] Time free_at() const { return freed >= Time() ? freed : complete; }
   /// True if the data arrived before the receive and had to be buffered.
-  [[nodiscard]] bool came_before(Time receive) const {
-    return asks() ? protocol == Protocol::kGranted && receive > granted : receive > last;
+  [[nodiscard]] bool arrived_before(Time receive) const {
+    return waits_for_answer() ? protocol == Protocol::kGranted && receive > granted : receive > last;
   }
   /// True if the sender requests permission before it sends the data.
-  [[nodiscard]] bool asks() const {
+  [[nodiscard]] bool waits_for_answer() const {
     return protocol == Protocol::kGranted || protocol == Protocol::kRendezvous;
   }
 };

@@ -77,7 +77,7 @@ class ResourceObserver {
 class Resources {
  public:
   /// Location of a resource in a world: the array of its scope, and the index there.
-  struct Place {
+  struct ResourceSlot {
     std::uint32_t scope;  // index of the array
     std::uint32_t number;
   };
@@ -87,7 +87,7 @@ class Resources {
   Resources(std::span<const ResourceDescription> descriptions, Resource* own)
       : descriptions_(descriptions), own_(own) {}
   /// In a world. places: by resource; blocks: the arrays, by scope.
-  Resources(std::span<const ResourceDescription> descriptions, const Place* places, Blocks blocks,
+  Resources(std::span<const ResourceDescription> descriptions, const ResourceSlot* places, Blocks blocks,
             ResourceObserver* observer)
       : descriptions_(descriptions), places_(places), blocks_(blocks), observer_(observer) {}
 
@@ -120,7 +120,7 @@ class Resources {
  private:
   std::span<const ResourceDescription> descriptions_;
   Resource* own_ = nullptr;
-  const Place* places_ = nullptr;
+  const ResourceSlot* places_ = nullptr;
   Blocks blocks_ = nullptr;
   ResourceObserver* observer_ = nullptr;
 };

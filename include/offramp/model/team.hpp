@@ -144,7 +144,7 @@ class Team {
     [[nodiscard]] bool await_ready() const { return team_.ready(handle_); }
     void await_suspend(std::coroutine_handle<> waiter) const { team_.wait(handle_, waiter); }
     /// Leaves the clock unchanged and releases the handle.
-    Arrival await_resume() const { return team_.take(handle_); }
+    Arrival await_resume() const { return team_.finish_token(handle_); }
 
    private:
     Team& team_;
@@ -189,7 +189,7 @@ class Team {
   virtual bool ready(Handle handle) = 0;
   virtual void wait(Handle handle, std::coroutine_handle<> waiter) = 0;
   virtual Outcome finish(Handle handle) = 0;
-  virtual Arrival take(Handle handle) = 0;
+  virtual Arrival finish_token(Handle handle) = 0;
 
   Time latency_ = Time::ps(-1);  // of the token being sent; negative: it does not cross the network
 

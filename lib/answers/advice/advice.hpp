@@ -215,11 +215,11 @@ class Advisor {
   /// Where the recording has computing.
   [[nodiscard]] const std::optional<ProgramTimes>& program() const { return program_; }
   /// With all results, which leave the advisor.
-  [[nodiscard]] std::vector<Candidate> take_candidates() { return std::move(candidates_); }
+  [[nodiscard]] std::vector<Candidate> release_candidates() { return std::move(candidates_); }
   /// The five that move the answer most, first those that turn it round.
   [[nodiscard]] const std::vector<Influence>& influences() const { return influences_; }
   /// Parameters that were tried.
-  [[nodiscard]] std::size_t tried() const { return tried_; }
+  [[nodiscard]] std::size_t tried_count() const { return tried_; }
   /// At equal links. `nullopt`: no mix is faster than the best single backend by more than half a percent.
   [[nodiscard]] const std::optional<Mix>& mix() const { return mix_; }
   /// Collectives that are slower than need be, the largest gain first.

@@ -86,7 +86,7 @@ std::string speed_text(const ReplayResult& baseline, const ReplayResult& hardwar
   const auto one = largest_difference(baseline, hardware, gains);
   if (!one || (one->gain() > 0) != gains) return {};
   constexpr std::array kKinds = {"sends", "receives", "collectives"};
-  const bool collective = one->kind == static_cast<std::size_t>(SizeTable::Kind::kCollective);
+  const bool collective = one->kind == static_cast<std::size_t>(SizeTable::OperationClass::kCollective);
   const double nanoseconds = 1e9 / one->calls;
   return fmt::format("{}: {} of {} take {} instead of {}",
                      one->bytes >= kLong ? "bandwidth"
@@ -97,7 +97,8 @@ std::string speed_text(const ReplayResult& baseline, const ReplayResult& hardwar
 }
 
 std::string rate_text(const Candidate& candidate) {
-  return fmt::format("{:g} Gb/s", static_cast<double>(candidate.result.footing.node_bits_per_second) / 1e9);
+  return fmt::format("{:g} Gb/s",
+                     static_cast<double>(candidate.result.deployment.node_bits_per_second) / 1e9);
 }
 
 /// Of the run, or of communication if no computing is known.
@@ -108,7 +109,7 @@ Time end_of(const ReplayedSide& side) {
 /// Why the hardware takes less than the baseline, or more. Both have results.
 std::vector<std::string> reasons_of(const ReplayedSide& baseline, const ReplayedSide& hardware,
                                     const std::optional<ProgramTimes>& program) {
-  struct Part {
+  struct Contribution {
     double seconds;  // that the run is shorter
     std::string text;
   };
@@ -126,13 +127,14 @@ std::vector<std::string> reasons_of(const ReplayedSide& baseline, const Replayed
     overlap = fmt::format("{} of communication is hidden, over {} {}", share_text(there), baseline.backend,
                           share_text(here));
   }
-  std::vector<Part> parts = {{hidden, overlap},
-                             {speed, speed_text(*baseline.result, *hardware.result, gains)}};
+  std::vector<Contribution> parts = {{hidden, overlap},
+                                     {speed, speed_text(*baseline.result, *hardware.result, gains)}};
   const double sign = gains ? 1 : -1;
-  std::stable_sort(parts.begin(), parts.end(),
-                   [sign](const Part& a, const Part& b) { return sign * a.seconds > sign * b.seconds; });
+  std::stable_sort(parts.begin(), parts.end(), [sign](const Contribution& a, const Contribution& b) {
+    return sign * a.seconds > sign * b.seconds;
+  });
   std::vector<std::string> texts;
-  for (const Part& part : parts) {
+  for (const Contribution& part : parts) {
     if (sign * part.seconds > 0) texts.push_back(part.text);
   }
   return texts;
@@ -245,9 +247,9 @@ std::vector<std::string> objections_to(const Advisor& advisor) {
         ratio_of(one.fair_end(), end) < 1 + kNear)
       texts.push_back(fmt::format("{} takes {}", one.backend->name, time_text(one.fair_end())));
   }
-  if (const Footing& footing = hardware->result.footing;
-      is_hardware && footing.node_bits_per_second == 0 && !footing.text.empty())
-    texts.push_back(fmt::format("{} runs on {}", hardware->backend->name, footing.text));
+  if (const Deployment& deployment = hardware->result.deployment;
+      is_hardware && deployment.node_bits_per_second == 0 && !deployment.text.empty())
+    texts.push_back(fmt::format("{} runs on {}", hardware->backend->name, deployment.text));
   return texts;
 }
 
@@ -458,7 +460,7 @@ ReportAnswer answer_of_replays(std::span<const ReplayedSide> sides,
   answer.sure = "errors are weighed by advise alone";
   std::vector<std::string> objections;
   if (is_baseline(base.backend))
-    objections.push_back(other_ground_text(best->result->footing, base.result->footing));
+    objections.push_back(other_ground_text(best->result->deployment, base.result->deployment));
   if (tuned && ratio_of(*tuned, base.result->modelled_time) < 1 - kWorthwhile)
     objections.push_back(fmt::format("{} with its fastest algorithms: communication {}", baseline_name(),
                                      slower_text(ratio_of(*tuned, base.result->modelled_time))));
@@ -477,22 +479,23 @@ std::vector<std::string> reasons_of(const ForecastSide& baseline, const Forecast
       operation.kind != OperationKind::kSend && operation.ranks > 2 ? "rounds" : "latency";
   if (operation.bytes <= element_bytes(operation.element))
     return {fmt::format("{}; bandwidth plays no part at this size", steps)};
-  struct Part {
+  struct Contribution {
     double seconds;  // that the operation is shorter
     std::string text;
   };
   const auto rest = [](const ForecastSide& side) { return *side.time - earlier(*side.time, *side.shortest); };
   const auto gain = [](Time one, Time other) { return one.seconds() - other.seconds(); };
-  std::vector<Part> parts = {
+  std::vector<Contribution> parts = {
       {gain(*baseline.shortest, *hardware.shortest),
        fmt::format("{}: one element takes {}", steps, ends_text(*hardware.shortest, *baseline.shortest))},
       {gain(rest(baseline), rest(hardware)),
        fmt::format("bandwidth: the other bytes take {}", ends_text(rest(hardware), rest(baseline)))}};
   const double sign = *hardware.time < *baseline.time ? 1 : -1;
-  std::ranges::stable_sort(
-      parts, [sign](const Part& a, const Part& b) { return sign * a.seconds > sign * b.seconds; });
+  std::ranges::stable_sort(parts, [sign](const Contribution& a, const Contribution& b) {
+    return sign * a.seconds > sign * b.seconds;
+  });
   std::vector<std::string> texts;
-  for (const Part& part : parts) {
+  for (const Contribution& part : parts) {
     if (sign * part.seconds > 0) texts.push_back(part.text);
   }
   return texts;
@@ -562,7 +565,8 @@ ReportAnswer answer_of_forecasts(std::span<const ForecastSide> sides, const Oper
     answer.sure = range_text(*range, answer.holds, *best->backend, *base->backend);
   }
   std::vector<std::string> objections;
-  if (is_baseline(base->backend->name)) objections.push_back(other_ground_text(best->footing, base->footing));
+  if (is_baseline(base->backend->name))
+    objections.push_back(other_ground_text(best->deployment, base->deployment));
   for (const ReportAnswerBar& bar : answer.bars) {
     if (gains && bar.end > Time() && bar.name != answer.candidate &&
         ratio_of(bar.end, answer.end) < 1 + kNear)

@@ -39,7 +39,7 @@ struct ForecastSide {
   std::string declined;          // why; empty: the hardware carries the operation
   std::optional<Time> time;      // `nullopt`: it declines
   std::optional<Time> shortest;  // of the same operation of one element
-  Footing footing;
+  Deployment deployment;
 };
 
 /// The answer of forecasts of one operation. The baseline is the first side that has a time. name: of the

@@ -36,9 +36,9 @@ std::string write_otf2(const Timeline& timeline, const std::string& program, con
 }
 
 std::string write_otf2(const trace::Program& program, const std::string& folder,
-                       std::vector<std::string>& unsaid) {
+                       std::vector<std::string>& unsupported) {
   const std::string problem = otf2_problem(folder);
-  return problem.empty() ? otf2::write_program(program, folder, unsaid) : problem;
+  return problem.empty() ? otf2::write_program(program, folder, unsupported) : problem;
 }
 
 #else

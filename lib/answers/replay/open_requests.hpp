@@ -55,7 +55,7 @@ class OpenRequests {
   }
 
   /// Takes one that find() gave.
-  OpenRequest take(OpenRequest& open) {
+  OpenRequest remove(OpenRequest& open) {
     OpenRequest taken = std::exchange(open, OpenRequest());
     --size_;
     // What lay behind it because it was there moves up.
@@ -71,7 +71,7 @@ class OpenRequests {
   }
 
   /// All of them, the oldest first.
-  std::vector<OpenRequest> take_all();
+  std::vector<OpenRequest> remove_all();
 
  private:
   [[nodiscard]] std::size_t mask() const { return slots_.size() - 1; }

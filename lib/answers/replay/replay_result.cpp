@@ -44,7 +44,7 @@ std::optional<ReplayResult::Disturbance> ReplayResult::disturbance(const ReplayJ
   for (auto rank = static_cast<std::size_t>(job.first);
        rank < static_cast<std::size_t>(job.first + job.ranks); ++rank) {
     all.undisturbed = later(all.undisturbed, undisturbed[rank]);
-    all.longest = later(all.longest, ranks[rank].held_up);
+    all.longest = later(all.longest, ranks[rank].straggler_delay);
   }
   return all;
 }

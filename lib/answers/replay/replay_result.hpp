@@ -45,7 +45,7 @@ struct ReplayedRank {
   Time computing = {};               // as recorded and as ReplayOptions say, whether or not the replay has it
   Time brief_gaps = {};              // between questions that found nothing, whether or not it is computing
   Time longer_gaps = {};
-  Time held_up = {};  // its processor by stragglers, whether or not anything waited for it
+  Time straggler_delay = {};  // its processor by stragglers, whether or not anything waited for it
   /// Of what the rank did and took, and of its clock at the end of each call.
   std::uint64_t certificate = 0;
 };
@@ -75,7 +75,7 @@ struct ReplayResult {
   std::vector<Time> undisturbed;     // the ranks' clocks without stragglers; empty: there are none
   std::optional<CriticalPath> path;  // with details, if it is known
   std::vector<ReplayPhase> phases;   // in the order in which the first rank began them
-  Footing footing;                   // what the ranks stand on
+  Deployment deployment;             // what the ranks stand on
   WireCounters wire;
   std::vector<ReplayResource> resources;
   std::vector<LinkUse> links;  // of the network between the nodes, those that were used

@@ -144,14 +144,14 @@ ReportAccounts add_up(const Receipts& receipts, Time in_calls, const ReplayRecor
       if (timeline != nullptr) timeline->call(call.function, bytes.value_or(0), lines);
       for (const ReceiptLine& line : lines) {
         for (TimeParts* const parts : {&row.parts, &size.parts, &phase.parts, &site.parts})
-          parts->of(line.kind) += line.end - line.begin;
+          parts->at(line.kind) += line.end - line.begin;
         if (is_waiting(line.kind) && line.rank >= 0 && static_cast<std::size_t>(line.rank) != rank)
           waits[{rank, static_cast<std::uint64_t>(line.rank)}] += line.end - line.begin;
       }
     }
     if (timeline != nullptr) timeline->end_rank(all.not_accounted <= Time());
   }
-  if (timeline != nullptr) all.timeline = timeline->take();
+  if (timeline != nullptr) all.timeline = timeline->release_text();
   for (auto& [name, row] : functions) {
     row.function = name;
     all.functions.push_back(std::move(row));
@@ -172,15 +172,15 @@ std::optional<ReportAccounts> accounts_of(const WorldSetting& setting, const Rep
   how.details = how.sizes = how.certificate = how.compare_undisturbed = false;
   how.clock_reads = nullptr;
   how.observer = &records;
-  const bool with_computing = how.compute.kind == Compute::Kind::kNone && computing_of(result).any();
-  if (with_computing) how.compute.kind = Compute::Kind::kMeasured;
+  const bool with_computing = how.compute.kind == Compute::Mode::kNone && computing_of(result).any();
+  if (with_computing) how.compute.kind = Compute::Mode::kMeasured;
   Result<ReplayResult> again = replay(setting, source, how);
   if (!again || again->stopped) return std::nullopt;
   std::vector<Time> ends;
   for (const ReplayedRank& rank : again->ranks) ends.push_back(rank.clock);
   TimelineBuilder timeline(std::move(ends));
   ReportAccounts all = add_up(records.receipts(), whole_run_of(*again).in_calls, &records, &timeline);
-  all.with_computing = how.compute.kind != Compute::Kind::kNone;
+  all.with_computing = how.compute.kind != Compute::Mode::kNone;
   all.traffic = traffic_of(source);
   return all;
 }
@@ -218,10 +218,10 @@ std::string accounts_text(const ReportAccounts& accounts) {
     std::string text;
   };
   std::vector<Share> shares = {{sum.waiting(), "waiting for other ranks"},
-                               {sum.of(TimeKind::kTransfer), "transfer"},
-                               {sum.of(TimeKind::kSoftware), "software"},
-                               {sum.of(TimeKind::kLinkWait), "waiting for shared links"},
-                               {sum.of(TimeKind::kBusyHardware), "waiting for busy hardware"}};
+                               {sum.at(TimeKind::kTransfer), "transfer"},
+                               {sum.at(TimeKind::kSoftware), "software"},
+                               {sum.at(TimeKind::kLinkWait), "waiting for shared links"},
+                               {sum.at(TimeKind::kBusyHardware), "waiting for busy hardware"}};
   std::stable_sort(shares.begin(), shares.end(),
                    [](const Share& a, const Share& b) { return a.time > b.time; });
   std::vector<std::string> parts;

@@ -199,7 +199,7 @@ ReportLane settled_lane(const Settled& settled, std::span<const RunReport> parts
   std::string certificates;
   for (const ReportRank& rank : lane.ranks) certificates += rank.certificate;
   lane.certificate = certificate_of_all(certificates);
-  lane.footing = result.footing;
+  lane.deployment = result.deployment;
   lane.path = result.path;
   lane.accounts = settled.accounts;
   lane.run = settled.run;

@@ -85,11 +85,11 @@ void add_untimely_end(RunReport& report, const RunFacts& facts) {
 
 std::string compute_text(const Configuration& configuration, bool is_replay) {
   switch (configuration.compute.kind) {
-    case Compute::Kind::kNone:
+    case Compute::Mode::kNone:
       return "none";
-    case Compute::Kind::kMeasured:
+    case Compute::Mode::kMeasured:
       return is_replay ? "recorded" : "measured";
-    case Compute::Kind::kFactor:
+    case Compute::Mode::kFactor:
       break;
   }
   return fmt::format("{}", configuration.compute.factor);

@@ -188,7 +188,7 @@ void describe(auto& a, Described<decltype(a), CriticalPath> path) {
 /// What calls spend their time on: of any struct that has calls and parts.
 void describe_calls(auto& a, auto& account) {
   a.field("calls", account.calls);
-  for (const TimeKindName& kind : kTimeKinds) a.field(kind.field, account.parts.of(kind.kind));
+  for (const TimeKindName& kind : kTimeKinds) a.field(kind.field, account.parts.at(kind.kind));
 }
 
 void describe(auto& a, Described<decltype(a), ReportAccount> account) {
@@ -309,9 +309,9 @@ void describe(auto& a, Described<decltype(a), ReportJob> job) {
   if (a.has("calls", true)) a.named("calls", job.calls);
 }
 
-void describe(auto& a, Described<decltype(a), Footing> footing) {
-  a.field("text", footing.text);
-  a.field("node_bits_per_second", footing.node_bits_per_second);
+void describe(auto& a, Described<decltype(a), Deployment> deployment) {
+  a.field("text", deployment.text);
+  a.field("node_bits_per_second", deployment.node_bits_per_second);
 }
 
 void describe(auto& a, Described<decltype(a), CarriedTime> time) {
@@ -345,8 +345,8 @@ void describe(auto& a, Described<decltype(a), ReportLane> lane) {
   a.field("sizes", lane.sizes);
   a.field("units", lane.units);
   a.field("each_rank", lane.ranks, kMostRanksOfReport);
-  if (a.has("stands_on", !lane.footing.text.empty()))
-    a.object("stands_on", [&] { describe(a, lane.footing); });
+  if (a.has("stands_on", !lane.deployment.text.empty()))
+    a.object("stands_on", [&] { describe(a, lane.deployment); });
   a.if_any("critical_path", lane.path);
   a.if_any("accounts", lane.accounts);
   a.if_any("whole_run", lane.run);

@@ -122,7 +122,7 @@ void TimelineBuilder::end_rank(bool is_whole) {
   ++rank_;
 }
 
-ReportTimeline TimelineBuilder::take() {
+ReportTimeline TimelineBuilder::release_text() {
   return std::move(timeline_);
 }
 

@@ -2,7 +2,7 @@
 //
 //   TimelineBuilder builder(ends);
 //   for each rank, in order: builder.call(...) for each of its calls, then builder.end_rank(...)
-//   ReportTimeline timeline = builder.take();
+//   ReportTimeline timeline = builder.release_text();
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ class TimelineBuilder {
   /// Ends the current rank. is_whole: all of its calls were given; else its end is left open.
   void end_rank(bool is_whole);
   /// After the last rank.
-  [[nodiscard]] ReportTimeline take();
+  [[nodiscard]] ReportTimeline release_text();
 
  private:
   struct Slice {

@@ -198,7 +198,7 @@ struct ReportLane {
   std::optional<WholeRun> run;  // with the program's computing; none: not recorded, or in all times
   std::optional<Efficiencies> efficiencies;  // of the run; follow from it and from the report's computing
   CarriedTime time;                          // of operations, of all ranks together; none in older reports
-  Footing footing;                           // no text in older reports
+  Deployment deployment;                     // no text in older reports
   std::uint64_t given_up = 0;
   std::string certificate;  // empty: none was made
   std::vector<ReportCall> calls;

@@ -7,7 +7,7 @@
 
 namespace offramp {
 
-std::string other_ground_text(const Footing& hardware, const Footing& host) {
+std::string other_ground_text(const Deployment& hardware, const Deployment& host) {
   if (hardware.text.empty() || host.text.empty() ||
       hardware.node_bits_per_second == host.node_bits_per_second)
     return {};

@@ -135,11 +135,11 @@ std::string stragglers_text(const ReportLane& lane) {
 std::string comparison(const RunReport& report) {
   if (report.lanes.size() < 2) return {};
   Time host;
-  Footing ground;
+  Deployment ground;
   for (const ReportLane& lane : report.lanes) {
     if (!is_baseline(lane.backend)) continue;
     host = lane.communication;
-    ground = lane.footing;
+    ground = lane.deployment;
   }
   std::string out = "offramp: the same run over other hardware, longest time of any rank in MPI calls:\n";
   std::string notes;
@@ -151,7 +151,7 @@ std::string comparison(const RunReport& report) {
                        lane.time.text());
     if (!lane.time.carries_program()) {
       notes += fmt::format("offramp: {}\n", not_carried_text(lane.backend, lane.time, lane.declines));
-    } else if (const std::string other = other_ground_text(lane.footing, ground); !other.empty()) {
+    } else if (const std::string other = other_ground_text(lane.deployment, ground); !other.empty()) {
       notes += fmt::format("offramp: {}: {}\n", lane.backend, other);
     }
   }

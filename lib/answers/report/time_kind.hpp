@@ -26,8 +26,8 @@ class TimeParts {
  public:
   static constexpr std::size_t kKinds = static_cast<std::size_t>(TimeKind::kCount);
 
-  [[nodiscard]] Time& of(TimeKind kind) { return parts_[static_cast<std::size_t>(kind)]; }
-  [[nodiscard]] const Time& of(TimeKind kind) const { return parts_[static_cast<std::size_t>(kind)]; }
+  [[nodiscard]] Time& at(TimeKind kind) { return parts_[static_cast<std::size_t>(kind)]; }
+  [[nodiscard]] const Time& at(TimeKind kind) const { return parts_[static_cast<std::size_t>(kind)]; }
   [[nodiscard]] Time sum() const {
     Time all;
     for (const Time part : parts_) all += part;
@@ -35,7 +35,7 @@ class TimeParts {
   }
   /// The time spent waiting for other ranks.
   [[nodiscard]] Time waiting() const {
-    return of(TimeKind::kLateSender) + of(TimeKind::kLateReceiver) + of(TimeKind::kCollectiveWait);
+    return at(TimeKind::kLateSender) + at(TimeKind::kLateReceiver) + at(TimeKind::kCollectiveWait);
   }
   void operator+=(const TimeParts& more) {
     for (std::size_t i = 0; i < kKinds; ++i) parts_[i] += more.parts_[i];

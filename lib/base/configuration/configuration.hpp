@@ -37,8 +37,8 @@ constexpr std::string_view to_string(Polling polling) {
 
 /// The effect of CPU time between MPI calls on the host clock: none, as measured, or scaled.
 struct Compute {
-  enum class Kind : std::uint8_t { kNone, kMeasured, kFactor };
-  Kind kind = Kind::kNone;
+  enum class Mode : std::uint8_t { kNone, kMeasured, kFactor };
+  Mode kind = Mode::kNone;
   double factor = 1;
   Polling polling = Polling::kThreshold;
 };
@@ -161,19 +161,19 @@ std::vector<std::string> resolved_keys(const Override& override, const Registry&
                                        const std::vector<std::string>& in_use);
 
 /// The inputs of load_configuration(), so that tests are independent of the process.
-struct Surroundings {
+struct ConfigSources {
   std::map<std::string, std::string> environment;  // only names that begin with OFFRAMP_ are used
   std::string directory = ".";                     // folder of offramp.toml
   std::vector<Override> overrides;
   bool privileged = false;  // setuid or setgid: ignore all settings
 
-  static Surroundings of_process();
+  static ConfigSources of_process();
 };
 
 /// Reads and checks everything, and loads the configured plugins into the registry. A file in the directory
 /// is used if it belongs to the user or root and is not writable by everybody; otherwise a note explains why
 /// not. A privileged program gets backend "off". Call once, from one thread.
-Result<Configuration> load_configuration(const Surroundings& surroundings, Registry& registry);
+Result<Configuration> load_configuration(const ConfigSources& config_sources, Registry& registry);
 
 /// An effective value and its source: "default", "offramp.toml:3", "OFFRAMP_CLOCK", or "option
 /// (OFFRAMP_CLOCK)" for an option of offramp run.

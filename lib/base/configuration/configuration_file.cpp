@@ -49,7 +49,7 @@ bool is_trusted(const struct stat& status) {
 }
 
 /// Returns the reason why an open file must not be used, if any.
-FileText judge(int file, bool asked_for) {
+FileText check_trust(int file, bool asked_for) {
   struct stat status {};
   if (fstat(file, &status) != 0) return {"", std::strerror(errno)};
   // A group with the same number as its user is usually that user's private group.
@@ -224,7 +224,7 @@ FileText read_file(const string& path, bool asked_for, std::size_t largest) {
     if (errno == ENOENT && !asked_for) return {"", "", true};
     return {"", std::strerror(errno), !asked_for && errno == EACCES};
   }
-  FileText result = judge(file, asked_for);
+  FileText result = check_trust(file, asked_for);
   while (result.problem.empty()) {
     char block[1 << 16];
     const ssize_t got = read(file, block, sizeof block);

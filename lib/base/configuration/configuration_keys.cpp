@@ -139,11 +139,11 @@ bool set_clock(Clock& where, const RawValue& value) {
 
 bool set_compute(Compute& where, const RawValue& value) {
   if (value.text == "none" || value.text == "measured") {
-    where.kind = value.text == "none" ? Compute::Kind::kNone : Compute::Kind::kMeasured;
+    where.kind = value.text == "none" ? Compute::Mode::kNone : Compute::Mode::kMeasured;
     where.factor = 1;
     return true;
   }
-  where.kind = Compute::Kind::kFactor;
+  where.kind = Compute::Mode::kFactor;
   return set_real(where.factor, value, 0x1p-40, 0x1p40);
 }
 

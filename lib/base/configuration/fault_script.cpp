@@ -115,7 +115,7 @@ class LogFile final : public FaultLog {
  public:
   LogFile(OpenFile file, string path) : file_(std::move(file)), path_(std::move(path)) {}
 
-  void happened(std::uint64_t link, std::uint64_t packet, Fault kind) override {
+  void record(std::uint64_t link, std::uint64_t packet, Fault kind) override {
     if (known_.size() >= kMost || !known_.emplace(link, packet).second) return;
     FaultEvent event;
     event.kind = kind;
@@ -128,7 +128,7 @@ class LogFile final : public FaultLog {
     ssize_t written = 0;
     while ((written = write_or_fail(file_.get(), line.data(), line.size())) < 0 && errno == EINTR) continue;
     if (written < static_cast<ssize_t>(line.size()) && !std::exchange(lost_, true))
-      tell_lost("record of faults", path_, written < 0 ? std::strerror(errno) : std::strerror(ENOSPC));
+      report_lost("record of faults", path_, written < 0 ? std::strerror(errno) : std::strerror(ENOSPC));
   }
 
  private:

@@ -22,7 +22,7 @@ bool is_below(const fs::path& path, const fs::path& folder) {
 
 /// True if an output of this name stays in the folder, together with companion files whose names begin with
 /// it: parts of a recording, captures of ranks. Considers links that lead out of the folder.
-bool stays_in(const string& name, const string& folder) {
+bool is_inside(const string& name, const string& folder) {
   const fs::path path = fs::path(folder) / name;  // an absolute name replaces the folder
   if (is_stream(path.string())) return true;
   std::error_code error;
@@ -52,7 +52,7 @@ Result<void> check_found_file(const std::vector<Entry>& entries, const string& f
                       entry.value.origin));
     const bool is_output =
         std::find(std::begin(kOutputKeys), std::end(kOutputKeys), key) != std::end(kOutputKeys);
-    if (is_output && !stays_in(entry.value.text, folder))
+    if (is_output && !is_inside(entry.value.text, folder))
       return failure(
           fmt::format("{}: {} = {} points outside the folder in which the file was found; name the file with "
                       "--config or OFFRAMP_CONFIG to use it",

@@ -14,7 +14,7 @@
 #include "lib/base/configuration/fault_script.hpp"
 #include "lib/base/configuration/found_file.hpp"
 #include "lib/base/text_format.hpp"
-#include "simulators/network/words.hpp"
+#include "simulators/network/text_fields.hpp"
 
 namespace offramp {
 
@@ -39,8 +39,8 @@ std::vector<string_view> listed(string_view list) {
 
 class Loader {
  public:
-  Loader(const Surroundings& surroundings, Registry& registry)
-      : surroundings_(surroundings), registry_(registry) {}
+  Loader(const ConfigSources& config_sources, Registry& registry)
+      : surroundings_(config_sources), registry_(registry) {}
 
   Result<Configuration> load() {
     for (const auto step : {&Loader::read_configuration_file, &Loader::load_plugins, &Loader::read_variables,
@@ -449,7 +449,7 @@ class Loader {
     return {};
   }
 
-  const Surroundings& surroundings_;
+  const ConfigSources& surroundings_;
   Registry& registry_;
   Configuration configuration_;
   std::vector<Entry> entries_;
@@ -491,27 +491,27 @@ std::vector<string> resolved_keys(const Override& override, const Registry& regi
   return keys;
 }
 
-Surroundings Surroundings::of_process() {
-  Surroundings surroundings;
-  surroundings.privileged = getauxval(AT_SECURE) != 0;
+ConfigSources ConfigSources::of_process() {
+  ConfigSources config_sources;
+  config_sources.privileged = getauxval(AT_SECURE) != 0;
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
     const string_view text = *variable;
     const auto equals = text.find('=');
     if (!text.starts_with("OFFRAMP_") || equals == string_view::npos) continue;
-    surroundings.environment.emplace(text.substr(0, equals), text.substr(equals + 1));
+    config_sources.environment.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
-  return surroundings;
+  return config_sources;
 }
 
-Result<Configuration> load_configuration(const Surroundings& surroundings, Registry& registry) {
-  if (surroundings.privileged) {
+Result<Configuration> load_configuration(const ConfigSources& config_sources, Registry& registry) {
+  if (config_sources.privileged) {
     Configuration nothing;
     nothing.backend = Configuration::kOff;
     nothing.summary = false;
     return nothing;
   }
   try {
-    return Loader(surroundings, registry).load();
+    return Loader(config_sources, registry).load();
   } catch (const std::exception& e) {
     return failure(fmt::format("cannot read the configuration: {}", e.what()));
   }

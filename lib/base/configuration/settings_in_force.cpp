@@ -117,7 +117,7 @@ std::vector<string> settings_without_effect(const Configuration& configuration) 
   const StragglerOptions& stragglers = configuration.stragglers;
   if (!stragglers.noise.any()) note({"stragglers.noise_phase"}, "has no effect without stragglers.noise");
   if (!stragglers.any()) note({"stragglers.seed"}, "has no effect without stragglers");
-  if (stragglers.slow.any() && configuration.compute.kind == Compute::Kind::kNone)
+  if (stragglers.slow.any() && configuration.compute.kind == Compute::Mode::kNone)
     note({"stragglers.slow_nodes"}, "has no effect: slow nodes compute longer, and compute is \"none\"");
   return texts;
 }

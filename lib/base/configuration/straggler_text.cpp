@@ -5,7 +5,7 @@
 
 #include "lib/base/configuration/job_places.hpp"
 #include "lib/base/text_format.hpp"
-#include "simulators/network/words.hpp"
+#include "simulators/network/text_fields.hpp"
 
 namespace offramp {
 namespace {

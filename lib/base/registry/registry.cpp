@@ -35,7 +35,7 @@ bool well_formed(std::string_view name) {
          std::all_of(name.begin(), name.end(), allowed);
 }
 
-bool holds_together(const Parameter& p) {
+bool has_valid_default(const Parameter& p) {
   if (p.kind == ParameterKind::kChoice) {
     return std::find(p.choices.begin(), p.choices.end(), p.default_choice) != p.choices.end();
   }
@@ -48,7 +48,7 @@ Result<void> check(std::span<const Parameter> table) {
     const std::string name = in_quotes(table[i].name);
     if (!well_formed(table[i].name))
       return failure(fmt::format("parameter name {} is not lower-case letters, digits, _", name));
-    if (!holds_together(table[i]))
+    if (!has_valid_default(table[i]))
       return failure(fmt::format("the default of parameter {} is not an allowed value", name));
     for (std::size_t j = 0; j < i; ++j) {
       if (table[j].name == table[i].name) return failure(fmt::format("parameter {} is defined twice", name));
@@ -84,7 +84,7 @@ std::string allowed_with_units(const Parameter& parameter, std::string_view text
   return allowed;
 }
 
-bool everybody_may_write(const std::string& path) {
+bool is_world_writable(const std::string& path) {
   struct stat status {};
   return stat(path.c_str(), &status) == 0 && (status.st_mode & S_IWOTH) != 0;
 }
@@ -217,7 +217,7 @@ Result<void> Registry::load_plugins(std::string_view path) {
       return failure(
           fmt::format("plugin path: {} is not absolute; write the whole path", in_quotes(directory)));
     }
-    if (everybody_may_write(directory))
+    if (is_world_writable(directory))
       return failure(
           fmt::format("plugin path: {} is writable by all users, so nothing is loaded from it (chmod o-w)",
                       in_quotes(directory)));
@@ -238,7 +238,7 @@ Result<void> Registry::load_directory(const std::string& directory) {
   std::sort(files.begin(), files.end());
   for (const std::string& file : files) {
     if (!loaded_.insert(file).second) continue;
-    if (everybody_may_write(file))
+    if (is_world_writable(file))
       return failure(fmt::format("cannot load plugin {}: it is writable by all users (chmod o-w)", file));
     if (const Result<void> done = load_file(file); !done) return done;
   }

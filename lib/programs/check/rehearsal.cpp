@@ -27,7 +27,7 @@ using recording::EventKind;
 
 constexpr std::size_t kNamed = 10;  // of each kind of finding
 
-struct Place {
+struct EventPosition {
   int rank = 0;
   std::uint64_t event = 0;
   std::string call;
@@ -42,11 +42,11 @@ struct Waiting {
   std::pair<std::uint32_t, std::uint32_t> collective;  // communicator, and index of the collective on it
 };
 
-struct Message {
+struct SentMessage {
   int source = 0;  // world rank
   int tag = 0;
   std::uint64_t bytes = 0;
-  Place from;
+  EventPosition from;
   std::uint64_t request = 0;  // the sender's request, which waits for the receive
   bool synchronous = false;
 };
@@ -56,8 +56,8 @@ struct Receive {
   int tag = 0;
   std::uint64_t room = 0;
   std::uint64_t request = 0;
-  Place from;
-  [[nodiscard]] bool takes(const Message& message) const {
+  EventPosition from;
+  [[nodiscard]] bool accepts(const SentMessage& message) const {
     return (source == kAnySource || source == message.source) && (tag == kAnyTag || tag == message.tag);
   }
 };
@@ -122,7 +122,7 @@ class Rehearsal {
     if (++count <= kNamed) list.push_back(std::move(text));
   }
   void problem(std::string_view kind, std::string text) { note(findings_.problems, kind, std::move(text)); }
-  Place place(int rank) {
+  EventPosition place(int rank) {
     Rank& one = at(rank);
     return {rank, one.events, std::string(one.reader->call(one.event.call))};
   }
@@ -133,7 +133,7 @@ class Rehearsal {
   bool step(int rank) {
     Rank& one = at(rank);
     if (one.ended) return false;
-    if (one.in_event) return go_on(rank);
+    if (one.in_event) return resume(rank);
     if (!one.reader->next(one.event)) {
       if (!one.reader->error().empty()) problem_ = one.reader->error();
       if (const auto cut = one.reader->cut(); !cut.empty())
@@ -190,12 +190,12 @@ class Rehearsal {
   }
 
   /// Returns true if the event in which the rank waits is over.
-  bool go_on(int rank) {
+  bool resume(int rank) {
     Rank& one = at(rank);
     if (one.event.kind == EventKind::kProbe) {
       const auto& messages = unexpected_[key_of(rank)];
       const bool found = std::any_of(messages.begin(), messages.end(),
-                                     [&](const Message& message) { return one.looks.takes(message); });
+                                     [&](const SentMessage& message) { return one.looks.accepts(message); });
       return found && end_event(one);
     }
     if (one.event.kind == EventKind::kWait) {
@@ -205,7 +205,7 @@ class Rehearsal {
                             : std::all_of(one.waited.begin(), one.waited.end(), done);
       if (!over && !one.waited.empty()) return false;
       for (const std::uint64_t request : one.waited) {
-        if (done(request)) one.reader->learned(request);
+        if (done(request)) one.reader->on_completed(request);
       }
       return end_event(one);
     }
@@ -244,19 +244,19 @@ class Rehearsal {
     if (one.event.bytes == 0) zero("messages", rank);
     const auto to = world_rank(*communicator, rank, one.event.peer);
     if (!to) return;
-    Message message{rank, one.event.tag, one.event.bytes, place(rank), request, false};
+    SentMessage message{rank, one.event.tag, one.event.bytes, place(rank), request, false};
     message.synchronous = (one.event.flags & recording::kSynchronous) != 0;
     if (message.synchronous) one.open[request] = {Waiting::What::kReceive, *to, message.tag, {}};
     const Key key{communicator->number, *to};
     std::list<Receive>& posted = posted_[key];
     const auto found = std::find_if(posted.begin(), posted.end(),
-                                    [&](const Receive& receive) { return receive.takes(message); });
+                                    [&](const Receive& receive) { return receive.accepts(message); });
     if (found == posted.end()) {
       unexpected_[key].push_back(std::move(message));
       if (at(*to).in_event) runnable_.push_back(*to);
       return;
     }
-    meet(message, *found, *to);
+    match(message, *found, *to);
     posted.erase(found);
   }
 
@@ -288,18 +288,18 @@ class Rehearsal {
     receive.from = place(rank);
     one.open[request] = {Waiting::What::kMessage, receive.source, receive.tag, {}};
     const Key key = key_of(rank);
-    std::list<Message>& messages = unexpected_[key];
+    std::list<SentMessage>& messages = unexpected_[key];
     const auto found = std::find_if(messages.begin(), messages.end(),
-                                    [&](const Message& message) { return receive.takes(message); });
+                                    [&](const SentMessage& message) { return receive.accepts(message); });
     if (found == messages.end()) {
       posted_[key].push_back(std::move(receive));
       return;
     }
-    meet(*found, receive, rank);
+    match(*found, receive, rank);
     messages.erase(found);
   }
 
-  void meet(const Message& message, const Receive& receive, int destination) {
+  void match(const SentMessage& message, const Receive& receive, int destination) {
     if (message.bytes > receive.room)
       problem("long", fmt::format("{}: {} bytes do not fit into the receive of {} at {}", message.from.text(),
                                   message.bytes, receive.room, receive.from.text()));
@@ -453,7 +453,7 @@ class Rehearsal {
     }
     find_cycle(waits_for);
     for (const auto& [key, messages] : unexpected_) {
-      for (const Message& message : messages)
+      for (const SentMessage& message : messages)
         problem("unreceived", fmt::format("{}: its message of {} bytes to rank {}, tag {}, is never received",
                                           message.from.text(), message.bytes, key.second, message.tag));
     }
@@ -498,7 +498,7 @@ class Rehearsal {
 
   struct Together {
     Event first;
-    Place from;
+    EventPosition from;
     std::vector<int> members;
     std::vector<std::pair<int, std::uint64_t>> came;
   };
@@ -506,7 +506,7 @@ class Rehearsal {
   const Program& program_;
   std::vector<Rank> ranks_;
   std::deque<int> runnable_;
-  std::map<Key, std::list<Message>> unexpected_;
+  std::map<Key, std::list<SentMessage>> unexpected_;
   std::map<Key, std::list<Receive>> posted_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Together> together_;
   std::map<std::tuple<std::vector<int>, std::uint64_t, std::uint32_t>, std::uint32_t> numbers_;

@@ -41,8 +41,8 @@ void put_message(std::string& file, std::string_view message) {
 
 class ChakraWriter {
  public:
-  ChakraWriter(int ranks, std::vector<std::string>& unsaid)
-      : ranks_(static_cast<std::uint64_t>(ranks)), unsaid_(unsaid) {}
+  ChakraWriter(int ranks, std::vector<std::string>& unsupported)
+      : ranks_(static_cast<std::uint64_t>(ranks)), unsupported_(unsupported) {}
 
   Result<void> write(int rank, const Graph& graph, const std::string& path) {
     rank_ = rank;
@@ -77,8 +77,9 @@ class ChakraWriter {
   void fail(std::string_view what) {
     if (problem_.empty()) problem_ = fmt::format("rank {}: {}", rank_, what);
   }
-  void unsaid(std::string_view kind) {
-    if (std::find(unsaid_.begin(), unsaid_.end(), kind) == unsaid_.end()) unsaid_.emplace_back(kind);
+  void unsupported(std::string_view kind) {
+    if (std::find(unsupported_.begin(), unsupported_.end(), kind) == unsupported_.end())
+      unsupported_.emplace_back(kind);
   }
 
   /// Dependences in Chakra's terms. A node that waits for a send waits in Chakra until the send is under way,
@@ -98,9 +99,9 @@ class ChakraWriter {
       const Graph::Node& node = graph.nodes[number];
       for (std::uint32_t i = 0; i < node.at_end + node.at_begin; ++i) {
         const std::uint32_t next = graph.dependants[node.first + i];
-        const bool sends = node.kind == Graph::Kind::kSend;
+        const bool sends = node.kind == Graph::NodeKind::kSend;
         if (sends && i < node.at_end)
-          unsaid("waits until a send is received: they end when the message is on its way");
+          unsupported("waits until a send is received: they end when the message is on its way");
         if (sends || i < node.at_end) {
           waits[next].insert(number);
         } else {
@@ -120,16 +121,16 @@ class ChakraWriter {
     std::string node;
     if (number > 0) put_number(node, chakra::kId, number);
     switch (of.kind) {
-      case Graph::Kind::kCompute:
+      case Graph::NodeKind::kCompute:
         put_kind(node, "compute", NodeType::kCompute, waits);
         put_duration(node, of.size);
         put_attribute(node, "is_cpu_op", chakra::kBool, 1);
         break;
-      case Graph::Kind::kSend:
-      case Graph::Kind::kReceive:
+      case Graph::NodeKind::kSend:
+      case Graph::NodeKind::kReceive:
         put_communication(node, of, waits);
         break;
-      case Graph::Kind::kCollective:
+      case Graph::NodeKind::kCollective:
         put_collective(node, graph, graph.collectives[of.size], waits);
         break;
     }
@@ -149,7 +150,7 @@ class ChakraWriter {
   void put_duration(std::string& node, std::uint64_t nanoseconds) {
     constexpr std::uint64_t kMicrosecond = 1000;
     if (nanoseconds % kMicrosecond != 0)
-      unsaid("computing of less than a microsecond: the remainder is added to the next");
+      unsupported("computing of less than a microsecond: the remainder is added to the next");
     if (__builtin_add_overflow(nanoseconds_, nanoseconds, &nanoseconds_))
       fail("its computing exceeds 64 bits");
     if (nanoseconds_ >= kMicrosecond) put_number(node, chakra::kDuration, nanoseconds_ / kMicrosecond);
@@ -157,7 +158,7 @@ class ChakraWriter {
   }
 
   void put_communication(std::string& node, const Graph::Node& of, const std::vector<std::uint32_t>& waits) {
-    const bool sends = of.kind == Graph::Kind::kSend;
+    const bool sends = of.kind == Graph::NodeKind::kSend;
     if (of.peer < 0 || of.tag < 0) return fail("a receive from any source, whose message is not recorded");
     put_kind(node, sends ? "send" : "receive", sends ? NodeType::kSend : NodeType::kReceive, waits);
     const auto own = static_cast<std::uint64_t>(rank_);
@@ -175,8 +176,8 @@ class ChakraWriter {
         std::find(chakra::kCollectives.begin(), chakra::kCollectives.end(), event.operation);
     if (type == chakra::kCollectives.end())
       return fail(fmt::format("{}, which Chakra does not have", to_string(event.operation)));
-    if (has_root(event.operation) && event.peer != 0) unsaid("roots of collectives: rank 0 is written");
-    if (reduces(event.operation)) unsaid("types and functions of reductions");
+    if (has_root(event.operation) && event.peer != 0) unsupported("roots of collectives: rank 0 is written");
+    if (reduces(event.operation)) unsupported("types and functions of reductions");
     put_kind(node, to_string(event.operation), NodeType::kCollective, waits);
     put_attribute(node, "is_cpu_op", chakra::kBool, 0);
     put_attribute(node, "comm_type", chakra::kInt64,
@@ -195,7 +196,7 @@ class ChakraWriter {
   }
 
   std::uint64_t ranks_;
-  std::vector<std::string>& unsaid_;
+  std::vector<std::string>& unsupported_;
   int rank_ = 0;
   std::uint64_t nanoseconds_ = 0;  // less than a microsecond, not written yet
   std::map<std::uint64_t, std::vector<std::uint64_t>> groups_;
@@ -204,13 +205,14 @@ class ChakraWriter {
 
 }  // namespace
 
-Result<void> write_chakra(const Program& program, const std::string& path, std::vector<std::string>& unsaid) {
-  const auto graph_of = graphs_of(program, unsaid, "");
+Result<void> write_chakra(const Program& program, const std::string& path,
+                          std::vector<std::string>& unsupported) {
+  const auto graph_of = graphs_of(program, unsupported, "");
   const int ranks = program.description.ranks;
   if (const std::string beyond = fmt::format("{}.{}.et", path, ranks); access(beyond.c_str(), F_OK) == 0)
     return failure(
         fmt::format("{} exists and would count as rank {} of this program; remove it", beyond, ranks));
-  ChakraWriter writer(ranks, unsaid);
+  ChakraWriter writer(ranks, unsupported);
   for (int rank = 0; rank < ranks; ++rank) {
     const Result<Graph> graph = graph_of(rank);
     if (!graph) return failure(graph.error());

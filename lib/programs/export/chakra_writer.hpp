@@ -10,6 +10,7 @@ namespace offramp::trace {
 
 /// Writes PATH.0.et and so on, one file per rank, and PATH.json with the groups of collectives. unsaid:
 /// receives a line for each kind of construct that the format cannot express.
-Result<void> write_chakra(const Program& program, const std::string& path, std::vector<std::string>& unsaid);
+Result<void> write_chakra(const Program& program, const std::string& path,
+                          std::vector<std::string>& unsupported);
 
 }  // namespace offramp::trace

@@ -64,7 +64,7 @@ Result<void> record(Reader& reader, Recorder& recorder, Names& names, bool has_a
     event.site = sites.number(reader.site(event.site), recorder);
     recorder.switch_to(reader.thread());
     for (std::uint64_t i = reader.polls(); i > 0; --i) recorder.polled(event.call);
-    recorder.asked_between(reader.gaps());
+    recorder.add_poll_gaps(reader.gaps());
     if (const std::uint64_t time = reader.computed(); time > 0) recorder.computed(time);
     event.list = recorder.list(reader.list(event.list));
     event.second_list = recorder.list(reader.list(event.second_list));

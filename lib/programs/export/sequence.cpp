@@ -7,7 +7,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include "lib/programs/export/walk.hpp"
+#include "lib/programs/export/program_visitor.hpp"
 
 namespace offramp::trace {
 namespace {
@@ -16,16 +16,16 @@ using Node = Graph::Node;
 
 /// The graph of a rank that is a sequence of calls. Each call waits for the end of the previous one, or for
 /// its beginning if it did not block.
-class Sequence final : public Walk {
+class Sequence final : public ProgramVisitor {
  public:
-  Sequence(const Program& program, std::vector<std::string>& unsaid, std::string_view no_collectives)
-      : Walk(program, unsaid), no_collectives_(no_collectives) {}
+  Sequence(const Program& program, std::vector<std::string>& unsupported, std::string_view no_collectives)
+      : ProgramVisitor(program, unsupported), no_collectives_(no_collectives) {}
 
   Result<Graph> graph(int rank) {
     has_last_ = false;
     requests_.clear();
     communicators_.clear();
-    if (const Result<void> done = walk(rank); !done) return failure(done.error());
+    if (const Result<void> done = visit(rank); !done) return failure(done.error());
     return builder_.build();
   }
 
@@ -41,10 +41,10 @@ class Sequence final : public Walk {
   void compute(std::uint64_t nanoseconds) final {
     (void)follow(builder_.add(Node{.size = nanoseconds}), true);
   }
-  void message(const Message& message) final {
-    if (message.synchronous) unsaid("synchronous sends: they become plain sends");
+  void message(const MessageCall& message) final {
+    if (message.synchronous) unsupported("synchronous sends: they become plain sends");
     Node node;
-    node.kind = message.sends ? Graph::Kind::kSend : Graph::Kind::kReceive;
+    node.kind = message.sends ? Graph::NodeKind::kSend : Graph::NodeKind::kReceive;
     node.peer = message.peer;
     node.tag = message.tag;
     node.size = message.bytes;
@@ -61,7 +61,8 @@ class Sequence final : public Walk {
   [[nodiscard]] bool holds_nonblocking_collectives() const final { return no_collectives_.empty(); }
   void collective(const recording::Event& event, const recording::Reader&, std::span<const int> members,
                   std::optional<std::uint64_t> request) final {
-    if (members.size() == 1) return unsaid("collectives on a communicator of one rank: they are left out");
+    if (members.size() == 1)
+      return unsupported("collectives on a communicator of one rank: they are left out");
     if (!no_collectives_.empty()) return fail(fmt::format("a collective, but {}", no_collectives_));
     if (event.list != 0 || event.second_list != 0 || event.operation == OperationKind::kGatherv ||
         event.operation == OperationKind::kScatterv)
@@ -97,7 +98,8 @@ class Sequence final : public Walk {
 
 }  // namespace
 
-std::function<Result<Graph>(int rank)> graphs_of(const Program& program, std::vector<std::string>& unsaid,
+std::function<Result<Graph>(int rank)> graphs_of(const Program& program,
+                                                 std::vector<std::string>& unsupported,
                                                  std::string_view no_collectives) {
   if (program.graph) {
     return [graph = program.graph, no_collectives](int rank) -> Result<Graph> {
@@ -107,7 +109,7 @@ std::function<Result<Graph>(int rank)> graphs_of(const Program& program, std::ve
       return made;
     };
   }
-  const auto sequence = std::make_shared<Sequence>(program, unsaid, no_collectives);
+  const auto sequence = std::make_shared<Sequence>(program, unsupported, no_collectives);
   return [sequence](int rank) { return sequence->graph(rank); };
 }
 

@@ -12,7 +12,8 @@ namespace offramp::trace {
 
 /// Returns the graph of each rank; ranks must come in order. unsaid: receives a line per kind of construct
 /// that graphs cannot express. no_collectives: why the format has no collectives, or empty.
-std::function<Result<Graph>(int rank)> graphs_of(const Program& program, std::vector<std::string>& unsaid,
+std::function<Result<Graph>(int rank)> graphs_of(const Program& program,
+                                                 std::vector<std::string>& unsupported,
                                                  std::string_view no_collectives);
 
 }  // namespace offramp::trace

@@ -1,6 +1,6 @@
 // Writes a program as a time-independent trace of SMPI, the reverse of smpi.cpp. SMPI counts elements in int
-// and has no communicators: larger sizes are written as doubles, and communicators become tags (walk.cpp).
-// Each kind of construct that the format cannot express is reported once.
+// and has no communicators: larger sizes are written as doubles, and communicators become tags
+// (program_visitor.cpp). Each kind of construct that the format cannot express is reported once.
 #include "lib/programs/export/smpi_writer.hpp"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 
 #include "lib/base/output_file.hpp"
 #include "lib/base/output_folder.hpp"
-#include "lib/programs/export/walk.hpp"
+#include "lib/programs/export/program_visitor.hpp"
 #include "lib/programs/import/smpi_types.hpp"
 #include "offramp/model/message.hpp"
 
@@ -26,9 +26,9 @@ constexpr int kAnySourceOfSmpi = -555;              // smpi.h
 constexpr int kAnyTagOfSmpi = -444;
 constexpr std::size_t kBufferBytes = std::size_t{64} << 10U;
 
-class SmpiWriter final : public Walk {
+class SmpiWriter final : public ProgramVisitor {
  public:
-  using Walk::Walk;
+  using ProgramVisitor::ProgramVisitor;
 
   Result<void> write(int rank, const std::string& path) {
     Result<OutputFile> file = OutputFile::create(path);
@@ -36,7 +36,7 @@ class SmpiWriter final : public Walk {
     file_ = &*file;
     keys_.clear();
     text_ = fmt::format("{} init\n", rank);
-    if (const Result<void> done = walk(rank); !done) return done;
+    if (const Result<void> done = visit(rank); !done) return done;
     file->write(text_);
     return cannot_write(path, file->finish());
   }
@@ -86,11 +86,11 @@ class SmpiWriter final : public Walk {
 
   void compute(std::uint64_t nanoseconds) final { line("compute {}", nanoseconds); }
 
-  void message(const Message& message) final {
+  void message(const MessageCall& message) final {
     const Counted size = message.sends ? counted(message.bytes) : room(message.bytes);
     const int peer = message.peer < 0 ? kAnySourceOfSmpi : message.peer;
     const int tag = message.tag < 0 ? kAnyTagOfSmpi : message.tag;
-    if (message.synchronous) unsaid("synchronous sends: they become plain sends");
+    if (message.synchronous) unsupported("synchronous sends: they become plain sends");
     line("{}{} {} {} {} {}", message.blocking ? "" : "i", message.sends ? "send" : "recv", peer, tag,
          size.count, size.type);
     if (!message.blocking && !message.buffered)
@@ -112,7 +112,8 @@ class SmpiWriter final : public Walk {
 
   void collective(const Event& event, const Reader& reader, std::span<const int> members,
                   std::optional<std::uint64_t>) final {
-    if (members.size() == 1) return unsaid("collectives on a communicator of one rank: they are left out");
+    if (members.size() == 1)
+      return unsupported("collectives on a communicator of one rank: they are left out");
     if (members.size() < static_cast<std::size_t>(ranks()))
       return fail("a collective of some ranks: SMPI's traces have only those of all ranks");
     const Counted size = counted(event);
@@ -176,7 +177,7 @@ class SmpiWriter final : public Walk {
   }
 
   void note_function(const Event& event) {
-    if (event.function != ReduceFunction::kSum) unsaid("functions of reductions other than sums");
+    if (event.function != ReduceFunction::kSum) unsupported("functions of reductions other than sums");
   }
 
   void end() final { line("finalize"); }
@@ -193,12 +194,13 @@ class SmpiWriter final : public Walk {
 
 }  // namespace
 
-Result<void> write_smpi(const Program& program, const std::string& path, std::vector<std::string>& unsaid) {
+Result<void> write_smpi(const Program& program, const std::string& path,
+                        std::vector<std::string>& unsupported) {
   if (program.graph)
     return failure("it is a graph of dependencies, but an SMPI trace is a sequence of calls");
   const std::string folder = path + "_files";
   if (const Result<void> done = make_output_folder(folder); !done) return cannot_write(folder, done);
-  SmpiWriter writer(program, unsaid);
+  SmpiWriter writer(program, unsupported);
   Result<OutputFile> list = OutputFile::create(path);
   if (!list) return cannot_write(path, failure(list.error()));
   for (int rank = 0; rank < program.description.ranks; ++rank) {

@@ -11,6 +11,7 @@ namespace offramp::trace {
 
 /// Writes the list, and a file per rank to the folder PATH_files beside it. Names in the list are relative to
 /// the working directory, as in SMPI. unsaid: receives a line per kind of construct that cannot be expressed.
-Result<void> write_smpi(const Program& program, const std::string& path, std::vector<std::string>& unsaid);
+Result<void> write_smpi(const Program& program, const std::string& path,
+                        std::vector<std::string>& unsupported);
 
 }  // namespace offramp::trace

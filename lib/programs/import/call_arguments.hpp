@@ -28,10 +28,10 @@ class CallArguments {
 
   void begin_call() { problem_.clear(); }
   /// Only the first problem counts.
-  void bad(std::string what) {
+  void reject(std::string what) {
     if (problem_.empty()) problem_ = std::move(what);
   }
-  [[nodiscard]] bool good() const { return problem_.empty(); }
+  [[nodiscard]] bool is_valid() const { return problem_.empty(); }
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
   std::int64_t integer(std::string_view name, std::int64_t least, std::int64_t most);

@@ -44,7 +44,7 @@ class Messages {
     ByteSpan front = at(begin_, recording::kMostVarintBytes);
     if (!problem_.empty() || front.empty()) return false;
     const std::size_t looked_at = front.size();
-    const auto size = take_varint(front);
+    const auto size = read_varint(front);
     if (!size || *size > kLongestMessage) return fail("this is not the length of a message");
     const std::uint64_t first = begin_ + looked_at - front.size();
     message = at(first, static_cast<std::size_t>(*size));
@@ -132,7 +132,7 @@ std::optional<Attribute> attribute_in(ByteSpan bytes) {
         if (field.number > chakra::kLastMember) return std::nullopt;
     }
   }
-  return fields.good() ? std::optional(std::move(attribute)) : std::nullopt;
+  return fields.is_valid() ? std::optional(std::move(attribute)) : std::nullopt;
 }
 
 /// The attributes of nodes that determine messages and collectives.
@@ -167,7 +167,7 @@ struct ChakraNode {
 };
 
 /// Keeps the attributes that the node needs. PyTorch's nodes have a dozen others.
-void take_attribute(ChakraNode& node, const Attribute& attribute) {
+void store_attribute(ChakraNode& node, const Attribute& attribute) {
   const bool is_known = std::find(std::begin(kKnownNumbers), std::end(kKnownNumbers), attribute.name) !=
                         std::end(kKnownNumbers);
   if (attribute.number && is_known) node.numbers.insert_or_assign(attribute.name, *attribute.number);
@@ -203,13 +203,13 @@ std::optional<ChakraNode> node_in(ByteSpan bytes) {
         for (Field input; inputs.next(input);) {
           if (input.number == chakra::kValues) node.values = recording::text_of(input.bytes);
         }
-        good = is_bytes && inputs.good();
+        good = is_bytes && inputs.is_valid();
         break;
       }
       case chakra::kAttribute: {
         std::optional<Attribute> attribute = attribute_in(field.bytes);
         good = is_bytes && attribute.has_value();
-        if (good) take_attribute(node, *attribute);
+        if (good) store_attribute(node, *attribute);
         break;
       }
       case chakra::kName:
@@ -226,7 +226,7 @@ std::optional<ChakraNode> node_in(ByteSpan bytes) {
     }
   }
   if (node.type != NodeType::kMetadata) node.values = {};
-  return good && fields.good() ? std::optional(std::move(node)) : std::nullopt;
+  return good && fields.is_valid() ? std::optional(std::move(node)) : std::nullopt;
 }
 
 bool is_metadata(ByteSpan bytes) {
@@ -236,7 +236,7 @@ bool is_metadata(ByteSpan bytes) {
     if (field.number == chakra::kMetadataAttribute && !attribute_in(field.bytes)) return false;
     if (field.number != chakra::kMetadataAttribute && field.number != chakra::kVersion) return false;
   }
-  return fields.good();
+  return fields.is_valid();
 }
 
 /// Process groups by name. Empty: all ranks.
@@ -328,12 +328,12 @@ class ChakraRank {
     Graph made = builder_.build();
     const std::size_t circle = node_on_circle(made);
     if (circle == made.nodes.size()) return made;
-    bad(nodes[circle], "it depends on itself through others");
+    reject(nodes[circle], "it depends on itself through others");
     return failure(messages_.problem());
   }
 
  private:
-  void bad(const ChakraNode& node, std::string_view what) {
+  void reject(const ChakraNode& node, std::string_view what) {
     const std::string name = node.name.empty() ? "" : fmt::format(" ({})", node.name.substr(0, 60));
     (void)messages_.fail(fmt::format("rank {}: node {}{}: {}", rank_, node.id, name, what));
   }
@@ -357,12 +357,12 @@ class ChakraRank {
       case NodeType::kCompute: {
         Graph::Node computing;
         if (__builtin_mul_overflow(node.microseconds, std::uint64_t{1000}, &computing.size))
-          bad(node, "its duration exceeds 64 bits");
+          reject(node, "its duration exceeds 64 bits");
         number = builder_.add(computing);
         break;
       }
     }
-    if (!numbers_.emplace(node.id, number).second) bad(node, "another node has the same id");
+    if (!numbers_.emplace(node.id, number).second) reject(node, "another node has the same id");
   }
 
   static bool sends(const ChakraNode& node) { return node.type == NodeType::kSend && !node.launches_only(); }
@@ -372,14 +372,14 @@ class ChakraRank {
     for (const std::uint64_t before : node.waits_for) {
       const auto found = numbers_.find(before);
       if (found == numbers_.end())
-        return bad(node, fmt::format("it waits for node {}, which is missing", before));
+        return reject(node, fmt::format("it waits for node {}, which is missing", before));
       builder_.depend(numbers_[node.id], found->second, sends(nodes[found->second]));
     }
   }
 
   std::uint64_t size_of(const ChakraNode& node) {
     const auto size = node.number("comm_size") ? node.number("comm_size") : node.number("tensor_size");
-    if (!size || *size < 0) bad(node, "its comm_size is missing or invalid");
+    if (!size || *size < 0) reject(node, "its comm_size is missing or invalid");
     return size && *size >= 0 ? static_cast<std::uint64_t>(*size) : 0;
   }
 
@@ -389,10 +389,10 @@ class ChakraRank {
     const auto peer = node.number(name);
     const auto tag = node.number("comm_tag").value_or(0);
     if (!peer || *peer < 0 || static_cast<std::uint64_t>(*peer) >= ranks_)
-      bad(node, fmt::format("its {} is not a rank below {}", name, ranks_));
-    if (tag < 0 || tag > INT32_MAX) bad(node, "its comm_tag is not from 0 to 2^31 - 1");
+      reject(node, fmt::format("its {} is not a rank below {}", name, ranks_));
+    if (tag < 0 || tag > INT32_MAX) reject(node, "its comm_tag is not from 0 to 2^31 - 1");
     Graph::Node made;
-    made.kind = sends ? Graph::Kind::kSend : Graph::Kind::kReceive;
+    made.kind = sends ? Graph::NodeKind::kSend : Graph::NodeKind::kReceive;
     made.peer = static_cast<std::int32_t>(peer.value_or(0));
     made.tag = static_cast<std::int32_t>(tag);
     made.size = size_of(node);
@@ -403,13 +403,13 @@ class ChakraRank {
     Event event;
     const auto type = node.number("comm_type");
     if (node.leaves_out_dimensions)
-      bad(node, "its involved_dim leaves out dimensions: its members have to be named by pg_name");
+      reject(node, "its involved_dim leaves out dimensions: its members have to be named by pg_name");
     if (!type) {
-      bad(node, "it is a collective without comm_type, and is_cpu_op does not mark it as a launch");
+      reject(node, "it is a collective without comm_type, and is_cpu_op does not mark it as a launch");
       return event;
     }
     if (*type < 0 || static_cast<std::size_t>(*type) >= chakra::kCollectives.size()) {
-      bad(node, "its comm_type is not one of the ten collectives");
+      reject(node, "its comm_type is not one of the ten collectives");
       return event;
     }
     const OperationKind operation = chakra::kCollectives[static_cast<std::size_t>(*type)];
@@ -426,12 +426,12 @@ class ChakraRank {
     const auto group = groups_.find(node.group);
     if (group == groups_.end() || group->second.empty()) {
       if (group == groups_.end() && !node.group.empty() && node.group != "0")
-        bad(node, fmt::format("the members of its group {} are unknown", node.group.substr(0, 60)));
+        reject(node, fmt::format("the members of its group {} are unknown", node.group.substr(0, 60)));
       return recording::kWorld;
     }
     const std::vector<std::uint64_t>& list = group->second;
     if (std::find(list.begin(), list.end(), rank_) == list.end())
-      bad(node, fmt::format("the rank is not in its group {}", node.group.substr(0, 60)));
+      reject(node, fmt::format("the rank is not in its group {}", node.group.substr(0, 60)));
     members = list.size();
     const auto known = communicators_.find(node.group);
     if (known != communicators_.end()) return known->second;

@@ -17,9 +17,9 @@ std::int64_t position(const std::vector<int>& members, int rank) {
 }
 
 /// Simulates all ranks: each continues until it makes a communicator that other members have not reached yet.
-class Settling {
+class CommunicatorResolver {
  public:
-  explicit Settling(const std::vector<std::vector<Making>>& makings) : makings_(makings) {
+  explicit CommunicatorResolver(const std::vector<std::vector<Making>>& makings) : makings_(makings) {
     const auto ranks = static_cast<int>(makings.size());
     std::vector<int> all(makings.size());
     std::iota(all.begin(), all.end(), 0);
@@ -65,7 +65,7 @@ class Settling {
     Rank& one = at(rank);
     while (problem_.empty() && one.next < makings_[static_cast<std::size_t>(rank)].size()) {
       const Making& making = making_of(rank);
-      if (making.kind == Making::Kind::kInclude || making.kind == Making::Kind::kExclude) {
+      if (making.kind == Making::Method::kInclude || making.kind == Making::Method::kExclude) {
         choose(one, making);
         ++one.next;
         continue;
@@ -76,12 +76,12 @@ class Settling {
         return;
       }
       Members members = members_of(rank, *number);
-      if (making.kind == Making::Kind::kGroup) {
+      if (making.kind == Making::Method::kGroup) {
         if (making.made) one.groups[*making.made] = *members;
         ++one.next;
         continue;
       }
-      return come(rank, one.communicators.id(*number), std::move(members));
+      return arrive(rank, one.communicators.id(*number), std::move(members));
     }
   }
 
@@ -103,15 +103,15 @@ class Settling {
         return;
       }
       chosen[index] = true;
-      if (making.kind == Making::Kind::kInclude) members.push_back(group[index]);
+      if (making.kind == Making::Method::kInclude) members.push_back(group[index]);
     }
-    for (std::size_t i = 0; making.kind == Making::Kind::kExclude && i < group.size(); ++i) {
+    for (std::size_t i = 0; making.kind == Making::Method::kExclude && i < group.size(); ++i) {
       if (!chosen[i]) members.push_back(group[i]);
     }
     one.groups[*making.made] = std::move(members);
   }
 
-  void come(int rank, std::uint64_t id, Members members) {
+  void arrive(int rank, std::uint64_t id, Members members) {
     // Only this rank takes part in making a communicator from MPI_COMM_SELF.
     const std::uint64_t alone = id == 1 ? 2 * static_cast<std::uint64_t>(rank) + 1 : 2 * id;
     const std::pair key{alone, at(rank).made_from[id]++};
@@ -166,8 +166,8 @@ class Settling {
   /// Checks that all members make the same grid, within the number of ranks, and keep the same sides.
   void check_grid(const std::vector<int>& members) {
     const Making& first = making_of(members.front());
-    const bool is_grid = first.kind == Making::Kind::kGrid;
-    if (!is_grid && first.kind != Making::Kind::kSubgrid) return;
+    const bool is_grid = first.kind == Making::Method::kGrid;
+    if (!is_grid && first.kind != Making::Method::kSubgrid) return;
     for (const int member : members) {
       const Making& other = making_of(member);
       if (std::equal(other.numbers.begin(), other.numbers.end(), first.numbers.begin(), first.numbers.end(),
@@ -194,9 +194,9 @@ class Settling {
                                                  std::uint64_t from) {
     const std::int64_t own = position(*meeting.members, member);
     switch (making.kind) {
-      case Making::Kind::kSplit:
+      case Making::Method::kSplit:
         return {making.color, making.key};
-      case Making::Kind::kCreate: {
+      case Making::Method::kCreate: {
         const auto group = at(member).groups.find(making.group);
         if (group == at(member).groups.end()) {
           problem_ = making.where + ": its parent group is not known";
@@ -205,17 +205,17 @@ class Settling {
         const std::int64_t place = position(group->second, member);
         return {place < 0 ? -1 : 0, place};
       }
-      case Making::Kind::kGrid: {
+      case Making::Method::kGrid: {
         const std::int64_t size = std::accumulate(making.numbers.begin(), making.numbers.end(),
                                                   std::int64_t{1}, std::multiplies<>());
         return {own < size || making.numbers.empty() ? 0 : -1, own};
       }
-      case Making::Kind::kSubgrid:
+      case Making::Method::kSubgrid:
         return {line_of(making, own, from), own};
-      case Making::Kind::kDuplicate:
-      case Making::Kind::kGroup:
-      case Making::Kind::kInclude:
-      case Making::Kind::kExclude:
+      case Making::Method::kDuplicate:
+      case Making::Method::kGroup:
+      case Making::Method::kInclude:
+      case Making::Method::kExclude:
         break;
     }
     return {0, own};
@@ -240,11 +240,12 @@ class Settling {
   }
 
   std::vector<std::int64_t> sides_of(const Making& making, std::uint64_t from) {
-    if (making.kind == Making::Kind::kGrid) return making.numbers;
+    if (making.kind == Making::Method::kGrid) return making.numbers;
     std::vector<std::int64_t> sides;
-    if (const auto grid = grids_.find(from); making.kind == Making::Kind::kDuplicate && grid != grids_.end())
+    if (const auto grid = grids_.find(from);
+        making.kind == Making::Method::kDuplicate && grid != grids_.end())
       return grid->second;
-    for (std::size_t i = 0; making.kind == Making::Kind::kSubgrid && i < making.numbers.size(); ++i) {
+    for (std::size_t i = 0; making.kind == Making::Method::kSubgrid && i < making.numbers.size(); ++i) {
       if (making.numbers[i] != 0) sides.push_back(grids_[from][i]);
     }
     return sides;
@@ -310,8 +311,9 @@ std::optional<std::uint32_t> RankCommunicators::claim(const CommunicatorName& na
   return name.size == 1 ? std::optional(std::uint32_t{1}) : std::nullopt;
 }
 
-Result<std::vector<std::vector<MadeCommunicator>>> settle(const std::vector<std::vector<Making>>& makings) {
-  return Settling(makings).run();
+Result<std::vector<std::vector<MadeCommunicator>>> resolve_communicators(
+    const std::vector<std::vector<Making>>& makings) {
+  return CommunicatorResolver(makings).run();
 }
 
 }  // namespace offramp::trace

@@ -26,7 +26,7 @@ struct CommunicatorName {
 
 /// A call that makes a communicator or a group.
 struct Making {
-  enum class Kind : std::uint8_t {
+  enum class Method : std::uint8_t {
     kDuplicate,  // MPI_Comm_dup, MPI_Graph_create
     kSplit,      // MPI_Comm_split: color, key
     kCreate,     // MPI_Comm_create: from a group
@@ -37,7 +37,7 @@ struct Making {
     kInclude,  // MPI_Group_incl: numbers are ranks of the group
     kExclude,  // MPI_Group_excl: numbers are ranks of the group
   };
-  Kind kind = Kind::kDuplicate;
+  Method kind = Method::kDuplicate;
   CommunicatorName from;
   std::uint64_t group = 0;            // from which it is made
   std::optional<std::uint64_t> made;  // handle of the new communicator or group, if the trace contains it
@@ -46,7 +46,7 @@ struct Making {
   std::vector<std::int64_t> numbers;
   std::string where;  // for messages
 
-  [[nodiscard]] bool makes_group() const { return kind >= Kind::kGroup; }
+  [[nodiscard]] bool makes_group() const { return kind >= Method::kGroup; }
 };
 
 struct MadeCommunicator {
@@ -84,6 +84,7 @@ class RankCommunicators {
 
 /// Returns, per rank, the results of its calls that make communicators, in order. Fails if not all members
 /// make the same communicator, or if one is unknown.
-Result<std::vector<std::vector<MadeCommunicator>>> settle(const std::vector<std::vector<Making>>& makings);
+Result<std::vector<std::vector<MadeCommunicator>>> resolve_communicators(
+    const std::vector<std::vector<Making>>& makings);
 
 }  // namespace offramp::trace

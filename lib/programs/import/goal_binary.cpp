@@ -42,7 +42,7 @@ class RankBlock {
     const Result<ByteSpan> bytes = schedule.source.read(begin_, size, buffer_);
     problem_ = bytes.error();
     if (bytes) bytes_ = *bytes;
-    if (bytes && bytes_.size() != size) bad(bytes_.size(), "the file ends here");
+    if (bytes && bytes_.size() != size) reject(bytes_.size(), "the file ends here");
   }
 
   Result<Graph> graph() {
@@ -50,29 +50,29 @@ class RankBlock {
     if (problem_.empty()) read(graph);
     if (problem_.empty()) count_dependencies(graph);
     if (problem_.empty() && node_on_circle(graph) < graph.nodes.size())
-      bad(0, fmt::format("operation {} depends on itself through others", node_on_circle(graph) + 1));
+      reject(0, fmt::format("operation {} depends on itself through others", node_on_circle(graph) + 1));
     return problem_.empty() ? Result<Graph>(std::move(graph)) : failure(problem_);
   }
 
  private:
-  void bad(std::size_t at, std::string_view what) {
+  void reject(std::size_t at, std::string_view what) {
     if (problem_.empty())
       problem_ = fmt::format("{}: offset {}: rank {}: {}", name_, begin_ + at, rank_, what);
   }
 
   void read(Graph& graph) {
-    if (bytes_.size() < 8) return bad(0, "it is too short");
+    if (bytes_.size() < 8) return reject(0, "it is too short");
     const std::size_t nodes = get_word<std::uint32_t>(bytes_.data());
     const std::size_t roots = get_word<std::uint32_t>(bytes_.data() + 4);
     const std::size_t first = 8 + 4 * roots;
     if (roots > nodes || first + nodes * kGoalNode > bytes_.size())
-      return bad(0, fmt::format("{} operations do not fit in {} bytes", nodes, bytes_.size()));
+      return reject(0, fmt::format("{} operations do not fit in {} bytes", nodes, bytes_.size()));
     const std::size_t appendix = first + nodes * kGoalNode;
     const std::size_t listed = (bytes_.size() - appendix) / 4;
     graph.dependants.reserve(listed);
     for (std::size_t i = 0; i < listed; ++i) {
       const auto node = get_word<std::uint32_t>(bytes_.data() + appendix + 4 * i);
-      if (node >= nodes) return bad(appendix + 4 * i, fmt::format("operation {} does not exist", node));
+      if (node >= nodes) return reject(appendix + 4 * i, fmt::format("operation {} does not exist", node));
       graph.dependants.push_back(node);
     }
     graph.nodes.reserve(nodes);
@@ -83,8 +83,8 @@ class RankBlock {
     const std::uint8_t* const at = bytes_.data() + offset;
     Graph::Node node;
     node.waits = get_word<std::uint32_t>(at);
-    if (at[4] < 1 || at[4] > 3) return bad(offset + 4, fmt::format("unknown kind {}", at[4]));
-    node.kind = static_cast<Graph::Kind>(at[4]);
+    if (at[4] < 1 || at[4] > 3) return reject(offset + 4, fmt::format("unknown kind {}", at[4]));
+    node.kind = static_cast<Graph::NodeKind>(at[4]);
     const auto peer = get_word<std::uint32_t>(at + 5);
     node.size = get_word<std::uint64_t>(at + 9);
     const auto tag = get_word<std::uint32_t>(at + 17);
@@ -96,13 +96,13 @@ class RankBlock {
     const auto second = get_word<std::uint32_t>(at + 35);
     const std::uint64_t last = std::uint64_t{node.first} + node.at_end + node.at_begin;
     if (last > graph.dependants.size() || (node.at_begin > 0 && second != node.first + node.at_end))
-      return bad(offset + 23, "its dependants are not listed");
-    const bool receives = node.kind == Graph::Kind::kReceive;
-    if (node.kind != Graph::Kind::kCompute) {
+      return reject(offset + 23, "its dependants are not listed");
+    const bool receives = node.kind == Graph::NodeKind::kReceive;
+    if (node.kind != Graph::NodeKind::kCompute) {
       if (peer >= ranks_ && !(receives && peer == kGoalAny))
-        return bad(offset + 5, fmt::format("rank {} does not exist", peer));
+        return reject(offset + 5, fmt::format("rank {} does not exist", peer));
       if (tag > INT32_MAX && !(receives && tag == kGoalAny))
-        return bad(offset + 17, fmt::format("tag {} is not below 2^31", tag));
+        return reject(offset + 17, fmt::format("tag {} is not below 2^31", tag));
       node.peer = peer == kGoalAny ? kAnySource : static_cast<std::int32_t>(peer);
       node.tag = tag == kGoalAny ? kAnyTag : static_cast<std::int32_t>(tag);
     }
@@ -114,13 +114,13 @@ class RankBlock {
     std::uint64_t listed = 0;
     for (const Graph::Node& node : graph.nodes) {
       const std::size_t count = std::size_t{node.at_end} + node.at_begin;
-      if ((listed += count) > graph.dependants.size()) return bad(0, "dependants are listed twice");
+      if ((listed += count) > graph.dependants.size()) return reject(0, "dependants are listed twice");
       for (std::size_t i = 0; i < count; ++i) ++counted[graph.dependants[node.first + i]];
     }
     for (std::size_t i = 0; i < counted.size(); ++i) {
       if (counted[i] != graph.nodes[i].waits)
-        return bad(0, fmt::format("operation {} depends on {} others, but {} list it", i + 1,
-                                  graph.nodes[i].waits, counted[i]));
+        return reject(0, fmt::format("operation {} depends on {} others, but {} list it", i + 1,
+                                     graph.nodes[i].waits, counted[i]));
     }
   }
 

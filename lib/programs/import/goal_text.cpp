@@ -94,7 +94,7 @@ class RankText {
     const std::string_view what = next();
     std::string_view size = next();
     if (what == "send" || what == "recv") {
-      node.kind = what == "send" ? Graph::Kind::kSend : Graph::Kind::kReceive;
+      node.kind = what == "send" ? Graph::NodeKind::kSend : Graph::NodeKind::kReceive;
       std::string_view unit = "b";
       if (size.ends_with('b')) {
         size.remove_suffix(1);
@@ -126,13 +126,13 @@ class RankText {
   }
 
   Result<void> options(Graph::Node& node, std::size_t at) const {
-    const bool computes = node.kind == Graph::Kind::kCompute;
+    const bool computes = node.kind == Graph::NodeKind::kCompute;
     for (; at < words_.size(); at += 2) {
       const std::string_view name = words_[at];
       const std::string_view text = at + 1 < words_.size() ? words_[at + 1] : std::string_view();
       const auto value = number_in<std::uint32_t>(text);
       if (name == "tag" && !computes) {
-        const bool any = text == "-1" && node.kind == Graph::Kind::kReceive;
+        const bool any = text == "-1" && node.kind == Graph::NodeKind::kReceive;
         if (!any && (!value || *value > INT32_MAX))
           return failure(fmt::format("{} is not a tag below 2^31", text.substr(0, 40)));
         node.tag = any ? kAnyTag : static_cast<std::int32_t>(*value);

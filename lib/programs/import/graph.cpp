@@ -1,5 +1,5 @@
 // Executes a graph as events: all ready operations begin, messages before computing. If no more can begin,
-// the rank waits for some open messages and learns which have completed (learned()). Nodes count open
+// the rank waits for some open messages and learns which have completed (on_completed()). Nodes count open
 // dependencies; with a cycle some never reach 0, which node_on_circle() detects before execution.
 #include "lib/programs/import/graph.hpp"
 
@@ -32,7 +32,7 @@ class GraphRun final : public MadeEvents {
     }
   }
 
-  void learned(std::uint64_t number) final {
+  void on_completed(std::uint64_t number) final {
     waits_ = false;
     const auto found = open_.find(number);
     if (found == open_.end()) return;
@@ -42,23 +42,23 @@ class GraphRun final : public MadeEvents {
   }
 
  private:
-  bool more() final {
+  bool make_more() final {
     if (std::exchange(waits_, false)) end_all();
     const std::uint64_t before = made();
     for (const Graph::Communicator& one : std::exchange(graph_.communicators, {}))
       make_communicator(one.members, one.id);
     while (!sends_.empty() || !receives_.empty() || !collectives_.empty() || !computing_.empty()) {
       if (!sends_.empty()) {
-        begin(sends_, EventKind::kSend, Call::kIsend);
+        begin(sends_, EventKind::kSend, MpiFunction::kIsend);
       } else if (!receives_.empty()) {
-        begin(receives_, EventKind::kReceive, Call::kIrecv);
+        begin(receives_, EventKind::kReceive, MpiFunction::kIrecv);
       } else if (!collectives_.empty()) {
-        const std::uint32_t number = take(collectives_);
+        const std::uint32_t number = pop(collectives_);
         const Graph::Node& node = graph_.nodes[number];
         open_.emplace(collective(graph_.collectives[node.size], false), number);
         release(at_begin(graph_, node));
       } else {
-        const Graph::Node& node = graph_.nodes[take(computing_)];
+        const Graph::Node& node = graph_.nodes[pop(computing_)];
         release(at_begin(graph_, node));
         compute(node.size);
         release(at_end(graph_, node));
@@ -68,7 +68,7 @@ class GraphRun final : public MadeEvents {
     if (open_.empty()) return false;
     std::vector<std::uint64_t> all;
     for (const auto& [request, node] : open_) all.push_back(request);
-    wait_for(all, Call::kWaitsome, recording::kSome);
+    wait_for(all, MpiFunction::kWaitsome, recording::kSome);
     waits_ = true;
     return true;
   }
@@ -77,13 +77,13 @@ class GraphRun final : public MadeEvents {
     for (const auto& [request, node] : std::exchange(open_, {})) release(at_end(graph_, graph_.nodes[node]));
   }
 
-  static std::uint32_t take(std::deque<std::uint32_t>& queue) {
+  static std::uint32_t pop(std::deque<std::uint32_t>& queue) {
     const std::uint32_t node = queue.front();
     queue.pop_front();
     return node;
   }
-  void begin(std::deque<std::uint32_t>& queue, EventKind kind, Call call) {
-    const std::uint32_t number = take(queue);
+  void begin(std::deque<std::uint32_t>& queue, EventKind kind, MpiFunction call) {
+    const std::uint32_t number = pop(queue);
     const Graph::Node& node = graph_.nodes[number];
     open_.emplace(message(kind, call, node.peer, node.tag, node.size, 0), number);
     release(at_begin(graph_, node));
@@ -95,13 +95,13 @@ class GraphRun final : public MadeEvents {
   }
   void make_ready(std::uint32_t node) {
     switch (graph_.nodes[node].kind) {
-      case Graph::Kind::kSend:
+      case Graph::NodeKind::kSend:
         return sends_.push_back(node);
-      case Graph::Kind::kReceive:
+      case Graph::NodeKind::kReceive:
         return receives_.push_back(node);
-      case Graph::Kind::kCollective:
+      case Graph::NodeKind::kCollective:
         return collectives_.push_back(node);
-      case Graph::Kind::kCompute:
+      case Graph::NodeKind::kCompute:
         return computing_.push_back(node);
     }
   }
@@ -120,7 +120,7 @@ class NoGraph final : public MadeEvents {
   explicit NoGraph(std::string problem) : problem_(std::move(problem)) {}
 
  private:
-  bool more() final { return fail(problem_); }
+  bool make_more() final { return fail(problem_); }
   std::string problem_;
 };
 
@@ -131,7 +131,7 @@ void GraphBuilder::order_collectives() {
   for (const Edge& edge : edges_) before[edge.node].push_back(edge.before);
   std::map<std::uint32_t, std::uint32_t> last;  // by communicator
   const auto place = [&](std::uint32_t number) {
-    if (graph_.nodes[number].kind != Graph::Kind::kCollective) return;
+    if (graph_.nodes[number].kind != Graph::NodeKind::kCollective) return;
     const auto [found, first] =
         last.try_emplace(graph_.collectives[graph_.nodes[number].size].communicator, number);
     if (!first) depend(number, std::exchange(found->second, number), true);
@@ -150,7 +150,7 @@ void GraphBuilder::order_collectives() {
     stack.push_back({node});
   };
   for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) {
-    if (graph_.nodes[i].kind == Graph::Kind::kCollective) visit(i);
+    if (graph_.nodes[i].kind == Graph::NodeKind::kCollective) visit(i);
     while (!stack.empty()) {
       Visit& top = stack.back();
       if (top.next < before[top.node].size()) {

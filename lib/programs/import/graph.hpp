@@ -14,9 +14,9 @@
 namespace offramp::trace {
 
 struct Graph {
-  enum class Kind : std::uint8_t { kSend = 1, kReceive = 2, kCompute = 3, kCollective = 4 };
+  enum class NodeKind : std::uint8_t { kSend = 1, kReceive = 2, kCompute = 3, kCollective = 4 };
   struct Node {
-    Kind kind = Kind::kCompute;
+    NodeKind kind = NodeKind::kCompute;
     std::uint8_t cpu = 0;
     std::uint8_t nic = 0;
     std::int32_t peer = 0;       // of a message; a receive may name any
@@ -53,7 +53,7 @@ class GraphBuilder {
   /// Returns the node's number.
   std::uint32_t add(const recording::Event& collective) {
     graph_.collectives.push_back(collective);
-    return add(Graph::Node{.kind = Graph::Kind::kCollective, .size = graph_.collectives.size() - 1});
+    return add(Graph::Node{.kind = Graph::NodeKind::kCollective, .size = graph_.collectives.size() - 1});
   }
   /// Returns the number for its collectives.
   std::uint32_t add(Graph::Communicator communicator) {

@@ -16,7 +16,7 @@ namespace offramp::trace {
 inline constexpr int kMostRanks = 1 << 20;
 
 /// The MPI functions in traces, in the order of their names in made_events.cpp.
-enum class Call : std::uint16_t {
+enum class MpiFunction : std::uint16_t {
   kInit,
   kFinalize,
   kSend,
@@ -63,7 +63,7 @@ class MadeEvents : public recording::UnrecordedReader {
 
  protected:
   /// Makes at least one more event. Returns false at the end, or after fail().
-  virtual bool more() = 0;
+  virtual bool make_more() = 0;
 
   bool fail(std::string what) {
     error_ = std::move(what);
@@ -71,16 +71,16 @@ class MadeEvents : public recording::UnrecordedReader {
   }
 
   /// Subsequent events belong to this thread.
-  void turn(std::uint32_t thread) { thread_ = thread; }
+  void switch_thread(std::uint32_t thread) { thread_ = thread; }
   /// Adds computing before the next event.
   void compute(std::uint64_t nanoseconds);
-  /// A number for Event::list of an event that is made before more() returns.
-  std::uint32_t keep(std::span<const std::uint64_t> values);
+  /// A number for Event::list of an event that is made before make_more() returns.
+  std::uint32_t intern(std::span<const std::uint64_t> values);
   void add(const recording::Event& event);
   /// A call without modelled time.
-  void native(Call call);
+  void native(MpiFunction call);
   /// Returns the number of the request that it begins, if any.
-  std::uint64_t message(recording::EventKind kind, Call call, int peer, int tag, std::uint64_t bytes,
+  std::uint64_t message(recording::EventKind kind, MpiFunction call, int peer, int tag, std::uint64_t bytes,
                         std::uint8_t flags, ElementType element = ElementType::kByte,
                         std::uint32_t communicator = recording::kWorld);
   /// Collectives whose blocks differ, with sizes in bytes. For rooted ones, only the root's sizes count.
@@ -96,7 +96,8 @@ class MadeEvents : public recording::UnrecordedReader {
   /// Also sets the name of the call. A nonblocking collective begins a request, whose number is returned.
   std::uint64_t collective(recording::Event event, bool blocking);
   void wait_for(std::uint64_t request);
-  void wait_for(std::span<const std::uint64_t> requests, Call call = Call::kWaitall, std::uint8_t flags = 0);
+  void wait_for(std::span<const std::uint64_t> requests, MpiFunction call = MpiFunction::kWaitall,
+                std::uint8_t flags = 0);
   /// The numbers of requests and of events so far.
   [[nodiscard]] std::uint64_t begun() const { return begun_; }
   [[nodiscard]] std::uint64_t made() const { return events_; }

@@ -38,12 +38,12 @@ enum class FunctionKind : std::uint8_t {
 
 struct Function {
   FunctionKind kind = FunctionKind::kOther;
-  Call call = Call::kOther;
+  MpiFunction call = MpiFunction::kOther;
   std::uint8_t flags = 0;  // of a message; of a persistent one, those of its starts
   bool sends = false;      // of a persistent message
   OperationKind operation = OperationKind::kCount;
   bool blocking = true;  // of a collective
-  Making::Kind making = Making::Kind::kDuplicate;
+  Making::Method making = Making::Method::kDuplicate;
 };
 
 /// name: "MPI_Send".

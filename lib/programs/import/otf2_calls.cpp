@@ -32,7 +32,7 @@ bool has_definitions_of(const std::string& anchor, std::uint64_t location) {
 
 }  // namespace
 
-struct RankCalls::Call {
+struct RankCalls::OpenCall {
   const Region* region = nullptr;
   std::uint64_t begin = 0;
   std::vector<Record> records;
@@ -40,7 +40,7 @@ struct RankCalls::Call {
 
 struct RankCalls::OneThread {
   std::uint32_t depth = 0;  // nesting of MPI functions
-  Call call;
+  OpenCall call;
   std::optional<std::uint64_t> last;  // end of the previous call
   std::uint64_t flushed = 0;          // ticks of flushes since then
   bool calls = false;
@@ -68,7 +68,7 @@ void RankCalls::open_source() {
         fmt::format("{}: rank {}: {}", printable(definitions_->anchor), rank_, printable(text_of(code), 400));
     source_.reset();
   };
-  listen();
+  install_error_handler();
   source_ = std::make_unique<Source>();
   source_->reader.reset(OTF2_Reader_Open(definitions_->anchor.c_str()));
   OTF2_Reader* const reader = source_->reader.get();
@@ -97,7 +97,7 @@ void RankCalls::open_source() {
     } else if (has_definitions && has_definitions_of(definitions_->anchor, thread.location)) {
       code = OTF2_ERROR_INVALID;
     } else {
-      listen();  // it has none
+      install_error_handler();  // it has none
     }
     if (code == OTF2_SUCCESS && OTF2_Reader_GetEvtReader(reader, thread.location) == nullptr)
       code = OTF2_ERROR_INVALID;
@@ -106,7 +106,7 @@ void RankCalls::open_source() {
   if (code != OTF2_SUCCESS) return failed(code);
   source_->events = OTF2_Reader_GetGlobalEvtReader(reader);
   if (source_->events == nullptr) return failed(OTF2_ERROR_INVALID);
-  code = give_records(reader, source_->events, *this);
+  code = read_records(reader, source_->events, *this);
   if (code != OTF2_SUCCESS) failed(code);
 }
 
@@ -137,7 +137,7 @@ bool RankCalls::next(Item& item) {
 bool RankCalls::read_more() {
   constexpr std::uint64_t kAtOnce = 4096;
   if (source_ == nullptr) return false;
-  listen();
+  install_error_handler();
   const std::uint64_t before = records_;
   std::uint64_t read = 0;
   const OTF2_ErrorCode code =
@@ -174,7 +174,7 @@ void RankCalls::at_end() {
   for (Item& item : items_) {
     if (!item.is_held) continue;
     item.is_held = false;
-    item.kind = Item::Kind::kNative;
+    item.kind = Item::Action::kNative;
     notes_.insert("receives and collectives without an end are left out");
   }
 }
@@ -185,7 +185,7 @@ void RankCalls::fail(const Record& record, std::string_view what) {
                          record.number, name_of(record.what), what);
 }
 
-bool RankCalls::take(const Record& given) {
+bool RankCalls::add_record(const Record& given) {
   Record record = given;
   record.number = ++records_;
   add(record);
@@ -250,7 +250,7 @@ std::uint64_t RankCalls::nanoseconds(std::uint64_t ticks) const {
 // --- calls ---
 
 void RankCalls::end_call(std::uint32_t number, OneThread& thread, std::uint64_t end) {
-  Call call = std::exchange(thread.call, Call());
+  OpenCall call = std::exchange(thread.call, OpenCall());
   thread.depth = 0;
   thread.calls = true;
   std::vector<Item> items;
@@ -264,7 +264,7 @@ void RankCalls::end_call(std::uint32_t number, OneThread& thread, std::uint64_t 
   const bool frees = call.region != nullptr && call.region->function.kind == FunctionKind::kRequestFree;
   if (!ended.empty()) {
     Item wait;
-    wait.kind = frees ? Item::Kind::kFree : Item::Kind::kWait;
+    wait.kind = frees ? Item::Action::kFree : Item::Action::kWait;
     wait.requests = std::move(ended);
     items.push_back(std::move(wait));
   }
@@ -288,9 +288,9 @@ void RankCalls::end_call(std::uint32_t number, OneThread& thread, std::uint64_t 
 }
 
 /// Messages that block together begin before the first wait, receives first.
-void RankCalls::messages_at_once(const Call& call, std::vector<Item>& items) {
+void RankCalls::messages_at_once(const OpenCall& call, std::vector<Item>& items) {
   Item wait;
-  wait.kind = Item::Kind::kWait;
+  wait.kind = Item::Action::kWait;
   for (const What what : {What::kReceive, What::kSend}) {
     for (const Record& record : call.records) {
       if (record.what != what) continue;
@@ -310,7 +310,7 @@ void RankCalls::one_of_call(const Record& record, std::vector<Item>& items,
     case What::kSend:
     case What::kReceive:
       if (std::none_of(items.begin(), items.end(),
-                       [](const Item& one) { return one.kind == Item::Kind::kWait; }))
+                       [](const Item& one) { return one.kind == Item::Action::kWait; }))
         items.push_back(message_of(record, record.what == What::kSend));
       return;
     case What::kSendBegun: {
@@ -322,9 +322,9 @@ void RankCalls::one_of_call(const Record& record, std::vector<Item>& items,
       return;
     }
     case What::kReceiveBegun:
-      return hold(record, items, {.kind = Item::Kind::kReceive});
+      return defer(record, items, {.kind = Item::Action::kReceive});
     case What::kCollectiveRequest:
-      return hold(record, items, {.kind = Item::Kind::kCollective});
+      return defer(record, items, {.kind = Item::Action::kCollective});
     case What::kSendDone:
       return end_of_request(record, ended);
     case What::kReceiveDone:
@@ -358,7 +358,7 @@ std::optional<RankCalls::Open> RankCalls::closed(std::uint64_t id) {
   return open;
 }
 
-void RankCalls::hold(const Record& record, std::vector<Item>& items, Item item) {
+void RankCalls::defer(const Record& record, std::vector<Item>& items, Item item) {
   item.blocking = false;
   item.is_held = true;
   item.request = requests_++;
@@ -367,7 +367,7 @@ void RankCalls::hold(const Record& record, std::vector<Item>& items, Item item) 
 }
 
 /// items: those of the call that is not queued yet.
-Item& RankCalls::held_by(const Open& open, std::vector<Item>& items) {
+Item& RankCalls::deferred_item(const Open& open, std::vector<Item>& items) {
   const std::uint64_t queued = first_ + items_.size();
   return open.item < queued ? items_[open.item - first_] : items[open.item - queued];
 }
@@ -386,8 +386,8 @@ void RankCalls::end_of_receive(const Record& record, std::vector<Item>& items,
   } else if (!collective_of(record, known)) {
     known = Item();
   }
-  Item& held = held_by(*open, items);
-  if (known.kind != held.kind && known.kind != Item::Kind::kNative)
+  Item& held = deferred_item(*open, items);
+  if (known.kind != held.kind && known.kind != Item::Action::kNative)
     return fail(record, fmt::format("request {} was started as another operation", record.request));
   known.blocking = false;
   known.request = held.request;
@@ -396,7 +396,7 @@ void RankCalls::end_of_receive(const Record& record, std::vector<Item>& items,
   known.region = held.region;
   known.computed = held.computed;
   held = std::move(known);
-  if (held.kind != Item::Kind::kNative) ended.push_back(open->request);
+  if (held.kind != Item::Action::kNative) ended.push_back(open->request);
 }
 
 void RankCalls::cancelled(const Record& record, std::vector<Item>& items) {
@@ -404,14 +404,14 @@ void RankCalls::cancelled(const Record& record, std::vector<Item>& items) {
   if (!open) return;
   if (open->sends) {
     Item free;
-    free.kind = Item::Kind::kFree;
+    free.kind = Item::Action::kFree;
     free.requests.push_back(open->request);
     items.push_back(std::move(free));
     return;
   }
-  Item& held = held_by(*open, items);
+  Item& held = deferred_item(*open, items);
   held.is_held = false;
-  held.kind = Item::Kind::kNative;
+  held.kind = Item::Action::kNative;
   notes_.insert("receives that were cancelled are left out");
 }
 
@@ -451,7 +451,7 @@ int RankCalls::rank_in(const Communicator& communicator, std::uint32_t rank, con
 
 Item RankCalls::message_of(const Record& record, bool sends) {
   Item item;
-  item.kind = sends ? Item::Kind::kSend : Item::Kind::kReceive;
+  item.kind = sends ? Item::Action::kSend : Item::Action::kReceive;
   const Communicator* const communicator = communicator_of(record);
   if (communicator == nullptr) return item;
   if (record.tag > INT32_MAX) fail(record, fmt::format("invalid tag {}", record.tag));
@@ -471,7 +471,7 @@ bool RankCalls::collective_of(const Record& record, Item& item) {
   if (communicator == nullptr) return false;
   if (record.bytes > kMostBytes || record.received > kMostBytes)
     fail(record, fmt::format("{} and {} bytes are too many", record.bytes, record.received));
-  item.kind = Item::Kind::kCollective;
+  item.kind = Item::Action::kCollective;
   item.operation = *operation;
   item.communicator = record.reference;
   item.bytes = record.bytes;

@@ -19,8 +19,8 @@ namespace offramp::otf2 {
 
 /// One action of a call.
 struct Item {
-  enum class Kind : std::uint8_t { kNative, kSend, kReceive, kCollective, kWait, kFree };
-  Kind kind = Kind::kNative;
+  enum class Action : std::uint8_t { kNative, kSend, kReceive, kCollective, kWait, kFree };
+  Action kind = Action::kNative;
   bool continues = false;  // belongs to the same call as the previous item
   bool blocking = true;
   bool is_held = false;            // unknown until its end
@@ -55,7 +55,7 @@ class RankCalls final : private RecordSink {
   [[nodiscard]] std::size_t threads() const;
 
  private:
-  struct Call;
+  struct OpenCall;
   struct Source;
   struct OneThread;
   struct Open {
@@ -67,20 +67,20 @@ class RankCalls final : private RecordSink {
   void open_source();
   bool read_more();
   void at_end();
-  bool take(const Record& record) override;
+  bool add_record(const Record& record) override;
   [[nodiscard]] std::uint32_t region_of(std::uint32_t context) const override;
   void add(const Record& record);
   void enter(OneThread& thread, const Record& record);
   void leave(OneThread& thread, const Record& record);
   void end_call(std::uint32_t number, OneThread& thread, std::uint64_t end);
-  void messages_at_once(const Call& call, std::vector<Item>& items);
+  void messages_at_once(const OpenCall& call, std::vector<Item>& items);
   void one_of_call(const Record& record, std::vector<Item>& items, std::vector<std::uint64_t>& ended);
   void end_of_receive(const Record& record, std::vector<Item>& items, std::vector<std::uint64_t>& ended);
   void end_of_request(const Record& record, std::vector<std::uint64_t>& ended);
   void cancelled(const Record& record, std::vector<Item>& items);
   std::optional<Open> closed(std::uint64_t id);
-  Item& held_by(const Open& open, std::vector<Item>& items);
-  void hold(const Record& record, std::vector<Item>& items, Item item);
+  Item& deferred_item(const Open& open, std::vector<Item>& items);
+  void defer(const Record& record, std::vector<Item>& items, Item item);
   [[nodiscard]] Item message_of(const Record& record, bool sends);
   bool collective_of(const Record& record, Item& item);
   const Communicator* communicator_of(const Record& record);

@@ -97,7 +97,7 @@ OTF2_CallbackCode on_communicator(void* user, OTF2_CommRef self, OTF2_StringRef 
 }
 
 Result<void> read_all(const std::string& anchor, Read& read) {
-  listen();
+  install_error_handler();
   const ReaderHandle reader(OTF2_Reader_Open(anchor.c_str()));
   if (reader == nullptr) return failure(text_of(OTF2_ERROR_INVALID));
   OTF2_ErrorCode code = OTF2_Reader_SetSerialCollectiveCallbacks(reader.get());

@@ -12,9 +12,9 @@
 namespace offramp::otf2 {
 
 /// From here on the library's messages are kept for this thread instead of printed. Discards earlier ones.
-void listen();
+void install_error_handler();
 
-/// The library's message since listen(), or else the meaning of the code.
+/// The library's message since install_error_handler(), or else the meaning of the code.
 std::string text_of(OTF2_ErrorCode code);
 
 /// Reads all definitions and events of an archive. Fails if a location has fewer events than were written:

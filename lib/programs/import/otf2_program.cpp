@@ -17,8 +17,8 @@ namespace {
 
 using recording::Event;
 using recording::EventKind;
-using trace::Call;
 using trace::FunctionKind;
+using trace::MpiFunction;
 
 /// Shared by all readers of an archive.
 struct Archive {
@@ -40,49 +40,50 @@ class Events final : public trace::MadeEvents {
   }
 
  private:
-  bool more() final {
+  bool make_more() final {
     Item item;
     if (!calls_.next(item)) return calls_.error().empty() ? false : fail(calls_.error());
-    turn(item.thread);
+    switch_thread(item.thread);
     compute(item.computed);
     switch (item.kind) {
-      case Item::Kind::kNative:
+      case Item::Action::kNative:
         native(call_of(item.region));
         break;
-      case Item::Kind::kSend:
-      case Item::Kind::kReceive:
+      case Item::Action::kSend:
+      case Item::Action::kReceive:
         one_message(item);
         break;
-      case Item::Kind::kCollective:
+      case Item::Action::kCollective:
         one_collective(item);
         break;
-      case Item::Kind::kWait:
+      case Item::Action::kWait:
         one_wait(item);
         break;
-      case Item::Kind::kFree:
+      case Item::Action::kFree:
         free(item);
         break;
     }
     return true;
   }
 
-  static Call call_of(const Region* region) {
-    return region != nullptr ? region->function.call : Call::kOther;
+  static MpiFunction call_of(const Region* region) {
+    return region != nullptr ? region->function.call : MpiFunction::kOther;
   }
 
   void one_message(const Item& item) {
     const std::uint32_t communicator = number_of(item.communicator);
-    const bool sends = item.kind == Item::Kind::kSend;
+    const bool sends = item.kind == Item::Action::kSend;
     const FunctionKind kind = item.region != nullptr ? item.region->function.kind : FunctionKind::kOther;
     const bool is_named = kind == (sends ? FunctionKind::kSend : FunctionKind::kReceive);
-    Call call = sends           ? (item.blocking ? Call::kSend : Call::kIsend)
-                : item.blocking ? Call::kRecv
-                                : Call::kIrecv;
+    MpiFunction call = sends           ? (item.blocking ? MpiFunction::kSend : MpiFunction::kIsend)
+                       : item.blocking ? MpiFunction::kRecv
+                                       : MpiFunction::kIrecv;
     if (is_named) call = item.region->function.call;
-    if (kind == FunctionKind::kSendrecv || kind == FunctionKind::kSendrecvReplace) call = Call::kSendrecv;
+    if (kind == FunctionKind::kSendrecv || kind == FunctionKind::kSendrecvReplace)
+      call = MpiFunction::kSendrecv;
     std::uint8_t flags = 0;
     if (is_named) flags = item.region->function.flags & (recording::kSynchronous | recording::kBuffered);
-    if (item.blocking && call != Call::kIbsend) flags |= recording::kBlocking;
+    if (item.blocking && call != MpiFunction::kIbsend) flags |= recording::kBlocking;
     if (item.continues) flags |= recording::kContinues;
     const std::uint64_t number = message(sends ? EventKind::kSend : EventKind::kReceive, call, item.peer,
                                          item.tag, item.bytes, flags, ElementType::kByte, communicator);
@@ -143,8 +144,8 @@ class Events final : public trace::MadeEvents {
     if (requests.empty()) return native(call_of(item.region));
     if (requests.size() == 1 && flags == 0 && (kind == FunctionKind::kWait || item.region == nullptr))
       return wait_for(requests.front());
-    const Call call = call_of(item.region);
-    wait_for(requests, call != Call::kOther ? call : Call::kWaitall, flags);
+    const MpiFunction call = call_of(item.region);
+    wait_for(requests, call != MpiFunction::kOther ? call : MpiFunction::kWaitall, flags);
   }
 
   void free(const Item& item) {
@@ -153,7 +154,7 @@ class Events final : public trace::MadeEvents {
       if (!number) continue;
       Event event;
       event.kind = EventKind::kFree;
-      event.call = static_cast<std::uint16_t>(Call::kOther);
+      event.call = static_cast<std::uint16_t>(MpiFunction::kOther);
       event.extra = begun() - number.mapped();
       add(event);
     }
@@ -196,9 +197,9 @@ Result<void> look_through(Archive& archive, Seen& seen) {
     bool begins = false;
     bool ends = false;
     for (Item item; calls.next(item);) {
-      begins = begins || (item.region != nullptr && item.region->function.call == Call::kInit);
-      ends = ends || (item.region != nullptr && item.region->function.call == Call::kFinalize);
-      if (item.kind != Item::Kind::kCollective) continue;
+      begins = begins || (item.region != nullptr && item.region->function.call == MpiFunction::kInit);
+      ends = ends || (item.region != nullptr && item.region->function.call == MpiFunction::kFinalize);
+      if (item.kind != Item::Action::kCollective) continue;
       if (const Result<void> done = archive.collectives.add(rank, item); !done) return done;
     }
     if (!calls.error().empty()) return failure(calls.error());

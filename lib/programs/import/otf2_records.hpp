@@ -53,7 +53,7 @@ class RecordSink {
  public:
   virtual ~RecordSink() = default;
   /// Returns false to stop reading.
-  virtual bool take(const Record& record) = 0;
+  virtual bool add_record(const Record& record) = 0;
   /// The region of a calling context, or OTF2_UNDEFINED_REGION.
   [[nodiscard]] virtual std::uint32_t region_of(std::uint32_t context) const = 0;
 
@@ -63,7 +63,7 @@ class RecordSink {
 };
 
 /// Makes a reader pass its events to a sink, which must outlive it.
-OTF2_ErrorCode give_records(OTF2_Reader* reader, OTF2_GlobalEvtReader* events, RecordSink& sink);
+OTF2_ErrorCode read_records(OTF2_Reader* reader, OTF2_GlobalEvtReader* events, RecordSink& sink);
 
 /// `nullopt` if it moves no data or is unknown.
 std::optional<OperationKind> kind_of(OTF2_CollectiveOp operation);

@@ -159,7 +159,7 @@ class Random final : public PatternRounds {
   Event wait_;
 };
 
-enum Kind : std::uint8_t {
+enum PatternIndex : std::uint8_t {
   kPingPong,
   kIncast,
   kShift,
@@ -222,7 +222,7 @@ std::span<const PatternKind> pattern_kinds() {
 }
 
 std::unique_ptr<recording::Reader> Pattern::read(int rank) const {
-  switch (static_cast<Kind>(kind - kTable.data())) {
+  switch (static_cast<PatternIndex>(kind - kTable.data())) {
     case kPingPong:
       return std::make_unique<PingPong>(*this, rank);
     case kIncast:

@@ -42,8 +42,8 @@ class Experts final : public PatternRounds {
  public:
   Experts(const Pattern& pattern, int own) : PatternRounds(pattern, own) {
     const auto size = static_cast<std::size_t>(ranks());
-    sent_ = keep(std::vector<std::uint64_t>(size));
-    received_ = keep(std::vector<std::uint64_t>(size));
+    sent_ = intern(std::vector<std::uint64_t>(size));
+    received_ = intern(std::vector<std::uint64_t>(size));
   }
 
  private:
@@ -56,8 +56,8 @@ class Experts final : public PatternRounds {
     const auto sum = [](const std::vector<std::uint64_t>& blocks) {
       return std::accumulate(blocks.begin(), blocks.end(), std::uint64_t{0});
     };
-    event.bytes = sum(kept(event.list));
-    event.extra = sum(kept(event.second_list));
+    event.bytes = sum(interned(event.list));
+    event.extra = sum(interned(event.second_list));
     return event;
   }
 
@@ -67,8 +67,8 @@ class Experts final : public PatternRounds {
       return (drawn_for(drawn_for(pair + 1) ^ (round + 1 + parameter())) >> 20U) % (2 * bytes() + 1);
     };
     for (int other = 0; other < ranks(); ++other) {
-      kept(sent_)[static_cast<std::size_t>(other)] = tokens(rank(), other);
-      kept(received_)[static_cast<std::size_t>(other)] = tokens(other, rank());
+      interned(sent_)[static_cast<std::size_t>(other)] = tokens(rank(), other);
+      interned(received_)[static_cast<std::size_t>(other)] = tokens(other, rank());
     }
   }
 

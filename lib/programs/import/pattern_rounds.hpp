@@ -56,8 +56,8 @@ class PatternRounds : public recording::UnrecordedReader {
   /// Makes a communicator before the first round and returns its number. id: see recording::Event::extra.
   std::uint32_t communicator(std::vector<std::uint64_t> members, std::uint64_t id);
   /// Returns the list's number for events. The values may be changed each round.
-  std::uint32_t keep(std::vector<std::uint64_t> values);
-  std::vector<std::uint64_t>& kept(std::uint32_t number) { return lists_[number - 1]; }
+  std::uint32_t intern(std::vector<std::uint64_t> values);
+  std::vector<std::uint64_t>& interned(std::uint32_t number) { return lists_[number - 1]; }
   /// Reductions add 32-bit floats, or combine bytes if the size does not allow that.
   [[nodiscard]] recording::Event collective(OperationKind operation, bool blocking,
                                             std::uint32_t on = recording::kWorld) const;

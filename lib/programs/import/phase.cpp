@@ -20,11 +20,11 @@ using recording::EventKind;
 using recording::Reader;
 
 /// Tracks, event by event, whether a rank is in a phase with the given name.
-class Within {
+class PhaseTracker {
  public:
-  explicit Within(std::string name) : name_(std::move(name)) {}
+  explicit PhaseTracker(std::string name) : name_(std::move(name)) {}
 
-  void see(const Reader& reader, const Event& event) {
+  void follow(const Reader& reader, const Event& event) {
     const std::int64_t level = event.tag;
     std::erase_if(open_, [&](const std::pair<std::int64_t, bool>& one) {
       return level == 0 || one.first == (level > 0 ? level : -level);
@@ -75,7 +75,7 @@ class Survey {
     if (const Result<void> done = check_collectives(); !done) return done;
     return check_messages();
   }
-  std::shared_ptr<const PartCommunicators> take() {
+  std::shared_ptr<const PartCommunicators> release() {
     return std::make_shared<const PartCommunicators>(std::move(communicators_));
   }
 
@@ -91,7 +91,7 @@ class Survey {
 
   Result<void> look_at(int rank) {
     const std::unique_ptr<Reader> reader = program_.read(rank);
-    Within within(phase_);
+    PhaseTracker within(phase_);
     std::vector<Own> own = {{kWorld, rank}, {kSelf, 0}};
     std::vector<std::uint64_t> borders = {0};  // requests begun at each border of a phase
     std::map<std::pair<std::vector<std::uint64_t>, std::uint64_t>, std::uint32_t> alike;
@@ -105,7 +105,7 @@ class Survey {
       thread = reader->thread();
       if (event.kind == EventKind::kPhase) {
         const bool was = static_cast<bool>(within);
-        within.see(*reader, event);
+        within.follow(*reader, event);
         if (static_cast<bool>(within) != was) borders.push_back(begun);
         if (event.tag > 0) names_.insert(phase_name(*reader, event));
         found_ = found_ || within;
@@ -275,7 +275,7 @@ class PhaseReader final : public Reader {
   }
   [[nodiscard]] std::optional<recording::Match> match() override { return inner_->match(); }
   [[nodiscard]] std::span<const std::uint32_t> choice() const override { return inner_->choice(); }
-  void learned(std::uint64_t number) override { inner_->learned(number + skipped_); }
+  void on_completed(std::uint64_t number) override { inner_->on_completed(number + skipped_); }
   [[nodiscard]] std::uint64_t polls() const override { return is_before_ ? 0 : inner_->polls(); }
   [[nodiscard]] recording::Gaps gaps() const override {
     return is_before_ ? recording::Gaps() : inner_->gaps();
@@ -290,7 +290,7 @@ class PhaseReader final : public Reader {
  private:
   bool is_kept_phase(Event& event) {
     const bool was = static_cast<bool>(within_);
-    within_.see(*inner_, event);
+    within_.follow(*inner_, event);
     if (!was && within_) {
       is_before_ = true;
       skipped_ += begun_ - left_;
@@ -322,7 +322,7 @@ class PhaseReader final : public Reader {
 
   std::unique_ptr<Reader> inner_;
   int rank_;
-  Within within_;
+  PhaseTracker within_;
   std::shared_ptr<const PartCommunicators> communicators_;
   bool is_before_ = false;  // the event is kept, but not the time before it
   std::uint64_t begun_ = 0;
@@ -350,7 +350,7 @@ Result<Program> part_of(const Program& program, const std::string& phase) {
   part.recording = nullptr;
   std::erase_if(part.description.facts, [](const auto& fact) { return fact.first == "events"; });
   part.description.facts.emplace_back("phase", phase);
-  part.read = [read = program.read, phase, communicators = survey.take()](int rank) {
+  part.read = [read = program.read, phase, communicators = survey.release()](int rank) {
     return std::make_unique<PhaseReader>(read(rank), rank, phase, communicators);
   };
   return part;

@@ -22,7 +22,7 @@ struct Field {
 };
 
 /// Removes a varint from the front. `nullopt` if there is none of up to 64 bits.
-std::optional<std::uint64_t> take_varint(recording::ByteSpan& bytes);
+std::optional<std::uint64_t> read_varint(recording::ByteSpan& bytes);
 
 /// Iterates over the fields of a message.
 class Fields {
@@ -30,7 +30,7 @@ class Fields {
   explicit Fields(recording::ByteSpan bytes) : left_(bytes) {}
   /// Returns false at the end, or if the bytes are no message.
   bool next(Field& field);
-  [[nodiscard]] bool good() const { return good_; }
+  [[nodiscard]] bool is_valid() const { return good_; }
 
  private:
   recording::ByteSpan left_;

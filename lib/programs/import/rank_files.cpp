@@ -26,7 +26,7 @@ struct NumberedName {
   std::string behind;
 };
 
-std::optional<NumberedName> take_apart(const std::string& name) {
+std::optional<NumberedName> split_numbered_name(const std::string& name) {
   const std::size_t slash = name.rfind('/');
   const std::size_t begin = slash == std::string::npos ? 0 : slash + 1;
   const std::string file = name.substr(begin);
@@ -86,7 +86,7 @@ Result<void> check_for_gaps(const NamedByRank& found) {
 }  // namespace
 
 Result<RankFiles> rank_files(const std::string& name) {
-  const std::optional<NumberedName> numbered = take_apart(name);
+  const std::optional<NumberedName> numbered = split_numbered_name(name);
   Result<NamedByRank> found = numbered ? look_beside(*numbered) : NamedByRank();
   if (!found) return failure(found.error());
   if (found->empty()) found = NamedByRank{{0, name}};
@@ -103,7 +103,7 @@ Result<RankFiles> rank_files(const std::string& name) {
 }
 
 std::string prefix_of_rank_file(const std::string& name) {
-  const std::optional<NumberedName> numbered = take_apart(name);
+  const std::optional<NumberedName> numbered = split_numbered_name(name);
   if (!numbered) {
     const std::size_t point = name.rfind('.');
     return point == std::string::npos || name.find('/', point) != std::string::npos ? name

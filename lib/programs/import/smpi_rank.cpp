@@ -78,7 +78,8 @@ std::optional<Action> action_of(std::string_view word) {
                                      FunctionKind::kWait, FunctionKind::kWaitall,   FunctionKind::kWaitany,
                                      FunctionKind::kTest, FunctionKind::kCollective};
   const bool is_known = std::find(std::begin(kKnown), std::end(kKnown), function.kind) != std::end(kKnown);
-  if (!is_known && function.call != Call::kInit && function.call != Call::kFinalize) return std::nullopt;
+  if (!is_known && function.call != MpiFunction::kInit && function.call != MpiFunction::kFinalize)
+    return std::nullopt;
   return Action{ActionKind::kFunction, function};
 }
 
@@ -93,7 +94,7 @@ class SmpiRank final : public MadeEvents {
  private:
   using Key = std::tuple<int, int, int>;  // source, destination, tag
 
-  bool more() final {
+  bool make_more() final {
     std::string_view line;
     while (lines_.next(line) && lines_.offset() <= last_) {
       split(line, words_);
@@ -105,7 +106,7 @@ class SmpiRank final : public MadeEvents {
       const std::uint64_t before = made();
       act(*action);
       if (bad_.empty() && action->reads_arguments() && left() > 0)
-        bad(fmt::format("too many arguments, from {} on", words_[read_].substr(0, 40)));
+        reject(fmt::format("too many arguments, from {} on", words_[read_].substr(0, 40)));
       if (!bad_.empty()) return refuse(fmt::format("{}: {}", words_[1], bad_));
       if (made() != before) return true;
     }
@@ -113,7 +114,7 @@ class SmpiRank final : public MadeEvents {
   }
 
   bool refuse(std::string_view what) { return fail(lines_.at(what)); }
-  void bad(std::string what) {
+  void reject(std::string what) {
     if (bad_.empty()) bad_ = std::move(what);
   }
 
@@ -122,14 +123,14 @@ class SmpiRank final : public MadeEvents {
   [[nodiscard]] std::size_t left() const { return words_.size() - read_; }
   double number() {
     if (left() == 0) {
-      bad("too few arguments");
+      reject("too few arguments");
       return 0;
     }
     const std::string_view word = words_[read_++];
     double value = 0;
     const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), value);
     if (problem != std::errc() || end != word.data() + word.size() || !(std::abs(value) <= kExact)) {
-      bad(fmt::format("{} is not a number up to 2^53", word.substr(0, 40)));
+      reject(fmt::format("{} is not a number up to 2^53", word.substr(0, 40)));
       return 0;
     }
     return value;
@@ -137,17 +138,17 @@ class SmpiRank final : public MadeEvents {
   std::int64_t whole() {
     const double value = number();
     if (value != std::trunc(value))
-      bad(fmt::format("{} is not a whole number", words_[read_ - 1].substr(0, 40)));
+      reject(fmt::format("{} is not a whole number", words_[read_ - 1].substr(0, 40)));
     return static_cast<std::int64_t>(value);
   }
   std::uint64_t count() {
     const std::int64_t value = whole();
-    if (value < 0) bad(fmt::format("{} is less than 0", value));
+    if (value < 0) reject(fmt::format("{} is less than 0", value));
     return value < 0 ? 0 : static_cast<std::uint64_t>(value);
   }
   int small() {
     const std::int64_t value = whole();
-    if (value < INT32_MIN || value > INT32_MAX) bad(fmt::format("{} exceeds 32 bits", value));
+    if (value < INT32_MIN || value > INT32_MAX) reject(fmt::format("{} exceeds 32 bits", value));
     return static_cast<int>(value);
   }
   Datatype type() {
@@ -159,7 +160,7 @@ class SmpiRank final : public MadeEvents {
   }
   std::uint64_t bytes(std::uint64_t elements, const Datatype& type) {
     std::uint64_t all = 0;
-    if (__builtin_mul_overflow(elements, type.bytes, &all)) bad("it exceeds 64 bits");
+    if (__builtin_mul_overflow(elements, type.bytes, &all)) reject("it exceeds 64 bits");
     return all;
   }
   /// One count per rank, in elements: the type comes last.
@@ -172,19 +173,19 @@ class SmpiRank final : public MadeEvents {
   }
   /// A time in nanoseconds, or flops at 1 ns each.
   void work(double value) {
-    if (value < 0) bad(fmt::format("{} is less than 0", value));
+    if (value < 0) reject(fmt::format("{} is less than 0", value));
     if (bad_.empty()) compute(static_cast<std::uint64_t>(value));
   }
 
   // --- messages ---
 
-  void send(Call call, std::uint8_t flags) {
+  void send(MpiFunction call, std::uint8_t flags) {
     const int peer = small();
     const int tag = small();
     const std::uint64_t elements = count();
     const Datatype of = type();
     if (peer == kNoRank) return native(call);
-    if (peer < 0 || tag < 0) bad("a send has to name its destination and its tag");
+    if (peer < 0 || tag < 0) reject("a send has to name its destination and its tag");
     if (!bad_.empty()) return;
     const std::uint64_t size = bytes(elements, of);
     const std::uint64_t request = message(EventKind::kSend, call, peer, tag, size, flags, of.element);
@@ -192,7 +193,7 @@ class SmpiRank final : public MadeEvents {
       pending_[{rank_, peer, tag}].push_back(request);
   }
 
-  void receive(Call call, bool blocking) {
+  void receive(MpiFunction call, bool blocking) {
     int peer = small();
     int tag = small();
     const std::int64_t elements = whole();
@@ -201,7 +202,8 @@ class SmpiRank final : public MadeEvents {
     if (!bad_.empty()) return;
     peer = peer < 0 ? kAnySource : peer;
     tag = tag < 0 ? kAnyTag : tag;
-    if (elements < 0) (void)message(EventKind::kProbe, Call::kProbe, peer, tag, 0, recording::kBlocking);
+    if (elements < 0)
+      (void)message(EventKind::kProbe, MpiFunction::kProbe, peer, tag, 0, recording::kBlocking);
     const std::uint64_t room = elements < 0 ? kAnyRoom : bytes(static_cast<std::uint64_t>(elements), of);
     const std::uint64_t request =
         message(EventKind::kReceive, call, peer, tag, room, blocking ? recording::kBlocking : 0, of.element);
@@ -216,21 +218,21 @@ class SmpiRank final : public MadeEvents {
     const int from = small();
     const Datatype send_type = type();
     const Datatype receive_type = left() > 0 ? type() : send_type;
-    if (to < kNoRank || (to < 0 && to != kNoRank)) bad("it has to name its destination");
+    if (to < kNoRank || (to < 0 && to != kNoRank)) reject("it has to name its destination");
     if (!bad_.empty()) return;
     std::vector<std::uint64_t> both;
     if (from != kNoRank)
-      both.push_back(message(EventKind::kReceive, Call::kSendrecv, from < 0 ? kAnySource : from, 0,
+      both.push_back(message(EventKind::kReceive, MpiFunction::kSendrecv, from < 0 ? kAnySource : from, 0,
                              bytes(received, receive_type), 0, receive_type.element));
     if (to != kNoRank)
-      both.push_back(message(EventKind::kSend, Call::kSendrecv, to, 0, bytes(sent, send_type),
+      both.push_back(message(EventKind::kSend, MpiFunction::kSendrecv, to, 0, bytes(sent, send_type),
                              both.empty() ? 0 : recording::kContinues, send_type.element));
-    if (both.empty()) return native(Call::kSendrecv);
-    wait_for(both, Call::kSendrecv, recording::kContinues);
+    if (both.empty()) return native(MpiFunction::kSendrecv);
+    wait_for(both, MpiFunction::kSendrecv, recording::kContinues);
   }
 
   /// Takes the oldest request with this name. A receive with wildcards may be named by its match.
-  std::optional<std::uint64_t> take(int source, int destination, int tag) {
+  std::optional<std::uint64_t> pop_pending(int source, int destination, int tag) {
     for (const auto& [from, by] : std::initializer_list<std::pair<int, int>>{
              {source, tag}, {kAnySource, tag}, {source, kAnyTag}, {kAnySource, kAnyTag}}) {
       const auto found = pending_.find({from, destination, by});
@@ -259,10 +261,10 @@ class SmpiRank final : public MadeEvents {
     if (!bad_.empty()) return;
     source = source < 0 ? kAnySource : source;
     tag = tag < 0 ? kAnyTag : tag;
-    if (const auto request = take(source, destination, tag)) return wait_for(*request);
+    if (const auto request = pop_pending(source, destination, tag)) return wait_for(*request);
     // Requests of collectives have no name: this is one of them, or a request that a test has ended.
     if (!collectives_.empty()) return wait_for_all();
-    native(Call::kWait);
+    native(MpiFunction::kWait);
   }
 
   void wait_for_all() {
@@ -272,8 +274,8 @@ class SmpiRank final : public MadeEvents {
 
   void wait_for_any() {
     const std::vector<std::uint64_t> all = all_pending();
-    if (all.empty()) return native(Call::kWaitany);
-    wait_for(all, Call::kWaitany, recording::kAny);
+    if (all.empty()) return native(MpiFunction::kWaitany);
+    wait_for(all, MpiFunction::kWaitany, recording::kAny);
   }
 
   // --- collectives ---
@@ -291,7 +293,7 @@ class SmpiRank final : public MadeEvents {
   int root() {
     const int value = left() > 0 ? small() : 0;
     if (value < 0 || static_cast<std::size_t>(value) >= ranks_)
-      bad(fmt::format("rank {} does not exist", value));
+      reject(fmt::format("rank {} does not exist", value));
     return value;
   }
 
@@ -363,7 +365,7 @@ class SmpiRank final : public MadeEvents {
     const bool is_type = left() == 0 && next >= 0 && next < static_cast<double>(smpi_types().size());
     const Datatype of = is_type ? type_of(static_cast<std::uint64_t>(next)) : type();
     std::optional<Event> event = reduce_scatter(blocks_, of);
-    if (!event) return bad("it exceeds 64 bits");
+    if (!event) return reject("it exceeds 64 bits");
     event->function = ReduceFunction::kSum;
     put(*event, of.element, nonblocking);
     if (!is_type) work(next);
@@ -419,14 +421,14 @@ class SmpiRank final : public MadeEvents {
         return blocks(operation, nonblocking);
       case OperationKind::kSend:
       case OperationKind::kCount:
-        return bad("it is not a collective");
+        return reject("it is not a collective");
     }
   }
 
   void act(const Action& action) {
     const Function& function = action.function;
     if (action.kind == ActionKind::kNothing) return;
-    if (action.kind == ActionKind::kIgnored) return native(Call::kOther);
+    if (action.kind == ActionKind::kIgnored) return native(MpiFunction::kOther);
     if (action.kind == ActionKind::kCompute) return work(number());
     if (action.kind == ActionKind::kSleep) return work(std::min(number() * 1e9, kExact));
     switch (function.kind) {
@@ -445,7 +447,8 @@ class SmpiRank final : public MadeEvents {
       case FunctionKind::kCollective:
         return put_collective(function.operation, !function.blocking);
       default:
-        if (function.call == Call::kInit) default_ = smpi_types()[left() > 0 ? kSmpiDouble : kSmpiByte];
+        if (function.call == MpiFunction::kInit)
+          default_ = smpi_types()[left() > 0 ? kSmpiDouble : kSmpiByte];
         return native(function.call);  // the following wait shows whether a test succeeded
     }
   }
@@ -466,7 +469,7 @@ class SmpiRank final : public MadeEvents {
 
 /// A rank of a list without lines.
 class NoEvents final : public MadeEvents {
-  bool more() final { return false; }
+  bool make_more() final { return false; }
 };
 
 }  // namespace
@@ -481,9 +484,9 @@ bool is_smpi_action(std::string_view word) {
 }
 
 void note_boundary(std::string_view action, SmpiPart& part) {
-  const Call call = action_of(action).value_or(Action()).function.call;
-  part.begins = part.begins || call == Call::kInit;
-  part.ends = part.ends || call == Call::kFinalize;
+  const MpiFunction call = action_of(action).value_or(Action()).function.call;
+  part.begins = part.begins || call == MpiFunction::kInit;
+  part.ends = part.ends || call == MpiFunction::kFinalize;
 }
 
 std::unique_ptr<recording::Reader> read_smpi(const SmpiPart& part, int rank, int ranks) {

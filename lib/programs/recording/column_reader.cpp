@@ -10,7 +10,7 @@ std::string ColumnReader::text(std::uint64_t offset, std::string_view what) cons
 }
 
 void ColumnReader::fail(std::size_t position, std::string_view what) {
-  const BlockPlace& place = blocks_->of(column_)[next_ - 1];
+  const BlockPlace& place = blocks_->blocks_of(column_)[next_ - 1];
   if (!failed()) *error_ = text(place.offset + kBlockHeaderBytes + position, what);
 }
 
@@ -25,8 +25,8 @@ Result<void> ColumnReader::check(const BlockPlace& place) const {
 }
 
 bool ColumnReader::next() {
-  if (failed() || next_ == blocks_->of(column_).size()) return false;
-  const BlockPlace& place = blocks_->of(column_)[next_++];
+  if (failed() || next_ == blocks_->blocks_of(column_).size()) return false;
+  const BlockPlace& place = blocks_->blocks_of(column_)[next_++];
   const Result<ByteSpan> block = blocks_->source->read(place.offset, place.size, buffer_);
   if (!block) return *error_ = block.error(), false;
   block_ = *block;
@@ -35,7 +35,7 @@ bool ColumnReader::next() {
   return !failed();
 }
 
-bool EntryReader::more() {
+bool EntryReader::advance() {
   if (cursor_.problem() != nullptr) column_.fail(entry_, cursor_.problem());
   while (!column_.failed() && cursor_.empty()) {
     if (!column_.next()) return false;

@@ -22,7 +22,7 @@ struct RankBlocks {
   std::shared_ptr<const Source> source;
   std::array<std::vector<BlockPlace>, kColumns> columns;
 
-  [[nodiscard]] const std::vector<BlockPlace>& of(Column column) const {
+  [[nodiscard]] const std::vector<BlockPlace>& blocks_of(Column column) const {
     return columns[static_cast<std::size_t>(column)];
   }
 };
@@ -66,7 +66,7 @@ class EntryReader {
 
   /// Returns true if there is another entry, with cursor() at its beginning. Returns false at the end or on
   /// an error, including errors of the previous entry.
-  bool more();
+  bool advance();
   [[nodiscard]] Cursor& cursor() { return cursor_; }
   /// Returns true if the entry is the first of its block.
   [[nodiscard]] bool begins_block() const { return cursor_.position() == 0; }

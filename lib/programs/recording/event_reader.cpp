@@ -12,7 +12,7 @@ constexpr std::size_t kFewRanks = 64;  // lists of all ranks up to this length a
 
 /// The length of the next list if it consists of all ranks in order and is longer than kFewRanks; moves the
 /// cursor past it. Otherwise 0, without moving the cursor.
-std::size_t take_all_ranks(Cursor& cursor) {
+std::size_t read_all_ranks(Cursor& cursor) {
   Cursor ahead = cursor;
   const std::uint64_t count = ahead.number(kMostOfAllRanks, "more than all ranks");
   std::uint64_t next = 0;  // index into the list, equal to the value
@@ -116,7 +116,7 @@ void EventReader::define(std::uint64_t what) {
 }
 
 void EventReader::add_list() {
-  if (const std::size_t count = take_all_ranks(cursor_); count > 0)
+  if (const std::size_t count = read_all_ranks(cursor_); count > 0)
     return lists_.push_back({List::kAllRanks, count});
   const std::size_t begin = values_.size();
   get_list(cursor_, values_);

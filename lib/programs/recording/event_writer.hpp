@@ -34,7 +34,7 @@ class EventWriter {
   EventWriter(EventWriter&& done) noexcept;
 
   /// Adds the predicted event. Returns null if `event` is a different one.
-  [[gnu::always_inline]] const Entry* take(const Event& event) {
+  [[gnu::always_inline]] const Entry* match_prediction(const Event& event) {
     const Entry* entry = predicted_;
     if (!same(event, entry->event)) return nullptr;
     history_[position_++ & kMask] = symbol_;

@@ -29,7 +29,7 @@ std::int32_t add(Cursor& cursor, std::int32_t last) {
 
 template <std::size_t Values>
 void SparseColumn<Values>::read() {
-  if (!entries_.more()) {
+  if (!entries_.advance()) {
     event_ = kNever;
     return;
   }
@@ -40,7 +40,7 @@ void SparseColumn<Values>::read() {
   if (event < last || (begun_ && event <= event_)) cursor.fail("its entries are not in order");
   begun_ = true;
   event_ = cursor.problem() == nullptr ? event : kNever;
-  if (cursor.problem() != nullptr) entries_.more();  // reports the position
+  if (cursor.problem() != nullptr) entries_.advance();  // reports the position
 }
 
 RankReader::RankReader(std::shared_ptr<const RankBlocks> blocks, std::uint32_t rank)
@@ -58,7 +58,7 @@ RankReader::RankReader(std::shared_ptr<const RankBlocks> blocks, std::uint32_t r
 
 void RankReader::read_end() {
   EntryReader end(*blocks_, rank_, Column::kEnd, error_);
-  if (end.more()) {
+  if (end.advance()) {
     Cursor& cursor = end.cursor();
     const std::uint64_t events = cursor.number();
     const std::uint64_t kind = cursor.number(kUntimely, "the reason of its end is not known");
@@ -66,7 +66,7 @@ void RankReader::read_end() {
     if (kind == kUntimely)
       cut_ = printable(text_of(cursor.bytes(cursor.number(kLongestReason, "its reason is too long"))));
     if (kind != kLimited) end_ = events;
-    end.more();
+    end.advance();
     if (end_ && events > kMostEvents && error_.empty())
       error_ = fmt::format("{}: rank {} claims {} events, which exceeds the maximum ({})",
                            blocks_->source->name(), rank_, events, kMostEvents);
@@ -131,7 +131,7 @@ std::span<const std::uint64_t> RankReader::list(std::uint32_t number) const {
 void RankReader::read_choice(std::uint64_t most) {
   Cursor& cursor = choices_.cursor();
   if (!choices_to_skip_) {
-    if (!choices_.more()) return;
+    if (!choices_.advance()) return;
     const std::uint64_t head = cursor.number();
     choice_size_ = head >> 1U;
     choices_to_skip_ = (head & 1U) != 0 ? cursor.number() : 0;
@@ -145,11 +145,11 @@ void RankReader::read_choice(std::uint64_t most) {
   for (std::uint64_t i = 0; i < choice_size_ && cursor.problem() == nullptr; ++i)
     choice_.push_back(static_cast<std::uint32_t>(
         cursor.number(most - 1, "a choice is not one of the requests that were waited for")));
-  if (cursor.problem() != nullptr) choices_.more();  // reports the position
+  if (cursor.problem() != nullptr) choices_.advance();  // reports the position
 }
 
 std::optional<std::pair<std::uint64_t, Match>> RankReader::next_match() {
-  if (!matches_.more()) return std::nullopt;
+  if (!matches_.advance()) return std::nullopt;
   if (matches_.begins_block()) {
     matched_ = 0;
     match_ = {};
@@ -159,7 +159,7 @@ std::optional<std::pair<std::uint64_t, Match>> RankReader::next_match() {
   match_.source = add(cursor, match_.source);
   match_.tag = add(cursor, match_.tag);
   if (cursor.problem() == nullptr) return std::pair{matched_, match_};
-  matches_.more();  // reports the position
+  matches_.advance();  // reports the position
   return std::nullopt;
 }
 

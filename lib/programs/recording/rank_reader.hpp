@@ -54,7 +54,7 @@ class RankReader final : public Reader {
   [[nodiscard]] std::span<const std::uint32_t> choice() const override { return choice_; }
   [[nodiscard]] std::uint64_t polls() const override { return polls_; }
   [[nodiscard]] Gaps gaps() const override { return gaps_; }
-  [[nodiscard]] bool has_threads() const override { return !blocks_->of(Column::kThreads).empty(); }
+  [[nodiscard]] bool has_threads() const override { return !blocks_->blocks_of(Column::kThreads).empty(); }
   [[nodiscard]] std::uint32_t thread() const override { return thread_; }
   [[nodiscard]] std::string_view call(std::uint16_t number) const override { return reader_.name(number); }
   [[nodiscard]] std::string_view site(std::uint32_t number) const override {

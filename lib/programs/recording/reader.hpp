@@ -47,7 +47,7 @@ class Reader {
   [[nodiscard]] virtual std::span<const std::uint32_t> choice() const = 0;
   /// For readers whose next events depend on completions: the program has seen the completion of this rank's
   /// number-th request, from 0. Without any call before the next event, a wait completes all its requests.
-  virtual void learned(std::uint64_t /*number*/) {}
+  virtual void on_completed(std::uint64_t /*number*/) {}
   /// The number of failed polls between the last event and the one before.
   [[nodiscard]] virtual std::uint64_t polls() const = 0;
   /// The CPU time between those polls, which computed() does not include.
@@ -71,7 +71,7 @@ class Reader {
 
 /// The recording of one rank as its recorder left it: the bytes from finish(), or else the path of its file.
 /// If both are empty, the rank counts as cut before its first event.
-struct Part {
+struct RecordingPart {
   std::string bytes;
   std::string path;
 };
@@ -98,7 +98,7 @@ class Recording {
   /// From the contents of one file. name: for messages.
   static Result<Recording> from_bytes(std::string bytes, const std::string& name);
   /// From parts in rank order, which determine the description's version and number of ranks.
-  static Result<Recording> from_parts(Description description, std::vector<Part> parts);
+  static Result<Recording> from_parts(Description description, std::vector<RecordingPart> parts);
   /// From parts in memory.
   static Result<Recording> from_parts(Description description, std::vector<std::string> parts);
 

@@ -48,7 +48,7 @@ std::uint32_t Recorder::list(std::span<const std::uint64_t> values) {
 }
 
 Recorder::Beside& Recorder::open(Column column) {
-  Beside& beside = this->beside(column);
+  Beside& beside = this->side_column(column);
   if (beside.payload.size() == 0) {
     beside.first_event = events_;
     beside.match = {};
@@ -64,12 +64,12 @@ Recorder::Beside& Recorder::open_before_event(Column column) {
 }
 
 void Recorder::commit(Column column) {
-  Beside& beside = this->beside(column);
+  Beside& beside = this->side_column(column);
   beside.payload.commit();
   if (beside.payload.size() >= kPayloadTarget) close(column);
 }
 
-std::uint64_t Recorder::Sum::take() {
+std::uint64_t Recorder::Sum::take_code() {
   const std::uint64_t time = std::exchange(time_, 0) + remainder_;
   const std::uint64_t code = time_code(time);
   remainder_ = time - time_of_code(code);
@@ -98,13 +98,13 @@ void Recorder::note_beside() {
     commit(Column::kPolls);
   }
   if (since_.time.matters()) {
-    open_before_event(Column::kTimes).payload.put(since_.time.take());
+    open_before_event(Column::kTimes).payload.put(since_.time.take_code());
     commit(Column::kTimes);
   }
   if (since_.brief_gaps.matters() || since_.longer_gaps.matters()) {
     Payload& payload = open_before_event(Column::kGaps).payload;
-    payload.put(since_.brief_gaps.take());
-    payload.put(since_.longer_gaps.take());
+    payload.put(since_.brief_gaps.take_code());
+    payload.put(since_.longer_gaps.take_code());
     commit(Column::kGaps);
   }
 }
@@ -142,14 +142,14 @@ void Recorder::close_events(std::uint64_t events) {
   const bool flushed = store_.has_tail();
   const bool goes_on = store_.append(header(Column::kEvents), writer_.payload().bytes());
   writer_.clear();
-  ++beside(Column::kEvents).sequence;
-  beside(Column::kEvents).first_event = events;
+  ++side_column(Column::kEvents).sequence;
+  side_column(Column::kEvents).first_event = events;
   if (flushed) flush();  // rewrites the tail that the block has overwritten
   if (!goes_on) end(events);
 }
 
 void Recorder::close(Column column) {
-  Beside& beside = this->beside(column);
+  Beside& beside = this->side_column(column);
   if (beside.payload.size() == 0) return;
   const bool flushed = store_.has_tail();
   const bool goes_on = store_.append(header(column), beside.payload.bytes());
@@ -201,7 +201,7 @@ std::string Recorder::finish() {
   payload.put(complete() ? kComplete : kLimited);
   payload.commit();
   store_.append({Column::kEnd, rank_, 0, events(), 0, 0}, payload.bytes());
-  return store_.take();
+  return store_.release();
 }
 
 std::uint64_t Recorder::bytes() const {

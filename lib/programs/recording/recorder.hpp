@@ -37,7 +37,7 @@ class Recorder {
   [[gnu::always_inline]] std::uint32_t add(const Event& event) {
     if (beside_) [[unlikely]]
       note_beside();
-    const EventWriter::Entry* entry = writer_.take(event);
+    const EventWriter::Entry* entry = writer_.match_prediction(event);
     if (entry == nullptr) [[unlikely]] {
       // A copy, so that the event itself need not be in memory.
       const Event other = event;
@@ -79,7 +79,7 @@ class Recorder {
     beside_ = beside_ || since_.time.matters();
   }
   /// The CPU time between failed polls, which is not passed to computed().
-  void asked_between(const Gaps& gaps) {
+  void add_poll_gaps(const Gaps& gaps) {
     since_.brief_gaps.add(gaps.brief);
     since_.longer_gaps.add(gaps.longer);
   }
@@ -109,7 +109,7 @@ class Recorder {
     void add(std::uint64_t nanoseconds) { time_ += nanoseconds; }
     [[nodiscard]] bool matters() const { return time_ >= kLeastTime; }
     /// Returns the time code of the sum. Keeps the remainder.
-    std::uint64_t take();
+    std::uint64_t take_code();
 
    private:
     static constexpr std::uint64_t kLeastTime = 1000;  // nanoseconds
@@ -139,7 +139,7 @@ class Recorder {
   Beside& open_before_event(Column column);
   /// Completes an entry.
   void commit(Column column);
-  Beside& beside(Column column) { return columns_[static_cast<std::size_t>(column)]; }
+  Beside& side_column(Column column) { return columns_[static_cast<std::size_t>(column)]; }
   [[nodiscard]] BlockHeader header(Column column) const;
   /// events: the number recorded so far.
   void close_events(std::uint64_t events);

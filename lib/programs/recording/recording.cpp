@@ -289,19 +289,19 @@ Result<Recording> Recording::from_parts_beside(const std::string& path) {
 }
 
 Result<Recording> Recording::from_parts(Description description, std::vector<std::string> parts) {
-  std::vector<Part> all(parts.size());
+  std::vector<RecordingPart> all(parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) all[i].bytes = std::move(parts[i]);
   return from_parts(std::move(description), std::move(all));
 }
 
-Result<Recording> Recording::from_parts(Description description, std::vector<Part> parts) {
+Result<Recording> Recording::from_parts(Description description, std::vector<RecordingPart> parts) {
   auto impl = std::make_unique<Impl>();
   impl->description = std::move(description);
   impl->description.version = static_cast<int>(kVersion);
   impl->description.ranks = static_cast<int>(parts.size());
   const auto ranks = static_cast<std::uint32_t>(parts.size());
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-    Part& part = parts[rank];
+    RecordingPart& part = parts[rank];
     if (part.bytes.empty() && part.path.empty()) continue;
     Result<Source> source = part.bytes.empty()
                                 ? Source::look(part.path)
@@ -390,7 +390,7 @@ Result<void> Recording::write(const std::string& path) const {
     for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(impl_->description.ranks); ++rank) {
       const RankBlocks& blocks = impl_->blocks(static_cast<int>(rank));
       for (const Column column : kColumnsOfRank) {
-        append_varint(index, blocks.of(column).size());
+        append_varint(index, blocks.blocks_of(column).size());
         ColumnReader reader(blocks, rank, column, error);
         while (reader.next()) {
           append_varint(index, reader.payload().size());
@@ -412,9 +412,9 @@ Result<void> Recording::write_index(const std::string& path) const {
       const RankBlocks& blocks = impl_->blocks(static_cast<int>(rank));
       BlockPlace last;
       for (const Column column : kColumnsOfRank) {
-        append_varint(index, blocks.of(column).size());
+        append_varint(index, blocks.blocks_of(column).size());
         std::uint64_t end = kPartHeaderBytes;
-        for (const BlockPlace& place : blocks.of(column)) {
+        for (const BlockPlace& place : blocks.blocks_of(column)) {
           append_varint(index, place.offset - end);
           append_varint(index, place.size - kBlockHeaderBytes);
           end = place.offset + place.size;

@@ -80,7 +80,7 @@ void BlockStore::drop_tail() {
   if (std::exchange(tail_, 0) > 0) (void)!ftruncate(file_, static_cast<off_t>(end_));
 }
 
-std::string BlockStore::take() {
+std::string BlockStore::release() {
   return std::move(memory_);
 }
 

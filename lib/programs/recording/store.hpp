@@ -26,7 +26,7 @@ class BlockStore {
   [[nodiscard]] bool has_tail() const { return tail_ > 0; }
 
   /// Returns the blocks in memory. Empty if all are in the file.
-  std::string take();
+  std::string release();
   [[nodiscard]] bool in_file() const { return file_ >= 0; }
   /// The size of the finished blocks in the file.
   [[nodiscard]] std::uint64_t bytes_in_file() const { return end_; }

@@ -17,7 +17,7 @@ struct Share {
   std::uint64_t wrong = 0;
   std::uint64_t unknown = 0;  // of ranks that the made program lacks
 
-  [[nodiscard]] std::uint64_t all() const { return exact + wrong + unknown; }
+  [[nodiscard]] std::uint64_t count() const { return exact + wrong + unknown; }
   void add(const Share& other) {
     exact += other.exact;
     wrong += other.wrong;

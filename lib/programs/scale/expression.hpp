@@ -13,7 +13,7 @@
 namespace offramp::scale {
 
 /// The arguments of an expression.
-struct Place {
+struct EvaluationPoint {
   std::int64_t ranks = 1;  // of the program
   std::int64_t rank = 0;
   Sides sides = {1, 1, 1};  // of the grid of all ranks
@@ -45,9 +45,9 @@ enum class Measure : std::uint8_t {
   kCount
 };
 /// `nullopt` if the measure is no whole number there.
-std::optional<std::int64_t> value_of(Measure measure, const Place& place);
+std::optional<std::int64_t> value_of(Measure measure, const EvaluationPoint& place);
 /// The index of the place's part if the measure is the number of parts.
-std::int64_t part_of(Measure measure, const Place& place);
+std::int64_t part_of(Measure measure, const EvaluationPoint& place);
 
 enum class Form : std::uint8_t {
   kNumber,  // (a / b) measure^(1 or -1) 2^(power turn) + c + d turn
@@ -88,7 +88,7 @@ struct Expression {
   std::int64_t c = 0;
   std::int64_t d = 0;
 
-  [[nodiscard]] std::optional<std::int64_t> value(const Place& place) const;
+  [[nodiscard]] std::optional<std::int64_t> value(const EvaluationPoint& place) const;
   [[nodiscard]] std::string text() const;
   /// Returns true if the value is the same at all places.
   [[nodiscard]] bool is_constant() const { return form == Form::kNumber && a == 0 && d == 0; }
@@ -103,7 +103,7 @@ struct Expression {
 Expression constant(std::int64_t value);
 
 struct Sample {
-  Place place;
+  EvaluationPoint place;
   std::int64_t value = 0;
 };
 /// Returns true if the expression matches all samples.

@@ -51,7 +51,7 @@ std::optional<Fraction> fraction(std::int64_t over, std::int64_t under) {
 }
 
 /// The factor that an expression's measure contributes at one place.
-std::optional<Fraction> factor_at(const Expression& shape, const Place& place) {
+std::optional<Fraction> factor_at(const Expression& shape, const EvaluationPoint& place) {
   const auto measure = value_of(shape.measure, place);
   if (!measure || *measure == 0 || place.turn > 60) return std::nullopt;
   const std::int64_t power = std::int64_t{1} << (shape.power == 0 ? 0 : place.turn);
@@ -246,7 +246,7 @@ Found fit_shares(Samples samples) {
 
 /// The rule's value for programs on a line, at a number of ranks that has all roots and a logarithm.
 std::optional<std::int64_t> far_value(const Expression& rule) {
-  Place place;
+  EvaluationPoint place;
   place.ranks = place.size = std::int64_t{1} << 24U;
   place.sides = {place.ranks, 1, 1};
   return rule.value(place);
@@ -299,7 +299,7 @@ Found fit_measures(Samples samples) {
 
 /// Shifts on the grid from one rank to another; several if a side is short.
 std::vector<Expression> shifts(const Sample& sample, int dimensions) {
-  const Place& place = sample.place;
+  const EvaluationPoint& place = sample.place;
   if (place.size != place.ranks || sample.value < 0 || sample.value >= place.size) return {};
   const Sides to = coordinates(place.sides, sample.value);
   std::vector<Expression> all = {simple(Form::kShift, 0)};
@@ -324,7 +324,7 @@ std::vector<Expression> shifts(const Sample& sample, int dimensions) {
 }
 
 std::vector<Expression> offsets(const Sample& sample) {
-  const Place& place = sample.place;
+  const EvaluationPoint& place = sample.place;
   const std::int64_t way = sample.value - place.own;
   std::vector<Expression> all = {simple(Form::kOffset, way), simple(Form::kOffset, way - place.size),
                                  simple(Form::kOffset, way + place.size)};
@@ -335,7 +335,7 @@ std::vector<Expression> offsets(const Sample& sample) {
 
 /// Candidates that depend on the turn of a loop.
 std::vector<Expression> turning(const Sample& sample) {
-  const Place& place = sample.place;
+  const EvaluationPoint& place = sample.place;
   std::vector<Expression> all;
   for (const std::int8_t power : {std::int8_t{1}, std::int8_t{-1}}) {
     Expression one = simple(Form::kFlipBit, 0);
@@ -367,7 +367,7 @@ std::vector<Expression> turning(const Sample& sample) {
 
 /// All candidates that match the first sample.
 std::vector<Expression> rank_candidates(const Sample& sample, int dimensions) {
-  const Place& place = sample.place;
+  const EvaluationPoint& place = sample.place;
   std::vector<Expression> all;
   const auto add = [&all](const std::vector<Expression>& more) {
     all.insert(all.end(), more.begin(), more.end());

@@ -27,7 +27,7 @@ class Folder {
     while (extend_loop() || make_loop()) {
     }
   }
-  std::vector<Node> take() { return std::move(nodes_); }
+  std::vector<Node> release() { return std::move(nodes_); }
 
  private:
   static constexpr std::uint64_t kBase = 0x100000001B3U;
@@ -172,8 +172,8 @@ class RankFolder {
     folder_.add(std::move(node));
     return {};
   }
-  FoldedRank take() {
-    folded_.body = folder_.take();
+  FoldedRank release() {
+    folded_.body = folder_.release();
     return std::move(folded_);
   }
 
@@ -257,7 +257,7 @@ Result<FoldedProgram> fold(const std::string& name, const trace::Program& progra
     }
     if (!reader->error().empty()) return failure(reader->error());
     if (!reader->cut().empty()) return failure(fmt::format("rank {}: {}", rank, reader->cut()));
-    folded.each.push_back(folder.take());
+    folded.each.push_back(folder.release());
   }
   return folded;
 }

@@ -29,19 +29,19 @@ class Series {
     }
   }
   void append(const Series& other) {
-    for (const Run& run : other.runs_) add(run.value, run.times);
+    for (const Repetition& run : other.runs_) add(run.value, run.times);
   }
 
-  struct Run {
+  struct Repetition {
     std::int64_t value = 0;
     std::uint64_t times = 0;
   };
-  [[nodiscard]] std::span<const Run> runs() const { return runs_; }
+  [[nodiscard]] std::span<const Repetition> runs() const { return runs_; }
   [[nodiscard]] bool is_constant() const { return runs_.size() <= 1; }
   [[nodiscard]] std::int64_t first() const { return runs_.empty() ? 0 : runs_.front().value; }
 
  private:
-  std::vector<Run> runs_;
+  std::vector<Repetition> runs_;
 };
 
 enum class Field : std::uint8_t { kPeer, kTag, kBytes, kExtra, kList, kSecondList, kTime, kCount };

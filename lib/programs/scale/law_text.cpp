@@ -6,9 +6,9 @@ namespace offramp::scale {
 namespace {
 
 /// Iterates over the calls of a rank.
-class Walk {
+class SymbolIterator {
  public:
-  explicit Walk(std::span<const Node> nodes) { open(nodes, 1); }
+  explicit SymbolIterator(std::span<const Node> nodes) { open(nodes, 1); }
   const Node* next() {
     while (!open_.empty()) {
       Open& inner = open_.back();
@@ -51,7 +51,7 @@ std::string some_values(const FieldSamples& samples) {
   return samples.values.size() > shown ? text + ", ..." : text;
 }
 
-std::string rank_text(const Place& place) {
+std::string rank_text(const EvaluationPoint& place) {
   return fmt::format("rank {} of {}", place.rank, place.ranks);
 }
 
@@ -73,8 +73,8 @@ bool calls_before(std::span<const Node> nodes, const Node* node, std::uint64_t& 
 }
 
 std::string difference_text(const FoldedRank& a, const FoldedRank& b, const Pool& pool) {
-  Walk one(a.body);
-  Walk other(b.body);
+  SymbolIterator one(a.body);
+  SymbolIterator other(b.body);
   for (std::uint64_t number = 1; number < kMostCompared; ++number) {
     const Node* const left = one.next();
     const Node* const right = other.next();

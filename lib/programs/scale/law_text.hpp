@@ -12,7 +12,7 @@ namespace offramp::scale {
 /// The first values.
 std::string some_values(const FieldSamples& samples);
 /// "rank 3 of 16"
-std::string rank_text(const Place& place);
+std::string rank_text(const EvaluationPoint& place);
 /// Adds the number of a rank's calls before `node`, in program order. Returns false if it is not found.
 bool calls_before(std::span<const Node> nodes, const Node* node, std::uint64_t& calls);
 /// Describes the first call at which two ranks differ.

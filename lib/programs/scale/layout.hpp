@@ -39,13 +39,13 @@ std::vector<Layout> layouts(std::int64_t common);
 
 /// A property that distinguishes ranks with different programs.
 struct Feature {
-  enum class Kind : std::uint8_t {
+  enum class Property : std::uint8_t {
     kFirst,        // rank 0 or not
     kBorder,       // place in a dimension: first, inner, last, or only one
     kParity,       // of the rank
     kCheckerboard  // parity of the sum of the coordinates
   };
-  Kind kind = Kind::kFirst;
+  Property kind = Property::kFirst;
   int dimension = 0;
 };
 

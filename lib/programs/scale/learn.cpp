@@ -83,7 +83,7 @@ class Attempt {
       const auto sides = model().layout.sides(program->ranks);
       if (!sides) return false;
       for (const FoldedRank& rank : program->each) {
-        Place place;
+        EvaluationPoint place;
         place.ranks = place.size = program->ranks;
         place.rank = place.own = rank.rank;
         place.sides = *sides;
@@ -277,7 +277,7 @@ class Attempt {
       const auto found = fit_members(members_of(all, pool_), model().layout.dimensions);
       if (!found) return false;
       for (const Pending& one : group) one.rule->members = found;
-      model().uses_grid = model().uses_grid || found->kind == Members::Kind::kSlice;
+      model().uses_grid = model().uses_grid || found->kind == Members::Selection::kSlice;
       return true;
     }
     const auto found = fit_list(lists_of(all, pool_));
@@ -412,7 +412,7 @@ class Attempt {
   /// ranks: "one less than the ranks". Empty if there is no such relation, or several numbers of ranks.
   [[nodiscard]] std::string as_ranks(std::span<const Sample> samples) const {
     if (samples.empty() || !is_at_one_count(samples)) return {};
-    const Place& place = samples.front().place;
+    const EvaluationPoint& place = samples.front().place;
     const std::int64_t value = samples.front().value;
     if (value < 2) return {};
     const std::int64_t ranks = place.ranks;
@@ -486,8 +486,8 @@ class Attempt {
         why = "its size depends on the rank";
       } else if (has_element_per_rank(sizes, event)) {
         why = "it has one element per rank";
-      } else if (rule.members && rule.members->kind != Members::Kind::kAll &&
-                 rule.members->kind != Members::Kind::kSelf) {
+      } else if (rule.members && rule.members->kind != Members::Selection::kAll &&
+                 rule.members->kind != Members::Selection::kSelf) {
         why = fmt::format("it creates a communicator of some of the ranks ({})", rule.members->text());
       } else if (event.kind == EventKind::kCollective && has_blocks_of_different_sizes(event.operation)) {
         why = "its blocks have individual sizes";

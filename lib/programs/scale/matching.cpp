@@ -40,7 +40,7 @@ class Matcher {
     }
     return nodes.empty();
   }
-  Matched take() { return std::move(found_); }
+  Matched release() { return std::move(found_); }
 
  private:
   /// Matches a loop to a loop, to its body once, or to nothing.
@@ -80,7 +80,7 @@ class Matcher {
 std::optional<Matched> match(std::span<const Node> shape, std::span<const Node> nodes) {
   Matcher matcher(counts_of(shape));
   if (!matcher.match(shape, nodes, {})) return std::nullopt;
-  return matcher.take();
+  return matcher.release();
 }
 
 }  // namespace offramp::scale

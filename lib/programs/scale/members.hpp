@@ -28,7 +28,7 @@ struct Group {
 };
 
 struct Members {
-  enum class Kind : std::uint8_t {
+  enum class Selection : std::uint8_t {
     kAll,
     kSelf,
     kSlice,    // rows, columns, planes: the dimensions in `free` differ
@@ -36,18 +36,18 @@ struct Members {
     kStrided,  // every step-th rank
     kRange     // from `first` on, without the last ones
   };
-  Kind kind = Kind::kAll;
+  Selection kind = Selection::kAll;
   unsigned free = 0;
   Expression step;
   std::int64_t first = 0;
   std::int64_t without_last = 0;
 
-  [[nodiscard]] std::optional<Group> at(const Place& place) const;
+  [[nodiscard]] std::optional<Group> at(const EvaluationPoint& place) const;
   [[nodiscard]] std::string text() const;
 };
 
 struct MembersSample {
-  Place place;
+  EvaluationPoint place;
   const std::vector<std::uint64_t>* members = nullptr;
 };
 std::optional<Members> fit_members(std::span<const MembersSample> samples, int dimensions);

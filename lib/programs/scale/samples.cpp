@@ -27,7 +27,7 @@ class Values {
  public:
   explicit Values(const Series& series) : first_(series.first()) {
     if (series.is_constant()) return;
-    for (const Series::Run& run : series.runs()) all_.insert(all_.end(), run.times, run.value);
+    for (const Series::Repetition& run : series.runs()) all_.insert(all_.end(), run.times, run.value);
   }
   [[nodiscard]] bool is_constant() const { return all_.empty(); }
   [[nodiscard]] std::int64_t at(std::int64_t index) const {
@@ -178,8 +178,8 @@ class CallCollector {
       }
     }
   }
-  [[nodiscard]] Place place_of(const RankOf& rank) const {
-    Place place = rank.place;
+  [[nodiscard]] EvaluationPoint place_of(const RankOf& rank) const {
+    EvaluationPoint place = rank.place;
     const auto& [size, own] = rank.folded->communicators[event_.communicator];
     place.size = size;
     place.own = own;

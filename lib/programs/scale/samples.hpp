@@ -20,7 +20,7 @@ namespace offramp::scale {
 /// A recorded rank.
 struct RankOf {
   const FoldedRank* folded = nullptr;
-  Place place;  // on the communicator of all ranks
+  EvaluationPoint place;  // on the communicator of all ranks
 };
 
 struct FieldSamples {

@@ -103,8 +103,8 @@ class ScaledRank final : public recording::UnrecordedReader {
   }
   /// Returns the value of a rule. Sets the error and returns 0 if it is undefined or out of range. Recorded
   /// constants may be negative, as wildcards are.
-  std::int64_t number(const Step& step, const Expression& rule, const Place& place, std::string_view what,
-                      std::int64_t most) {
+  std::int64_t number(const Step& step, const Expression& rule, const EvaluationPoint& place,
+                      std::string_view what, std::int64_t most) {
     const auto value = rule.value(place);
     if (!value) {
       fail(step, what, rule.text(), kNoNumber);
@@ -156,7 +156,7 @@ class ScaledRank final : public recording::UnrecordedReader {
                static_cast<std::size_t>(open_[static_cast<std::size_t>(loop)].turn);
     return step.rules[number];
   }
-  void set_turn(Place& place, int loop) const {
+  void set_turn(EvaluationPoint& place, int loop) const {
     const Turns turns = loop < 0 ? Turns{0, 1} : open_[static_cast<std::size_t>(loop)];
     place.turn = turns.turn;
     place.turns = turns.turns;
@@ -167,7 +167,7 @@ class ScaledRank final : public recording::UnrecordedReader {
     const CallRule& rule = rule_of(step);
     if (const auto side = unknown_side(rule.known))
       return fail_unknown(rule.known, *side, shared_->model->pool->call_of(step.symbol));
-    Place place = world_;
+    EvaluationPoint place = world_;
     std::tie(place.size, place.own) = communicators_[event.communicator];
     const auto value = [&](const Turning<Expression>& one, std::string_view what, std::int64_t most) {
       set_turn(place, one.loop);
@@ -187,7 +187,8 @@ class ScaledRank final : public recording::UnrecordedReader {
     computed_ = next_time(step.number);
   }
 
-  std::uint32_t make_list(const Step& step, const Turning<ListRule>& one, Place& place, std::size_t number) {
+  std::uint32_t make_list(const Step& step, const Turning<ListRule>& one, EvaluationPoint& place,
+                          std::size_t number) {
     set_turn(place, one.loop);
     if (!one.rule.values(place, lists_[number]))
       fail(step, "a list", one.rule.text(), "has no value there, or a negative one");
@@ -196,7 +197,7 @@ class ScaledRank final : public recording::UnrecordedReader {
   void make_communicator(const Step& step, const CallRule& rule, Event& event) {
     const auto group = rule.members->at(world_);
     if (!group) return fail(step, "a communicator", rule.members->text(), kNoNumber);
-    const bool has_all = rule.members->kind == Members::Kind::kAll;
+    const bool has_all = rule.members->kind == Members::Selection::kAll;
     lists_[0].resize(has_all ? 0 : static_cast<std::size_t>(group->size));
     for (std::size_t i = 0; i < lists_[0].size(); ++i)
       lists_[0][i] = static_cast<std::uint64_t>(group->member(static_cast<std::int64_t>(i)));
@@ -211,7 +212,7 @@ class ScaledRank final : public recording::UnrecordedReader {
     const auto runs = donor_->times[call].runs();
     if (runs.empty()) return 0;
     TimePlace& place = times_[call];
-    const Series::Run& run = runs[place.run];
+    const Series::Repetition& run = runs[place.run];
     if (++place.used == run.times) {
       place.used = 0;
       place.run = (place.run + 1) % static_cast<std::uint32_t>(runs.size());
@@ -226,7 +227,7 @@ class ScaledRank final : public recording::UnrecordedReader {
   const RoleProgram& program_;
   const std::vector<bool>* alike_turns_;
   const Donor* donor_ = nullptr;
-  Place world_;
+  EvaluationPoint world_;
   std::size_t at_ = 0;
   std::vector<Turns> open_;
   std::vector<std::pair<std::int64_t, std::int64_t>> communicators_;  // size, and the rank in it
@@ -375,15 +376,15 @@ std::string difference_at(const std::shared_ptr<const Model>& model,
   return {};
 }
 
-Foretold foretell(const std::shared_ptr<const Model>& model, int ranks) {
+Extrapolation extrapolation_of(const std::shared_ptr<const Model>& model, int ranks) {
   const Sides sides = model->layout.sides(ranks).value_or(Sides{ranks, 1, 1});
   const auto shared = shared_of(model, ranks, sides, ComputeScaling::kRecorded);
-  Foretold foretold;
+  Extrapolation foretold;
   const auto trials = std::make_shared<const Trials>(try_roles(shared));
   for (const auto& [role, problem] : *trials) {
     const std::string_view what = std::string_view(problem).substr(0, problem.find(" (rank "));
-    const auto is_told = [&](const std::string& told) { return told.starts_with(what); };
-    if (!problem.empty() && std::ranges::none_of(foretold.unknown, is_told))
+    const auto is_listed = [&](const std::string& told) { return told.starts_with(what); };
+    if (!problem.empty() && std::ranges::none_of(foretold.unknown, is_listed))
       foretold.unknown.push_back(problem);
   }
   foretold.read = [shared, trials](int rank) -> std::unique_ptr<recording::Reader> {

@@ -22,11 +22,11 @@ std::string difference_at(const std::shared_ptr<const Model>& model,
                           const std::shared_ptr<const Model>& other, int ranks);
 
 /// The model's program at a number of ranks, for the ranks that it can extrapolate.
-struct Foretold {
+struct Extrapolation {
   std::function<std::unique_ptr<recording::Reader>(int rank)> read;  // null if unknown
   std::function<std::string(int rank)> role;
   std::vector<std::string> unknown;  // reasons, one per role
 };
-Foretold foretell(const std::shared_ptr<const Model>& model, int ranks);
+Extrapolation extrapolation_of(const std::shared_ptr<const Model>& model, int ranks);
 
 }  // namespace offramp::scale

@@ -201,12 +201,12 @@ Result<void> test_with_largest(const Lesson& lesson, const trace::Program& large
   const std::span smaller(lesson.programs.data(), lesson.programs.size() - 1);
   const Learned learned =
       learn(smaller, lesson.pool, smaller.size() > 1 ? Proof::kByCounts : Proof::kByPattern);
-  Foretold foretold;
+  Extrapolation foretold;
   const int ranks = largest.description.ranks;
   if (!learned.models.empty()) {
     const auto model = std::make_shared<const Model>(learned.models.front());
     foretold.unknown.push_back(ambiguity(model, std::span(learned.models).subspan(1), ranks));
-    if (foretold.unknown.front().empty()) foretold = foretell(model, ranks);
+    if (foretold.unknown.front().empty()) foretold = extrapolation_of(model, ranks);
   }
   for (const Misfit& one : learned.misfits) {
     if (learned.models.empty()) foretold.unknown.push_back(one.what);
@@ -232,7 +232,8 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Scaling& scaling
   }
   std::vector<std::string> shares;
   for (const auto& [key, share] : scaling.held_out.shares)
-    shares.push_back(fmt::format("{} of {} {}", share_text(share.exact, share.all()), key.first, key.second));
+    shares.push_back(
+        fmt::format("{} of {} {}", share_text(share.exact, share.count()), key.first, key.second));
   facts.emplace_back("scaled from", fmt::format("{} ranks", fmt::join(scaling.model->learned_from, ", ")));
   facts.emplace_back("scaled as", scaling.model->layout.text());
   facts.emplace_back(
@@ -241,7 +242,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Scaling& scaling
           ? "nothing: there is one recording, and its sizes and iterations are assumed at any number of ranks"
           : fmt::format("{} ranks; of its calls, the smaller recordings predict {}: {}",
                         largest.description.ranks,
-                        share_text(scaling.held_out.total().exact, scaling.held_out.total().all()),
+                        share_text(scaling.held_out.total().exact, scaling.held_out.total().count()),
                         fmt::join(shares, "; ")));
   return facts;
 }
@@ -273,13 +274,13 @@ std::string share_text(std::uint64_t part, std::uint64_t all) {
   return all == 0 ? "-" : percent_text(static_cast<double>(part), static_cast<double>(all));
 }
 
-std::string Scaling::doubt() const {
+std::string Scaling::caveat() const {
   const Share total = held_out.total();
-  if (total.all() == 0 || total.exact > 0) return {};
+  if (total.count() == 0 || total.exact > 0) return {};
   return fmt::format(
       "the smaller recordings predict none of the {} at {} ranks, so nothing confirms the result; a "
       "recording of more ranks may",
-      counted(total.all(), "call"), model->learned_from.back());
+      counted(total.count(), "call"), model->learned_from.back());
 }
 
 Result<LearnedProgram> LearnedProgram::learn(const std::vector<NamedProgram>& recorded,

@@ -33,7 +33,7 @@ struct Scaling {
 
   /// Why the result is unconfirmed: the smaller recordings predict no call of the largest one. Empty if they
   /// predict some, or with a single recording.
-  [[nodiscard]] std::string doubt() const;
+  [[nodiscard]] std::string caveat() const;
 };
 
 /// Learns and tests recordings of one program once, for any numbers of ranks.

@@ -65,9 +65,9 @@ std::string Engine::describe() const {
                            send.destination, send.destination_world, e.tag, e.bytes, outcome_of(send));
       },
       "sends in flight", text);
-  if (kept_count_ > 0)
+  if (deferred_count_ > 0)
     text += fmt::format("    {} completed sends with {} bytes buffered here until they are received\n",
-                        kept_count_, kept_bytes_);
+                        deferred_count_, deferred_bytes_);
   for (const auto& [id, context] : contexts_) {
     std::string inside;
     describe_posted(context->any_source(), "from any source", inside);

@@ -37,7 +37,7 @@ class MemoryQueue {
   /// Queues a message. Returns true if the payload was copied. Otherwise it must stay valid until `sender`
   /// notifies the waiter. stays: never copies, whatever the size.
   bool push(int source, std::span<const std::byte> header, std::span<const std::byte> payload,
-            FabricWaiter& waiter, FinishedSends& sender, bool stays = false);
+            FabricWaiter& waiter, FinishedSends& sender, bool stays_at_sender = false);
   /// Delivers the oldest message (or, with a choice, the oldest of some source). Returns false if the queue
   /// is empty.
   bool deliver_one(Fabric::Sink& sink, std::uint64_t choice);
@@ -48,8 +48,8 @@ class MemoryQueue {
 
  private:
   /// One block of memory from the pool, followed by the header and a copied payload.
-  struct Message {
-    Message* next = nullptr;
+  struct QueuedMessage {
+    QueuedMessage* next = nullptr;
     std::size_t size = 0;  // of the block
     int source = 0;
     std::span<const std::byte> header;
@@ -58,15 +58,15 @@ class MemoryQueue {
     FinishedSends* sender = nullptr;
   };
   struct End {
-    void operator()(Message* message) const;
+    void operator()(QueuedMessage* message) const;
   };
-  using Owned = std::unique_ptr<Message, End>;
+  using Owned = std::unique_ptr<QueuedMessage, End>;
 
-  Owned take(std::uint64_t choice);
+  Owned pop(std::uint64_t choice);
 
   std::size_t eager_limit_;
-  Message* first_ = nullptr;
-  Message* last_ = nullptr;
+  QueuedMessage* first_ = nullptr;
+  QueuedMessage* last_ = nullptr;
   std::size_t count_ = 0;
 };
 

@@ -22,7 +22,7 @@ class ProcessFabric : public Fabric {
   /// the receiver may have stopped reading. That loses no data: all ranks have received everything by now,
   /// and queued messages only notify senders of unwanted payloads.
   template <typename Done>
-  void let_out(Sink& sink, Done done) {
+  void drain_until(Sink& sink, Done done) {
     constexpr int kPatience = 100'000;
     for (int idle = 0; idle < kPatience && !done();) {
       idle = progress(sink) > 0 ? 0 : idle + 1;

@@ -38,7 +38,7 @@ class LastHeader {
     std::size_t at = 0;
     for (std::size_t words = header.size() / kWord; words > 0;) {
       const std::size_t here = words < kWordsPerMask ? words : kWordsPerMask;
-      const std::uint32_t mask = take(header.data() + at, bytes_.data() + at, here);
+      const std::uint32_t mask = update(header.data() + at, bytes_.data() + at, here);
       std::memcpy(to, &mask, kWord);
       to += kWord;
       for (std::uint32_t left = mask; left != 0; left &= left - 1, to += kWord)
@@ -78,7 +78,7 @@ class LastHeader {
   static constexpr std::size_t kWordsPerMask = 32;
 
   /// Copies up to 32 words; returns a mask of the changed ones.
-  static std::uint32_t take(const std::byte* from, std::byte* known, std::size_t words) {
+  static std::uint32_t update(const std::byte* from, std::byte* known, std::size_t words) {
     std::uint32_t mask = 0;
     std::size_t i = 0;
 #ifdef __SSE2__
@@ -230,7 +230,7 @@ class RingReader {
     kMessage,
     kDamaged  // invalid contents; the ring cannot be read any more
   };
-  struct Message {
+  struct RingMessage {
     std::span<const std::byte> header;   // valid until the next look()
     std::span<const std::byte> payload;  // in the ring, valid until done()
     std::uint32_t after = 0;
@@ -241,7 +241,7 @@ class RingReader {
 
   [[nodiscard]] bool is_empty() const { return load().bits() == 0; }
   /// Returns the next message, and the same one again until done().
-  State look(Message& message) {
+  State look(RingMessage& message) {
     RingWord word = load();
     if (word.bits() == 0) return State::kEmpty;
     if (word.is_wrap()) {
@@ -259,7 +259,7 @@ class RingReader {
     message = {last_.first(word.header()), {header_end_, word.payload()}, word.after()};
     return State::kMessage;
   }
-  void done(const Message& message) {
+  void done(const RingMessage& message) {
     const std::byte* const begin = ring_.data + position();
     advance(RingWord::rounded_up(static_cast<std::size_t>(header_end_ - begin) + message.payload.size()));
   }
@@ -272,8 +272,8 @@ class RingReader {
   }
   void advance(std::size_t bytes) {
     consumed_ += bytes;
-    if (consumed_ - told_ < ring_.bytes / 8) return;
-    told_ = consumed_;
+    if (consumed_ - acknowledged_ < ring_.bytes / 8) return;
+    acknowledged_ = consumed_;
     std::atomic_ref(*ring_.consumed).store(consumed_, std::memory_order_release);
   }
 
@@ -281,7 +281,7 @@ class RingReader {
   LastHeader last_;
   const std::byte* header_end_ = nullptr;  // of the message of the last look()
   std::uint64_t consumed_ = 0;
-  std::uint64_t told_ = 0;
+  std::uint64_t acknowledged_ = 0;
 };
 
 }  // namespace offramp

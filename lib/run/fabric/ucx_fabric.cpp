@@ -171,7 +171,7 @@ class UcxFabric final : public ProcessFabric {
     param.op_attr_mask = 0;
     const ucs_status_ptr_t request = ucp_worker_flush_nbx(worker_, &param);
     if (UCS_PTR_IS_PTR(request)) {
-      let_out(sink, [request] { return ucp_request_check_status(request) != UCS_INPROGRESS; });
+      drain_until(sink, [request] { return ucp_request_check_status(request) != UCS_INPROGRESS; });
       ucp_request_free(request);
     }
     closed_ = true;
@@ -203,7 +203,7 @@ class UcxFabric final : public ProcessFabric {
   }
 
   bool read_ring(Neighbour& from) {
-    return rings_.read(from.index, *sink_, [&](const RingReader::Message& message) {
+    return rings_.read(from.index, *sink_, [&](const RingReader::RingMessage& message) {
       if (message.after != from.received) return NodeRings::Taken::kNotYet;  // UCX is behind
       sink_->deliver({message.header, message.payload.data(), message.payload.size()});
       return NodeRings::Taken::kYes;

@@ -41,7 +41,7 @@ void serve_form(MpiTable& table) {
 
 }  // namespace
 
-void stand_in_for_blocking(MpiTable& table) {
+void replace_blocking(MpiTable& table) {
   using T = MpiTable;
   blocking = table;
   serve_form<IntForm>(table);

@@ -35,18 +35,18 @@ MPI_Status* place_in(MPI_Status* statuses, int i) {
 }
 
 /// Settles a request and raises the error of its operation. Returns the error.
-int settle_alone(MPI_Request& handle, MPI_Status* status, const char* function) {
+int retire_one(MPI_Request& handle, MPI_Status* status, const char* function) {
   const int error = error_of(handle);
   const MPI_Comm comm = error != MPI_SUCCESS ? at(handle).comm : MPI_COMM_NULL;
   if (error != MPI_SUCCESS) {
     MPI_Request gone = handle;  // the error handler may read the program's handle
-    tell(handle, status, true);
+    fill_status(handle, status, true);
     if (at(handle).persistent == 0) handle = MPI_REQUEST_NULL;
     offramp_native_raise(comm, error, function);
-    (void)settle(gone, MPI_STATUS_IGNORE, true);
+    (void)retire(gone, MPI_STATUS_IGNORE, true);
     return error;
   }
-  (void)settle(handle, status, true);
+  (void)retire(handle, status, true);
   return MPI_SUCCESS;
 }
 
@@ -56,18 +56,18 @@ int settle_alone(MPI_Request& handle, MPI_Status* status, const char* function) 
 int wait_for_theirs(int count, MPI_Request* requests, MPI_Status* statuses) {
   std::vector<MPI_Request> left(requests, requests + count);
   std::vector<int> places(left.size());
-  std::vector<MPI_Status> told(left.size());
+  std::vector<MPI_Status> library_statuses(left.size());
   int result = MPI_SUCCESS;
-  for (int i = 0; i < count; ++i) tell(MPI_REQUEST_NULL, place_in(statuses, i), false);
-  for (;; turn()) {
+  for (int i = 0; i < count; ++i) fill_status(MPI_REQUEST_NULL, place_in(statuses, i), false);
+  for (;; progress_turn()) {
     int ended = 0;
-    for (MPI_Status& status : told) status.MPI_ERROR = MPI_SUCCESS;
-    const int code = library.Testsome(count, left.data(), &ended, places.data(), told.data());
+    for (MPI_Status& status : library_statuses) status.MPI_ERROR = MPI_SUCCESS;
+    const int code = library.Testsome(count, left.data(), &ended, places.data(), library_statuses.data());
     if (code != MPI_SUCCESS) result = code;
     if (ended == MPI_UNDEFINED || (code != MPI_SUCCESS && ended <= 0)) return result;
     for (std::size_t i = 0; i < static_cast<std::size_t>(ended); ++i) {
       requests[places[i]] = std::exchange(left[static_cast<std::size_t>(places[i])], MPI_REQUEST_NULL);
-      if (statuses != MPI_STATUSES_IGNORE) statuses[places[i]] = told[i];
+      if (statuses != MPI_STATUSES_IGNORE) statuses[places[i]] = library_statuses[i];
     }
   }
 }
@@ -140,7 +140,7 @@ bool all_done(int count, const MPI_Request* requests) {
 }
 
 /// Ends MPI_Waitall or MPI_Testall: all have ended, or one has failed. theirs: with the results, if `asked`.
-int settle_all(int count, MPI_Request* requests, MPI_Status* statuses, const Theirs& theirs, bool asked,
+int retire_all(int count, MPI_Request* requests, MPI_Status* statuses, const Theirs& theirs, bool asked,
                int code, const char* function) {
   const int failed = first_failed(count, requests);
   const MPI_Comm comm = failed < count ? at(requests[failed]).comm : MPI_COMM_NULL;
@@ -152,11 +152,11 @@ int settle_all(int count, MPI_Request* requests, MPI_Status* statuses, const The
     } else if (!is_done(handle)) {
       if (statuses != MPI_STATUSES_IGNORE) statuses[i].MPI_ERROR = MPI_ERR_PENDING;
     } else if (i == failed && at(handle).persistent == 0) {
-      tell(handle, place_in(statuses, i), false);
+      fill_status(handle, place_in(statuses, i), false);
       gone.push_back(handle);
       handle = MPI_REQUEST_NULL;
     } else {
-      (void)settle(handle, place_in(statuses, i), false);
+      (void)retire(handle, place_in(statuses, i), false);
     }
   }
   if (asked) {
@@ -166,7 +166,7 @@ int settle_all(int count, MPI_Request* requests, MPI_Status* statuses, const The
   }
   if (failed == count) return code;
   offramp_native_raise(comm, MPI_ERR_IN_STATUS, function);
-  for (MPI_Request& handle : gone) (void)settle(handle, MPI_STATUS_IGNORE, false);
+  for (MPI_Request& handle : gone) (void)retire(handle, MPI_STATUS_IGNORE, false);
   return MPI_ERR_IN_STATUS;
 }
 
@@ -194,7 +194,7 @@ void clear_errors(int count, MPI_Status* statuses) {
 int wait(MPI_Request* request, MPI_Status* status) {
   if (request == nullptr || !is_ours(*request)) {
     if (request == nullptr) return library.Wait(request, status);
-    for (int flag = 0; has_progress(); turn()) {
+    for (int flag = 0; has_progress(); progress_turn()) {
       const int code = test_theirs(request, &flag, status);
       if (code != MPI_SUCCESS || flag != 0) return code;
     }
@@ -202,32 +202,32 @@ int wait(MPI_Request* request, MPI_Status* status) {
     if (code == MPI_SUCCESS) complete_empty(status);
     return code;
   }
-  while (!is_done(*request)) turn();
-  return settle_alone(*request, status, "MPI_Wait");
+  while (!is_done(*request)) progress_turn();
+  return retire_one(*request, status, "MPI_Wait");
 }
 
 int test(MPI_Request* request, int* flag, MPI_Status* status) {
   if (request == nullptr || flag == nullptr) return library.Test(request, flag, status);
   if (!is_ours(*request)) {
-    if (has_progress()) turn();
+    if (has_progress()) progress_turn();
     return test_theirs(request, flag, status);
   }
-  if (!is_done(*request)) turn();
+  if (!is_done(*request)) progress_turn();
   *flag = is_done(*request) ? 1 : 0;
-  return *flag != 0 ? settle_alone(*request, status, "MPI_Test") : MPI_SUCCESS;
+  return *flag != 0 ? retire_one(*request, status, "MPI_Test") : MPI_SUCCESS;
 }
 
 int get_status(MPI_Request request, int* flag, MPI_Status* status) {
   if (flag == nullptr) return library.Request_get_status(request, flag, status);
   if (!is_ours(request)) {
-    if (has_progress()) turn();
+    if (has_progress()) progress_turn();
     const int code = library.Request_get_status(request, flag, status);
     if (code == MPI_SUCCESS && *flag != 0) complete_empty(status);
     return code;
   }
-  if (!is_done(request)) turn();
+  if (!is_done(request)) progress_turn();
   *flag = is_done(request) ? 1 : 0;
-  if (*flag != 0) tell(request, status, true);
+  if (*flag != 0) fill_status(request, status, true);
   return MPI_SUCCESS;
 }
 
@@ -236,7 +236,7 @@ int free_request(MPI_Request* request) {
   if (*request == kCompleted) {
     *request = MPI_REQUEST_NULL;
   } else {
-    let_go(*request);
+    release(*request);
   }
   return MPI_SUCCESS;
 }
@@ -256,17 +256,17 @@ int wait_all(int count, MPI_Request requests[], MPI_Status statuses[]) {
       return library.Waitall(count, requests, statuses);
     return wait_for_theirs(count, requests, statuses);
   }
-  while (!all_done(count, requests) && first_failed(count, requests) == count) turn();
+  while (!all_done(count, requests) && first_failed(count, requests) == count) progress_turn();
   Theirs theirs(count, requests);
   int code = MPI_SUCCESS;
   bool asked = first_failed(count, requests) == count || all_done(count, requests);
   if (asked && !theirs.empty()) code = theirs.wait_all();
-  return settle_all(count, requests, statuses, theirs, asked, code, "MPI_Waitall");
+  return retire_all(count, requests, statuses, theirs, asked, code, "MPI_Waitall");
 }
 
 int test_all(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
   if (!has_ours(count, requests) || flag == nullptr) {
-    if (has_progress()) turn();
+    if (has_progress()) progress_turn();
     clear_errors(count, statuses);
     if (flag == nullptr || count <= 0 || requests == nullptr)
       return library.Testall(count, requests, flag, statuses);
@@ -274,7 +274,7 @@ int test_all(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]
     return test_all_theirs(count, requests, statuses, flag, ended);
   }
   *flag = 0;
-  if (!all_done(count, requests)) turn();
+  if (!all_done(count, requests)) progress_turn();
   const bool failed = first_failed(count, requests) < count;
   if (!failed && !all_done(count, requests)) return MPI_SUCCESS;
   Theirs theirs(count, requests);
@@ -285,7 +285,7 @@ int test_all(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]
     code = theirs.test_all(flag);
     if (code == MPI_SUCCESS && *flag == 0) return MPI_SUCCESS;
   }
-  return settle_all(count, requests, statuses, theirs, asked, code, "MPI_Testall");
+  return retire_all(count, requests, statuses, theirs, asked, code, "MPI_Testall");
 }
 
 // --- any ---
@@ -298,7 +298,7 @@ bool look_any(int count, MPI_Request* requests, Theirs& theirs, int* index, MPI_
   MPI_Request* const ended = std::find_if(requests, requests + count, has_ended);
   if (ended != requests + count) {
     *index = static_cast<int>(ended - requests);
-    code = settle_alone(*ended, status, function);
+    code = retire_one(*ended, status, function);
     return true;
   }
   int flag = 1;
@@ -313,38 +313,38 @@ bool look_any(int count, MPI_Request* requests, Theirs& theirs, int* index, MPI_
                                  [](MPI_Request handle) { return is_ours(handle) && is_active(handle); });
   if (flag == 0 || waits) return false;
   *index = MPI_UNDEFINED;
-  tell(MPI_REQUEST_NULL, status, true);
+  fill_status(MPI_REQUEST_NULL, status, true);
   return true;
 }
 
 /// Completes the library's result.
-int tell_any(int code, const int* index, MPI_Status* status) {
+int fill_any_status(int code, const int* index, MPI_Status* status) {
   if (code == MPI_SUCCESS && index != nullptr && *index == MPI_UNDEFINED)
-    tell(MPI_REQUEST_NULL, status, true);
+    fill_status(MPI_REQUEST_NULL, status, true);
   return code;
 }
 
 int wait_any(int count, MPI_Request requests[], int* index, MPI_Status* status) {
   const bool ours = has_ours(count, requests);
   if (index == nullptr || (!ours && (!has_progress() || count <= 0 || requests == nullptr)))
-    return tell_any(library.Waitany(count, requests, index, status), index, status);
+    return fill_any_status(library.Waitany(count, requests, index, status), index, status);
   Theirs theirs(count, requests);
   int code = MPI_SUCCESS;
-  while (!look_any(count, requests, theirs, index, status, "MPI_Waitany", code)) turn();
+  while (!look_any(count, requests, theirs, index, status, "MPI_Waitany", code)) progress_turn();
   return code;
 }
 
 int test_any(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
   if (!has_ours(count, requests) || index == nullptr || flag == nullptr) {
-    if (has_progress()) turn();
+    if (has_progress()) progress_turn();
     const int code = library.Testany(count, requests, index, flag, status);
-    return flag != nullptr && *flag != 0 ? tell_any(code, index, status) : code;
+    return flag != nullptr && *flag != 0 ? fill_any_status(code, index, status) : code;
   }
   Theirs theirs(count, requests);
   int code = MPI_SUCCESS;
   bool found = look_any(count, requests, theirs, index, status, "MPI_Testany", code);
   if (!found) {
-    turn();
+    progress_turn();
     found = look_any(count, requests, theirs, index, status, "MPI_Testany", code);
   }
   *flag = found ? 1 : 0;
@@ -380,13 +380,13 @@ int look_some(int count, MPI_Request* requests, Theirs& theirs, int* outcount, i
     if (error == MPI_SUCCESS && (error = at(handle).status.MPI_ERROR) != MPI_SUCCESS) {
       comm = at(handle).comm;
       if (at(handle).persistent == 0) {
-        tell(handle, status, false);
+        fill_status(handle, status, false);
         gone.push_back(handle);
         handle = MPI_REQUEST_NULL;
         continue;
       }
     }
-    (void)settle(handle, status, false);
+    (void)retire(handle, status, false);
   }
   for (int i = 0; theirs_ended != MPI_UNDEFINED && i < theirs_ended; ++i) {
     const auto place = static_cast<std::size_t>(theirs.indices[static_cast<std::size_t>(i)]);
@@ -397,7 +397,7 @@ int look_some(int count, MPI_Request* requests, Theirs& theirs, int* outcount, i
   *outcount = waits || theirs_ended != MPI_UNDEFINED ? ended : MPI_UNDEFINED;
   if (error == MPI_SUCCESS) return code;
   offramp_native_raise(comm, MPI_ERR_IN_STATUS, function);
-  for (MPI_Request& handle : gone) (void)settle(handle, MPI_STATUS_IGNORE, false);
+  for (MPI_Request& handle : gone) (void)retire(handle, MPI_STATUS_IGNORE, false);
   return MPI_ERR_IN_STATUS;
 }
 
@@ -407,7 +407,7 @@ int wait_some(int count, MPI_Request requests[], int* outcount, int indices[], M
       (!ours && (!has_progress() || count <= 0 || requests == nullptr)))
     return library.Waitsome(count, requests, outcount, indices, statuses);
   Theirs theirs(count, requests);
-  for (;; turn()) {
+  for (;; progress_turn()) {
     const int code = look_some(count, requests, theirs, outcount, indices, statuses, "MPI_Waitsome");
     if (code != MPI_SUCCESS || *outcount != 0) return code;
   }
@@ -415,13 +415,13 @@ int wait_some(int count, MPI_Request requests[], int* outcount, int indices[], M
 
 int test_some(int count, MPI_Request requests[], int* outcount, int indices[], MPI_Status statuses[]) {
   if (!has_ours(count, requests) || outcount == nullptr || indices == nullptr) {
-    if (has_progress()) turn();
+    if (has_progress()) progress_turn();
     return library.Testsome(count, requests, outcount, indices, statuses);
   }
   Theirs theirs(count, requests);
   const int code = look_some(count, requests, theirs, outcount, indices, statuses, "MPI_Testsome");
   if (code != MPI_SUCCESS || *outcount != 0) return code;
-  turn();
+  progress_turn();
   return look_some(count, requests, theirs, outcount, indices, statuses, "MPI_Testsome");
 }
 
@@ -460,7 +460,7 @@ struct Partitioned<Entry, int (*)(Arguments...)> {
 
 /// A program may poll until the partition has arrived, and the sender may be waiting for Offramp's fabric.
 int has_arrived(MPI_Request request, int partition, int* flag) {
-  if (has_progress()) turn();
+  if (has_progress()) progress_turn();
   return library.Parrived(request, partition, flag);
 }
 #endif
@@ -487,7 +487,7 @@ int start_receive_matched(void* buffer, typename Form::Count count, MPI_Datatype
 
 }  // namespace
 
-void stand_in_for_completion(MpiTable& table) {
+void replace_completion(MpiTable& table) {
   table.Wait = wait;
   table.Test = test;
   table.Request_get_status = get_status;

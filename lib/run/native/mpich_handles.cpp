@@ -192,7 +192,7 @@ class FromBottom {
 
 }  // namespace
 
-void stand_in_for_handles(MpiTable& table) {
+void replace_handles(MpiTable& table) {
   table.Type_free = free_type;
   table.Op_free = free_operation;
   table.Comm_free = free_communicator;

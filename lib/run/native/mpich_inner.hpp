@@ -1,5 +1,5 @@
 // Shared by the files of lib/run/native for MPICH. They only use public MPI. The rest is done with objects of
-// Offramp's own, which the functions that replace the library's (stand_in_for_natives) accept.
+// Offramp's own, which the functions that replace the library's (replace_natives) accept.
 #pragma once
 
 #include "lib/run/native/table.hpp"
@@ -32,7 +32,7 @@ inline bool is_complete(const offramp_mpich_request& request) {
 }
 
 /// Drives the progress of Offramp and of the library. Yields the core if there is nothing to do.
-void turn();
+void progress_turn();
 /// Returns true if Offramp has messages that need progress.
 bool has_progress();
 /// The session's callbacks `locked` and `serving` for these files.
@@ -46,19 +46,19 @@ void run_by(void (*callback)(void (*)(void*), void*), Body body) {
 void turn_library();
 
 /// Fills the status of a completed request. alone: does not change MPI_ERROR, except for an empty status.
-void tell(MPI_Request ours_or_null, MPI_Status* status, bool alone);
+void fill_status(MPI_Request ours_or_null, MPI_Status* status, bool alone);
 /// Fills the status and releases the request; or makes a persistent one inactive and returns true.
-bool settle(MPI_Request& ours_or_null, MPI_Status* status, bool alone);
+bool retire(MPI_Request& ours_or_null, MPI_Status* status, bool alone);
 /// Releases one of Offramp's requests.
-void let_go(MPI_Request& own);
+void release(MPI_Request& own);
 void cancel(MPI_Request own);
 int start(MPI_Request own);
 /// Call it before a communicator is freed: its active requests, if any, get the one that make() returns.
 void replace_communicator(MPI_Comm old, MPI_Comm (*make)(MPI_Comm old));
 
 // Replace functions of the library.
-void stand_in_for_completion(MpiTable& table);
-void stand_in_for_handles(MpiTable& table);
-void stand_in_for_blocking(MpiTable& table);
+void replace_completion(MpiTable& table);
+void replace_handles(MpiTable& table);
+void replace_blocking(MpiTable& table);
 
 }  // namespace offramp::mpich

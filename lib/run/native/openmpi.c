@@ -131,7 +131,7 @@ void offramp_native_request_drop(MPI_Request library) {
   ompi_request_free(&library);
 }
 
-static void let_go(ompi_request_t** handle, int active) {
+static void release_all(ompi_request_t** handle, int active) {
   ompi_request_t* r = *handle;
   OMPI_REQUEST_FINI(r);
   *handle = MPI_REQUEST_NULL;
@@ -140,7 +140,7 @@ static void let_go(ompi_request_t** handle, int active) {
 
 static int on_free(ompi_request_t** handle) {
   const ompi_request_t* r = *handle;
-  let_go(handle, r->req_state == OMPI_REQUEST_ACTIVE && !is_complete(r));
+  release_all(handle, r->req_state == OMPI_REQUEST_ACTIVE && !is_complete(r));
   return OMPI_SUCCESS;
 }
 
@@ -168,7 +168,7 @@ static const MPI_Status* status_of(const ompi_request_t* r) {
 }
 
 /* Returns 1 if the request stays because it is persistent. An inactive one has nothing to complete. */
-static int settle(ompi_request_t** handle) {
+static int retire_request(ompi_request_t** handle) {
   ompi_request_t* r = *handle;
   if (r->req_state == OMPI_REQUEST_INACTIVE) return 0;
   if (r->req_persistent) {
@@ -176,7 +176,7 @@ static int settle(ompi_request_t** handle) {
     return 1;
   }
   if (is_own(r)) {
-    let_go(handle, 0);
+    release_all(handle, 0);
   } else {
     *handle = MPI_REQUEST_NULL; /* the library's complete request has no owner */
   }
@@ -187,7 +187,7 @@ int offramp_native_requests_settle(int count, MPI_Request* requests, MPI_Status*
   int stay = 0;
   for (int i = 0; i < count; ++i) {
     if (statuses != MPI_STATUSES_IGNORE) statuses[i] = *status_of(requests[i]);
-    stay += settle(&requests[i]);
+    stay += retire_request(&requests[i]);
   }
   return stay;
 }
@@ -195,7 +195,7 @@ int offramp_native_requests_settle(int count, MPI_Request* requests, MPI_Status*
 int offramp_native_request_settle(MPI_Request* request, MPI_Status* status) {
   const int empty = offramp_native_request_inactive(*request);
   if (status != MPI_STATUS_IGNORE) OMPI_COPY_STATUS(status, *status_of(*request), empty);
-  return settle(request);
+  return retire_request(request);
 }
 
 static int on_cancel(ompi_request_t* request, int flag) {
@@ -271,7 +271,7 @@ void offramp_native_delete_self_attributes(void) {
   OBJ_RELEASE(self->c_keyhash);
   self->c_keyhash = NULL;
 }
-static void (*told_of_fatal_error)(const char* function);
+static void (*on_fatal_error_callback)(const char* function);
 static MPI_Comm_errhandler_function* end_job;
 
 /* The library passes the function's name, and a null at the end. */
@@ -280,7 +280,7 @@ static void on_fatal_error(MPI_Comm* comm, int* code, ...) {
   va_start(more, code);
   const char* function = va_arg(more, const char*);
   va_end(more);
-  told_of_fatal_error(function);
+  on_fatal_error_callback(function);
   end_job(comm, code, function, NULL, NULL);
 }
 
@@ -292,7 +292,7 @@ void offramp_native_watch_fatal_errors(void (*callback)(const char* function)) {
   } else if (callback == NULL && *entry == on_fatal_error) {
     *entry = end_job;
   }
-  told_of_fatal_error = callback;
+  on_fatal_error_callback = callback;
 }
 
 int offramp_native_type_committed(MPI_Datatype type) {

@@ -50,7 +50,7 @@ int test_any(int count, MPI_Request requests[], int* index, int* flag, MPI_Statu
 
 }  // namespace
 
-void stand_in_for_natives(MpiTable& table) {
+void replace_natives(MpiTable& table) {
   library = table;
   table.Wait = wait;
   table.Test = test;

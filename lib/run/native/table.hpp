@@ -16,7 +16,7 @@ extern MpiTable dispatch __attribute__((visibility("hidden")));  // the present 
 /// find(name) returns the next definition of a symbol after this library's.
 void resolve_natives(MpiTable& table, void* (*find)(const char* name));
 /// Replaces library functions that lack what Offramp needs, per family of MPI libraries (lib/run/native).
-void stand_in_for_natives(MpiTable& table);
+void replace_natives(MpiTable& table);
 /// The table for a call with this return address.
 inline const MpiTable& table_for(const void* caller) {
   return offramp_native_is_inside(caller) != 0 ? native : dispatch;

@@ -124,7 +124,7 @@ dpu_offload_status_t offload_engine_init(offloading_engine_t** engine) {
 dpu_offload_status_t offload_engine_init_with_info(offloading_engine_t** engine,
                                                    const offload_engine_info_t* info) {
   if (engine == nullptr || info == nullptr) return DO_ERROR;
-  *engine = new (std::nothrow) Engine(*info);
+  *engine = new (std::nothrow) ServiceEngine(*info);
   return *engine == nullptr ? DO_ERROR : DO_SUCCESS;
 }
 
@@ -144,7 +144,7 @@ void lib_progress(execution_context_t* econtext) {
 }
 
 const char* offload_engine_error(const offloading_engine_t* engine) {
-  return engine == nullptr ? "no engine" : static_cast<const Engine*>(engine)->error().c_str();
+  return engine == nullptr ? "no engine" : static_cast<const ServiceEngine*>(engine)->error().c_str();
 }
 
 dpu_offload_status_t get_dpu_config(offloading_engine_t* engine, offloading_config_t* config) {
@@ -273,7 +273,7 @@ void server_fini(execution_context_t** econtext) {
 dpu_offload_status_t inter_dpus_connect_mgr(offloading_engine_t* engine, offloading_config_t* config) {
   if (engine == nullptr || config == nullptr || config->loaded == nullptr || engine->service_procs == nullptr)
     return DO_ERROR;
-  Engine& own = engine_of(engine);
+  ServiceEngine& own = engine_of(engine);
   const Loaded& loaded = loaded_of(*config);
   const init_params_t& base = config->local_service_proc.inter_dpu_init_params;
   own.expect_processes(Clock::now() + connect_limit(base));
@@ -292,7 +292,7 @@ dpu_offload_status_t inter_dpus_connect_mgr(offloading_engine_t* engine, offload
 }
 
 dpu_offload_status_t offload_mesh_status(const offloading_engine_t* engine) {
-  return engine == nullptr ? DO_ERROR : static_cast<const Engine*>(engine)->mesh_status();
+  return engine == nullptr ? DO_ERROR : static_cast<const ServiceEngine*>(engine)->mesh_status();
 }
 
 offload_ep_t* offload_server_ep(execution_context_t* econtext) {

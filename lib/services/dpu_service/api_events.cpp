@@ -71,12 +71,13 @@ int emit(dpu_offload_event_t** event, void* ctx, const offload_ep_t* ep, Emit&& 
 }
 
 /// Finds the destination. Returns false if there is none.
-bool find_way(dpu_offload_event_t* event, offload_ep_t*& ep, std::uint64_t dest_id, Way& way) {
+bool find_connection(dpu_offload_event_t* event, offload_ep_t*& ep, std::uint64_t dest_id,
+                     PeerConnection& connection) {
   Context& context = event->event_system->context;
   if (context.type == CONTEXT_SELF) return ep == nullptr;
   if (ep == nullptr) ep = context.peer(dest_id);
   if (ep == nullptr || ep->context != &context) return false;
-  way = ep->way();
+  connection = ep->connection();
   return true;
 }
 
@@ -144,7 +145,7 @@ dpu_offload_status_t event_get(dpu_offload_ev_sys_t* ev_sys, dpu_offload_event_i
 dpu_offload_status_t event_return(dpu_offload_event_t** event) {
   if (event == nullptr || *event == nullptr) return DO_ERROR;
   Event* inner = object_of(*event).event;
-  if (!(*event)->event_system->system.give_back(inner)) return DO_ERROR;
+  if (!(*event)->event_system->system.return_event(inner)) return DO_ERROR;
   *event = nullptr;
   return DO_SUCCESS;
 }
@@ -162,21 +163,22 @@ int event_channel_emit(dpu_offload_event_t** event, uint64_t type, offload_ep_t*
       return system.emit_meta(inner);
     });
   }
-  Way way;
-  if (is_reserved(type) || !find_way(*event, ep, dest_id, way)) return DO_ERROR;
+  PeerConnection connection;
+  if (is_reserved(type) || !find_connection(*event, ep, dest_id, connection)) return DO_ERROR;
   return emit(event, ctx, ep,
-              [&](EventSystem& system, Event*& inner) { return system.emit(inner, type, way); });
+              [&](EventSystem& system, Event*& inner) { return system.emit(inner, type, connection); });
 }
 
 int event_channel_emit_with_payload(dpu_offload_event_t** event, uint64_t type, offload_ep_t* ep,
                                     uint64_t dest_id, void* ctx, void* payload, size_t payload_size) {
-  Way way;
-  if (event == nullptr || *event == nullptr || is_reserved(type) || !find_way(*event, ep, dest_id, way) ||
-      (payload == nullptr && payload_size > 0))
+  PeerConnection connection;
+  if (event == nullptr || *event == nullptr || is_reserved(type) ||
+      !find_connection(*event, ep, dest_id, connection) || (payload == nullptr && payload_size > 0))
     return DO_ERROR;
   const std::span bytes(static_cast<const std::byte*>(payload), payload_size);
-  return emit(event, ctx, ep,
-              [&](EventSystem& system, Event*& inner) { return system.emit(inner, type, bytes, way); });
+  return emit(event, ctx, ep, [&](EventSystem& system, Event*& inner) {
+    return system.emit(inner, type, bytes, connection);
+  });
 }
 
 dpu_offload_status_t event_queue_subevent(dpu_offload_event_t* meta, dpu_offload_event_t* sub) {

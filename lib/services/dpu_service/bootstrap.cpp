@@ -88,7 +88,7 @@ Socket accept_from(const Socket& listener) {
   return socket;
 }
 
-Socket dial(const Address& address) {
+Socket connect_to(const Address& address) {
   sockaddr_in name{};
   Socket socket = new_socket();
   if (!socket_address(address, name) || !socket.valid()) return {};
@@ -141,12 +141,12 @@ void Framing::send(std::span<const std::byte> body) {
              .put(static_cast<std::uint32_t>(body.size()))
              .put(std::span<const std::byte>(signature))
              .put(body)
-             .take();
+             .release();
 }
 
 void Framing::queue(std::span<const std::byte> message) {
   if (side_ == Side::kServer) return send(message);
-  held_ = Writer().put(std::span<const std::byte>(own_)).put(message).take();
+  held_ = Writer().put(std::span<const std::byte>(own_)).put(message).release();
   if (!peer_.empty()) send(held_);
 }
 

@@ -35,7 +35,7 @@ Result<Listening> listen_at(const Address& address);
 /// Returns an invalid socket if no connection is waiting.
 Socket accept_from(const Socket& listener);
 /// Returns an invalid socket if the connection is refused at once or the address is invalid.
-Socket dial(const Address& address);
+Socket connect_to(const Address& address);
 
 /// Single bytes after the frames: a probe, and its answer. False: the connection has ended.
 struct Signs {

@@ -13,7 +13,7 @@ constexpr std::size_t kMostAddress = 15;  // of an IPv4 address in digits
 }  // namespace
 
 /// Type 40: sends the known entries of a group.
-void Engine::take_cache_request(Context& context, offload_ep& peer, std::span<const std::byte> data) {
+void ServiceEngine::on_cache_request(Context& context, offload_ep& peer, std::span<const std::byte> data) {
   Reader reader(data);
   const auto uid = reader.get<std::uint32_t>();
   const GroupDescription* const group = cache_.description(uid);
@@ -29,11 +29,11 @@ void Engine::take_cache_request(Context& context, offload_ep& peer, std::span<co
   Writer writer;
   put_group(writer, *group);
   context.notify(&peer, kCacheEntries,
-                 writer.put(known).put(std::span<const std::byte>(entries.take())).take());
+                 writer.put(known).put(std::span<const std::byte>(entries.release())).release());
 }
 
 /// Type 42: sends one entry, now or as soon as it is known.
-void Engine::take_entry_request(Context& context, offload_ep& peer, std::span<const std::byte> data) {
+void ServiceEngine::on_entry_request(Context& context, offload_ep& peer, std::span<const std::byte> data) {
   Reader reader(data);
   const auto uid = reader.get<std::uint32_t>();
   const auto rank = reader.get<std::int32_t>();
@@ -42,7 +42,7 @@ void Engine::take_entry_request(Context& context, offload_ep& peer, std::span<co
   answer_requests(uid);
 }
 
-void Engine::answer_requests(GroupUid uid) {
+void ServiceEngine::answer_requests(GroupUid uid) {
   std::erase_if(requests_, [&](const EntryRequest& request) {
     if (request.peer->link == nullptr) return true;
     if (request.uid != uid) return false;
@@ -55,7 +55,7 @@ void Engine::answer_requests(GroupUid uid) {
 }
 
 /// Type 46: the addresses of all service processes, for ranks.
-Bytes Engine::process_data() const {
+Bytes ServiceEngine::process_data() const {
   Writer writer;
   writer.put(static_cast<std::uint32_t>(agreed_.per_dpu)).put(static_cast<std::uint32_t>(places_.size()));
   for (const ProcessPlace& place : places_) {
@@ -63,10 +63,10 @@ Bytes Engine::process_data() const {
     writer.put(static_cast<std::uint8_t>(place.address.size()));
     writer.put(std::as_bytes(std::span(place.address)));
   }
-  return writer.take();
+  return writer.release();
 }
 
-void Engine::take_process_data(std::span<const std::byte> data) {
+void ServiceEngine::on_process_data(std::span<const std::byte> data) {
   Reader reader(data);
   const auto per_dpu = reader.get<std::uint32_t>();
   const auto count = reader.get<std::uint32_t>();
@@ -77,7 +77,7 @@ void Engine::take_process_data(std::span<const std::byte> data) {
     place.host = reader.get<std::int32_t>();
     place.port = reader.get<std::uint16_t>();
     const auto address = reader.get(reader.get<std::uint8_t>());
-    if (!reader.good() || place.host < 0 || address.size() > kMostAddress) return;
+    if (!reader.is_valid() || place.host < 0 || address.size() > kMostAddress) return;
     for (const std::byte byte : address) place.address += static_cast<char>(byte);
     places.push_back(std::move(place));
   }
@@ -85,7 +85,7 @@ void Engine::take_process_data(std::span<const std::byte> data) {
 }
 
 /// A rank's connection to another service process than its own, made on demand.
-dpu_offload_status_t Engine::reach(std::uint64_t process, Context*& context) {
+dpu_offload_status_t ServiceEngine::reach(std::uint64_t process, Context*& context) {
   const auto found = reached_.find(process);
   if (found != reached_.end()) {
     context = found->second;

@@ -14,8 +14,8 @@
 #include "lib/services/dpu_service/cache_service.hpp"
 
 using offramp::dpu::Context;
-using offramp::dpu::Engine;
 using offramp::dpu::SendState;
+using offramp::dpu::ServiceEngine;
 
 bool offload_ep::send(const offramp::dpu::NotificationHeader& header, std::span<const std::byte> payload,
                       std::uint64_t event) {
@@ -61,7 +61,7 @@ std::chrono::milliseconds connect_limit(const init_params_t& params) {
   return std::chrono::milliseconds(params.connect_timeout_ms > 0 ? params.connect_timeout_ms : kConnectLimit);
 }
 
-Context::Context(Engine& owner, daemon_type_t kind, execution_context_scope_t scope, std::uint64_t id)
+Context::Context(ServiceEngine& owner, daemon_type_t kind, execution_context_scope_t scope, std::uint64_t id)
     : execution_context{}, events(*this, identity_of(kind, scope, id)) {
   type = kind;
   scope_id = scope;
@@ -77,7 +77,7 @@ Context::Context(Engine& owner, daemon_type_t kind, execution_context_scope_t sc
   }
 }
 
-Engine& Context::owner() const {
+ServiceEngine& Context::owner() const {
   return engine_of(engine);
 }
 
@@ -100,8 +100,8 @@ dpu_offload_status_t Context::notify(offload_ep* to, std::uint64_t kind, std::sp
   Event* event = events.system.get(info);
   if (event == nullptr) return DO_ERROR;
   std::copy(payload.begin(), payload.end(), event->payload().begin());
-  if (events.system.emit(event, kind, to->way()) != EventResult::kError) return DO_SUCCESS;
-  events.system.give_back(event);
+  if (events.system.emit(event, kind, to->connection()) != EventResult::kError) return DO_SUCCESS;
+  events.system.return_event(event);
   return DO_ERROR;
 }
 
@@ -126,20 +126,21 @@ void Context::close() {
   }
 }
 
-Engine::Engine(const offload_engine_info_t& info) : offloading_engine{}, cache_(Placement{}, 0, 1) {
+ServiceEngine::ServiceEngine(const offload_engine_info_t& info)
+    : offloading_engine{}, cache_(Placement{}, 0, 1) {
   on_dpu = info.on_dpu;
   if (info.fabric != nullptr) fabric_ = info.fabric->shared;
   self_econtext = &add_context(CONTEXT_SELF, SCOPE_SELF, 0);
 }
 
-Engine::~Engine() {
+ServiceEngine::~ServiceEngine() {
   for (Context& context : contexts_) context.events.system.flush();
   if (transport_) transport_->drain(*this, Clock::now() + std::chrono::seconds(2));
   transport_.reset();  // before the buffers that it may read
   for (Context& context : contexts_) context.events.system.clear();
 }
 
-void Engine::progress() {
+void ServiceEngine::progress() {
   if (progressing_) return;
   progressing_ = true;
   if (transport_) transport_->progress(*this);
@@ -149,7 +150,7 @@ void Engine::progress() {
   progressing_ = false;
 }
 
-bool Engine::open_transport(const init_params_t& params) {
+bool ServiceEngine::open_transport(const init_params_t& params) {
   if (transport_) {
     if (params.worker == nullptr || params.worker == worker_) return true;
     fail("the engine has another UCX worker already");
@@ -166,7 +167,7 @@ bool Engine::open_transport(const init_params_t& params) {
   return transport_ != nullptr;
 }
 
-bool Engine::address_of(const init_params_t& params, bool server_side, Address& address) {
+bool ServiceEngine::address_of(const init_params_t& params, bool server_side, Address& address) {
   const conn_params_t* const given = params.conn_params;
   const char* host = given != nullptr ? given->addr_str : nullptr;
   const char* text = given != nullptr ? given->port_str : nullptr;
@@ -195,7 +196,7 @@ bool Engine::address_of(const init_params_t& params, bool server_side, Address& 
   return true;
 }
 
-Context& Engine::add_context(daemon_type_t type, execution_context_scope_t scope, std::uint64_t id) {
+Context& ServiceEngine::add_context(daemon_type_t type, execution_context_scope_t scope, std::uint64_t id) {
   Context& context = contexts_.emplace_back(*this, type, scope, id);
   register_cache_handlers(context);
   for (const Default& each : defaults_)
@@ -203,7 +204,7 @@ Context& Engine::add_context(daemon_type_t type, execution_context_scope_t scope
   return context;
 }
 
-Context* Engine::connect(const init_params_t& params) {
+Context* ServiceEngine::connect(const init_params_t& params) {
   Address address;
   if (!address_of(params, false, address) || !open_transport(params)) return nullptr;
   const Hello hello = hello_of(params);
@@ -220,7 +221,7 @@ Context* Engine::connect(const init_params_t& params) {
   return &context;
 }
 
-Context* Engine::serve(const init_params_t& params) {
+Context* ServiceEngine::serve(const init_params_t& params) {
   Address address;
   if (!address_of(params, true, address) || !open_transport(params)) return nullptr;
   const Result<Connections::Listener> listener = transport_->listen(address);
@@ -239,15 +240,16 @@ Context* Engine::serve(const init_params_t& params) {
   return &context;
 }
 
-void Engine::end(Context& context) {
-  if (context.listener != 0) transport_->unlisten(context.listener);
+void ServiceEngine::end(Context& context) {
+  if (context.listener != 0) transport_->stop_listening(context.listener);
   context.listener = 0;
   context.close();
   if (client == &context) client = nullptr;
   check_done();
 }
 
-void Engine::become_service_process(std::uint64_t id, std::vector<ProcessPlace> places, const Hello& agreed) {
+void ServiceEngine::become_service_process(std::uint64_t id, std::vector<ProcessPlace> places,
+                                           const Hello& agreed) {
   on_dpu = true;
   global_id = id;
   num_service_procs = places.size();
@@ -263,13 +265,13 @@ void Engine::become_service_process(std::uint64_t id, std::vector<ProcessPlace> 
 
 // --- Mesh of service processes ---
 
-dpu_offload_status_t Engine::mesh_status() const {
+dpu_offload_status_t ServiceEngine::mesh_status() const {
   if (service_procs == nullptr) return DO_ERROR;
   if (mesh_ != DO_NOT_APPLICABLE) return mesh_;
   return num_service_procs == num_connected_service_procs + 1 ? DO_SUCCESS : DO_NOT_APPLICABLE;
 }
 
-void Engine::check_mesh() {
+void ServiceEngine::check_mesh() {
   if (mesh_deadline_ == Clock::time_point::max()) return;
   if (num_service_procs == num_connected_service_procs + 1) {
     mesh_deadline_ = Clock::time_point::max();
@@ -282,7 +284,8 @@ void Engine::check_mesh() {
   }
 }
 
-dpu_offload_status_t Engine::add_default(std::uint64_t type, notification_cb cb, notification_info_t* info) {
+dpu_offload_status_t ServiceEngine::add_default(std::uint64_t type, notification_cb cb,
+                                                notification_info_t* info) {
   for (const Default& each : defaults_) {
     if (each.type == type) return fail("type " + std::to_string(type) + " has a default handler");
   }

@@ -18,7 +18,7 @@
 #include "simulators/dpu_protocol/events.hpp"
 
 namespace offramp::dpu {
-class Engine;
+class ServiceEngine;
 class Context;
 class EventObject;
 }  // namespace offramp::dpu
@@ -27,7 +27,7 @@ class EventObject;
 struct offload_ep final : offramp::dpu::Carrier {
   bool send(const offramp::dpu::NotificationHeader& header, std::span<const std::byte> payload,
             std::uint64_t event) override;
-  [[nodiscard]] offramp::dpu::Way way() { return {this, client_id, server_id}; }
+  [[nodiscard]] offramp::dpu::PeerConnection connection() { return {this, client_id, server_id}; }
 
   offramp::dpu::Context* context = nullptr;
   offramp::dpu::Link* link = nullptr;  // null: disconnected
@@ -67,7 +67,7 @@ class EventObject : public dpu_offload_event {
 
 class Context : public execution_context {
  public:
-  Context(Engine& engine, daemon_type_t type, execution_context_scope_t scope, std::uint64_t id);
+  Context(ServiceEngine& engine, daemon_type_t type, execution_context_scope_t scope, std::uint64_t id);
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
@@ -79,7 +79,7 @@ class Context : public execution_context {
   /// A send failed: notifies the program before progress finds the end of the connection.
   void breaking(offload_ep& peer);
   void close();
-  [[nodiscard]] Engine& owner() const;
+  [[nodiscard]] ServiceEngine& owner() const;
 
   offload_client_t as_client{};
   offload_server_t as_server{};
@@ -98,12 +98,12 @@ struct ProcessPlace {
   std::uint16_t port = 0;  // 0: unknown
 };
 
-class Engine : public offloading_engine, private Sink {
+class ServiceEngine : public offloading_engine, private Sink {
  public:
-  explicit Engine(const offload_engine_info_t& info);
-  Engine(const Engine&) = delete;
-  Engine& operator=(const Engine&) = delete;
-  ~Engine() override;
+  explicit ServiceEngine(const offload_engine_info_t& info);
+  ServiceEngine(const ServiceEngine&) = delete;
+  ServiceEngine& operator=(const ServiceEngine&) = delete;
+  ~ServiceEngine() override;
 
   dpu_offload_status_t fail(std::string reason) {
     error_ = std::move(reason);
@@ -173,23 +173,23 @@ class Engine : public offloading_engine, private Sink {
   void disconnected(offload_ep& peer, dpu_offload_status_t status, std::string why);
   void check_mesh();
   void connected(Context& context, offload_ep& peer, std::uint64_t peer_id);
-  void meet_process(Context& context, offload_ep& peer);
+  void greet_process(Context& context, offload_ep& peer);
   void check_done();
 
   void register_cache_handlers(Context& context);
-  void take_add(offload_ep& peer, std::span<const std::byte> data);
-  void take_entries(std::span<const std::byte> data);
-  void take_revoke(std::span<const std::byte> data);
-  void take_revoked(std::span<const std::byte> data);
+  void on_add(offload_ep& peer, std::span<const std::byte> data);
+  void on_entries(std::span<const std::byte> data);
+  void on_revoke(std::span<const std::byte> data);
+  void on_revoked(std::span<const std::byte> data);
   bool revoke(std::span<const std::byte> message);
-  static void take_key(offload_ep& peer, std::span<const std::byte> data);
-  void take_cache_request(Context& context, offload_ep& peer, std::span<const std::byte> data);
-  void take_entry_request(Context& context, offload_ep& peer, std::span<const std::byte> data);
+  static void on_key(offload_ep& peer, std::span<const std::byte> data);
+  void on_cache_request(Context& context, offload_ep& peer, std::span<const std::byte> data);
+  void on_entry_request(Context& context, offload_ep& peer, std::span<const std::byte> data);
   void answer_requests(GroupUid uid);
   [[nodiscard]] Bytes process_data() const;
-  void take_process_data(std::span<const std::byte> data);
-  void tell_processes(std::uint64_t type, std::span<const std::byte> message);
-  void tell_ranks(GroupUid uid, std::uint64_t type, std::span<const std::byte> message);
+  void on_process_data(std::span<const std::byte> data);
+  void notify_processes(std::uint64_t type, std::span<const std::byte> message);
+  void notify_ranks(GroupUid uid, std::uint64_t type, std::span<const std::byte> message);
   void push_if_populated(GroupUid uid, const CacheActions& actions);
 
   std::shared_ptr<MemoryFabric> fabric_;
@@ -215,8 +215,8 @@ class Engine : public offloading_engine, private Sink {
 /// The time limit for making a connection.
 std::chrono::milliseconds connect_limit(const init_params_t& params);
 
-inline Engine& engine_of(offloading_engine_t* engine) {
-  return static_cast<Engine&>(*engine);
+inline ServiceEngine& engine_of(offloading_engine_t* engine) {
+  return static_cast<ServiceEngine&>(*engine);
 }
 inline Context& context_of(execution_context_t* context) {
   return static_cast<Context&>(*context);

@@ -48,7 +48,7 @@ class Operations {
   /// At the rank.
   Descriptor& describe(Context& context, std::uint64_t alg_id);
   dpu_offload_status_t submit(Descriptor& descriptor);
-  bool give_back(Descriptor& descriptor);
+  bool release(Descriptor& descriptor);
   void ended(std::span<const std::byte> message);
   /// The server of a context has disconnected.
   void lost(const Context& context);
@@ -61,8 +61,8 @@ class Operations {
     Bytes arguments;
   };
 
-  static void tell(Context& context, offload_ep& peer, std::uint64_t op_id, dpu_offload_status_t status,
-                   std::span<const std::byte> result);
+  static void notify(Context& context, offload_ep& peer, std::uint64_t op_id, dpu_offload_status_t status,
+                     std::span<const std::byte> result);
   static void finish(Active& active, dpu_offload_status_t status);
   static void complete(Descriptor& descriptor, dpu_offload_status_t status);
 

@@ -10,14 +10,14 @@ class Pulse {
   /// Call it when the peer can answer. limit = 0: sends no probes.
   void watch(std::chrono::milliseconds limit) { limit_ = limit; }
   /// Returns true if a probe is due, and counts it as sent.
-  bool ask(Clock::time_point now) {
+  bool starts_probe(Clock::time_point now) {
     if (limit_.count() == 0 || waiting_ || now < next_) return false;
     waiting_ = true;
     asked_ = now;
     next_ = now + limit_ / 4;
     return true;
   }
-  void hear() { waiting_ = false; }
+  void on_reply() { waiting_ = false; }
   /// Call it after processing all received data.
   [[nodiscard]] bool stalled(Clock::time_point now) const { return waiting_ && now - asked_ > limit_; }
 

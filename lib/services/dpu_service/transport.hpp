@@ -74,7 +74,7 @@ class Connections {
     std::uint16_t port = 0;  // the actual port, if the address leaves it open
   };
   virtual Result<Listener> listen(const Address& address) = 0;
-  virtual void unlisten(int listener) = 0;
+  virtual void stop_listening(int listener) = 0;
   /// Tries until the deadline. Null if there are too many connections.
   virtual Link* connect(const Address& address, Bytes hello, Clock::time_point deadline) = 0;
   virtual void progress(Sink& sink) = 0;

@@ -137,7 +137,7 @@ class UcxConnections final : public Connections {
     listeners_.emplace(next_, std::move(listening->socket));
     return Listener{next_++, listening->port};
   }
-  void unlisten(int listener) override { listeners_.erase(listener); }
+  void stop_listening(int listener) override { listeners_.erase(listener); }
 
   Link* connect(const Address& address, Bytes hello, Clock::time_point deadline) override {
     if (links_.size() >= kMostLinks) return nullptr;
@@ -160,7 +160,7 @@ class UcxConnections final : public Connections {
     }
     // By index: handlers may connect.
     for (std::size_t i = 0; i < links_.size(); ++i) deliver(*links_[i], sink);
-    for (std::size_t i = 0; i < links_.size(); ++i) judge(*links_[i], sink);
+    for (std::size_t i = 0; i < links_.size(); ++i) check_link(*links_[i], sink);
     reap();
     std::erase_if(links_, [](const auto& link) {
       return link->state == UcxLink::State::kDead && link->under_way == 0;
@@ -272,19 +272,19 @@ class UcxConnections final : public Connections {
   bool beat(UcxLink& link, Clock::time_point now) {
     Signs signs;
     const bool whole = receive_signs(link.socket, signs);
-    if (signs.answer) link.pulse.hear();
+    if (signs.answer) link.pulse.on_reply();
     if (signs.question && !send_answer(link.socket)) return false;
     link.asked = link.asked || signs.question || link.listener == 0;
     if (link.state != UcxLink::State::kOpen || !whole) return whole;
     link.stalled = link.pulse.stalled(now);
-    return !link.asked || !link.pulse.ask(now) || send_question(link.socket);
+    return !link.asked || !link.pulse.starts_probe(now) || send_question(link.socket);
   }
 
   void dial_again(UcxLink& link, Clock::time_point now) {
     busy_ = true;
     if (now < link.redial) return;
     link.redial = now + kRedial;
-    link.socket = dial(link.address);
+    link.socket = connect_to(link.address);
     if (!link.socket.valid()) return;
     link.framing.emplace(secret_, Side::kClient);
     link.framing->queue(greeting(link, true, link.hello));
@@ -298,7 +298,7 @@ class UcxConnections final : public Connections {
         .put(static_cast<std::uint16_t>(address_.size()))
         .put(std::span<const std::byte>(address_))
         .put(text)
-        .take();
+        .release();
   }
 
   void greet(UcxLink& link, Sink& sink) {
@@ -313,7 +313,7 @@ class UcxConnections final : public Connections {
     link.peer_key = reader.get<std::uint64_t>();
     const bool welcome = reader.get<std::uint8_t>() != 0;
     const auto address = reader.get(reader.get<std::uint16_t>());
-    const bool good = reader.good() && !address.empty() && address.size() <= kMostWorkerAddress;
+    const bool good = reader.is_valid() && !address.empty() && address.size() <= kMostWorkerAddress;
     const auto text = reader.rest();
     if (client && !welcome) {
       end(link);
@@ -363,7 +363,7 @@ class UcxConnections final : public Connections {
     const auto found = transport->keys_.find(reader.get<std::uint64_t>());
     const auto flags = reader.get<std::uint64_t>();
     const auto rest = reader.rest();
-    if (!reader.good() || found == transport->keys_.end() || rest.size() != kHeaderBytes ||
+    if (!reader.is_valid() || found == transport->keys_.end() || rest.size() != kHeaderBytes ||
         size > kMostPayload)
       return UCS_OK;
     UcxLink& link = *found->second;
@@ -432,7 +432,7 @@ class UcxConnections final : public Connections {
   }
 
   /// Checks whether the link is over.
-  void judge(UcxLink& link, Sink& sink) {
+  void check_link(UcxLink& link, Sink& sink) {
     using State = UcxLink::State;
     if (link.state == State::kDead) return forget(link);
     const auto now = Clock::now();
@@ -494,7 +494,7 @@ SendState UcxLink::post(std::span<const std::byte> header, std::span<const std::
                         std::uint64_t token, bool goodbye) {
   if (endpoint == nullptr || broken || ended) return SendState::kFailed;
   auto sending = std::make_unique<Sending>(Sending{this, token, goodbye, {}});
-  sending->header = Writer().put(peer_key).put(goodbye ? kGoodbye : std::uint64_t{0}).put(header).take();
+  sending->header = Writer().put(peer_key).put(goodbye ? kGoodbye : std::uint64_t{0}).put(header).release();
   struct User {
     UcxConnections* owner;
     Sending* sending;

@@ -45,11 +45,11 @@ std::optional<int> board_at(const tinselMachine* machine, std::uint32_t x, std::
   return mesh.at(static_cast<int>(x), static_cast<int>(y));
 }
 
-std::optional<Place> place_at(const tinselMachine* machine, std::uint32_t id) {
+std::optional<ThreadLocation> place_at(const tinselMachine* machine, std::uint32_t id) {
   const auto board = board_at(machine, id >> 10U & 7U, id >> 13U);
   if (!board) return {};
-  return Place{static_cast<std::uint16_t>(*board), static_cast<std::uint8_t>(id >> 6U & 15U),
-               static_cast<std::uint8_t>(id & 63U)};
+  return ThreadLocation{static_cast<std::uint16_t>(*board), static_cast<std::uint8_t>(id >> 6U & 15U),
+                        static_cast<std::uint8_t>(id & 63U)};
 }
 
 /// Converts exceptions for lack of memory to errors.
@@ -118,13 +118,13 @@ const char* tinselError(const tinselMachine* machine) {
 }
 
 int tinselAddURM1(tinselMachine* machine, uint32_t dest, uint32_t localKey) {
-  return add_to_thread(machine, dest, "tinselAddURM1", [localKey](const Place& place) {
+  return add_to_thread(machine, dest, "tinselAddURM1", [localKey](const ThreadLocation& place) {
     return Record::urm1(place.mailbox, place.thread, localKey);
   });
 }
 
 int tinselAddURM2(tinselMachine* machine, uint32_t dest, uint64_t localKey) {
-  return add_to_thread(machine, dest, "tinselAddURM2", [localKey](const Place& place) {
+  return add_to_thread(machine, dest, "tinselAddURM2", [localKey](const ThreadLocation& place) {
     return Record::urm2(place.mailbox, place.thread, localKey);
   });
 }
@@ -133,7 +133,7 @@ int tinselAddMRM(tinselMachine* machine, uint32_t dest, uint32_t destMaskHigh, u
                  uint16_t localKey) {
   const std::uint64_t mask = std::uint64_t{destMaskHigh} << 32U | destMaskLow;
   if (mask == 0) return failed(machine, "tinselAddMRM: no destination thread");
-  return add_to_thread(machine, dest, "tinselAddMRM", [localKey, mask](const Place& place) {
+  return add_to_thread(machine, dest, "tinselAddMRM", [localKey, mask](const ThreadLocation& place) {
     return Record::mrm(place.mailbox, localKey, mask);
   });
 }
@@ -166,13 +166,13 @@ int tinselAddTree(tinselMachine* machine, uint32_t boardX, uint32_t boardY, cons
   const auto root = board_at(machine, boardX, boardY);
   if (!root) return failed(machine, "tinselAddTree: the board does not exist");
   return guarded(machine, [&] {
-    std::vector<Place> places;
+    std::vector<ThreadLocation> places;
     for (std::size_t i = 0; i < count; ++i) {
       const auto place = place_at(machine, dests[i]);
       if (!place) return failed(machine, fmt::format("tinselAddTree: thread {:#x} does not exist", dests[i]));
       places.push_back(*place);
     }
-    const Tree tree = grow_tree(machine->machine, *root, places, localKey);
+    const Tree tree = build_tree(machine->machine, *root, places, localKey);
     if (tree.trap != Trap::kNone)
       return failed(machine, fmt::format("tinselAddTree: {}", to_string(tree.trap)));
     *key = tree.key.encode();

@@ -50,7 +50,7 @@ bool Stacks::reserve(std::size_t count, std::size_t bytes) {
   return true;
 }
 
-std::byte* Stacks::take() {
+std::byte* Stacks::acquire() {
   if (unused_.empty()) {
     std::byte* const begin = memory_ + next_ * stride_;
     if (next_ < kGuarded) (void)mprotect(begin, stride_ - bytes_, PROT_NONE);

@@ -20,10 +20,10 @@ class Stacks {
   /// Returns false if there is not enough memory.
   bool reserve(std::size_t count, std::size_t bytes);
   /// At most as many as were reserved.
-  std::byte* take();
-  void give_back(std::byte* stack) { unused_.push_back(stack); }
+  std::byte* acquire();
+  void release(std::byte* stack) { unused_.push_back(stack); }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
-  /// Returns true if the lowest word is unchanged since take().
+  /// Returns true if the lowest word is unchanged since acquire().
   [[nodiscard]] static bool is_whole(const std::byte* stack);
 
  private:

@@ -58,10 +58,10 @@ class Program final : public Software, public IdleThreads {
   [[nodiscard]] int idle(bool vote);
 
   void delivered(const Delivery& delivery) override;
-  void left(Time at, const Place& from) override;
-  [[nodiscard]] bool takes_pointers() const override { return true; }
+  void on_sent(Time at, const ThreadLocation& from) override;
+  [[nodiscard]] bool reports_pointers() const override { return true; }
   void timer(Time at, std::uint64_t cookie) override;
-  void at_bridge(Time at, const Message& message) override { detection_.at_bridge(at, message); }
+  void at_bridge(Time at, const MailboxMessage& message) override { detection_.at_bridge(at, message); }
   State token(Time at, int board, IdlePhase phase, bool vote) override;
   void round_over(Time end, IdlePhase phase) override;
 
@@ -77,7 +77,7 @@ class Program final : public Software, public IdleThreads {
   };
   struct Thread {
     Program* program = nullptr;
-    Place place;
+    ThreadLocation place;
     Fiber fiber;
     std::byte* stack = nullptr;
     std::uint64_t pending = 0;  // instructions since the machine's time equalled the thread's
@@ -99,7 +99,7 @@ class Program final : public Software, public IdleThreads {
   };
 
   static void enter(void* thread);
-  [[nodiscard]] std::size_t index_of(const Place& place) const;
+  [[nodiscard]] std::size_t index_of(const ThreadLocation& place) const;
   [[nodiscard]] bool ready_to_send(const Thread& thread) const;
   [[nodiscard]] bool has_message(const Thread& thread) const;
   void resume(Thread& thread);
@@ -110,7 +110,7 @@ class Program final : public Software, public IdleThreads {
   [[nodiscard]] bool wakes(Thread& thread);
   /// Abandons the thread's stack. Destroys only `why`.
   [[noreturn]] void fail(std::string&& why);
-  void give_up(const std::string& why);
+  void stop_with_error(const std::string& why);
 
   Machine& machine_;
   const Options options_;

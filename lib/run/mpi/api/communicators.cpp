@@ -2,8 +2,8 @@
 #include <optional>
 
 #include "lib/run/mpi/runtime/background_progress.hpp"
-#include "lib/run/mpi/runtime/meetings.hpp"
 #include "lib/run/mpi/runtime/request.hpp"
+#include "lib/run/mpi/runtime/sync_groups.hpp"
 #include "lib/run/native/native.h"
 #include "lib/run/native/pmpi.hpp"
 
@@ -13,7 +13,7 @@ namespace {
 /// Gives a new communicator an id on which its members agree: derived from the parent's id if all members of
 /// the parent took part, otherwise sent by the leader. Such a message of the MPI library costs time slices
 /// where ranks share cores, because its waits may never yield.
-void adopt(Call& call, MPI_Comm made, std::optional<std::uint64_t> derived) {
+void adopt(InterposedCall& call, MPI_Comm made, std::optional<std::uint64_t> derived) {
   Communicators& communicators = call.session.marshal().communicators;
   const int leader = Communicators::leader_of(made);
   if (leader < 0) {
@@ -24,7 +24,7 @@ void adopt(Call& call, MPI_Comm made, std::optional<std::uint64_t> derived) {
   if (derived) {
     id = Communicators::id_of_part(*derived, leader);
   } else {
-    if (leader == call.engine.rank()) id = communicators.take_id();
+    if (leader == call.engine.rank()) id = communicators.next_id();
     call.unlocked([&] { return native.Bcast(&id, 1, MPI_UINT64_T, 0, made); });
   }
   MpiCommunicator* const added = communicators.add(made, id);
@@ -42,15 +42,15 @@ std::optional<std::uint64_t> derive_id(Session& session, MPI_Comm parent) {
 /// synchronize, or those of the new one if there is no common parent.
 template <typename Constructor>
 int construct(Function function, MPI_Comm parent, MPI_Comm* made, Constructor constructor) {
-  Call call(function);
-  MeetingAround meeting(call, parent != MPI_COMM_NULL ? meeting_place(call.session, parent) : nullptr);
+  InterposedCall call(function);
+  ScopedSync sync(call, parent != MPI_COMM_NULL ? sync_group_of(call.session, parent) : nullptr);
   const int code = call.unlocked(constructor);
-  const bool met = took_part(code);
+  const bool met = participated(code);
   const std::optional<std::uint64_t> derived = met ? derive_id(call.session, parent) : std::nullopt;
   const bool adopted = code == MPI_SUCCESS && *made != MPI_COMM_NULL;
   if (adopted) adopt(call, *made, derived);
-  meeting.end(met);
-  if (parent == MPI_COMM_NULL && adopted) meet_at_new(call, *made);
+  sync.end(met);
+  if (parent == MPI_COMM_NULL && adopted) sync_at_new(call, *made);
   return code;
 }
 
@@ -84,7 +84,7 @@ bool is_carried(MPI_Comm comm) {
 template <typename Library>
 int duplicate_nonblocking(Function function, MPI_Comm comm, MPI_Comm* made, MPI_Request* handle,
                           Library library) {
-  Call call(function);
+  InterposedCall call(function);
   Session& session = call.session;
   MpiCommunicator* parent = session.marshal().communicators.find(comm);
   if (parent == nullptr || made == nullptr || handle == nullptr)
@@ -93,7 +93,7 @@ int duplicate_nonblocking(Function function, MPI_Comm comm, MPI_Comm* made, MPI_
   *made = MPI_COMM_NULL;
   ProgramRecorder* const recorder = call.recorder();
   const std::uint32_t recorded =
-      recorder != nullptr ? recorder->meet(call.function(), parent->recorded, false) : 0;
+      recorder != nullptr ? recorder->synchronize(call.function(), parent->recorded, false) : 0;
   const int code = call.unlocked([&] { return library(&inner); });
   if (code != MPI_SUCCESS) {
     if (recorder != nullptr) recorder->free(call.function(), recorded);
@@ -121,7 +121,7 @@ int duplicate_nonblocking(Function function, MPI_Comm comm, MPI_Comm* made, MPI_
 
 }  // namespace
 
-namespace face {
+namespace api {
 
 int Comm_dup(MPI_Comm comm, MPI_Comm* made) {
   return construct(Function::kComm_dup, comm, made, [&] { return native.Comm_dup(comm, made); });
@@ -221,13 +221,13 @@ int Intercomm_create_from_groups(MPI_Group local, int local_leader, MPI_Group re
 #endif
 
 int Comm_free(MPI_Comm* comm) {
-  Call call(Function::kComm_free);
+  InterposedCall call(Function::kComm_free);
   if (comm == nullptr) return call.unlocked([&] { return native.Comm_free(comm); });
   const MPI_Comm freed = *comm;
   MpiCommunicator* communicator = call.session.marshal().communicators.find(freed);
   const std::uint64_t context = communicator != nullptr ? communicator->context->id() : 0;
   if (communicator != nullptr) call.session.marshal().communicators.keep_name(*communicator);
-  call.session.meetings().close(freed);  // for intercommunicators
+  call.session.sync_groups().close(freed);  // for intercommunicators
   const int code = call.unlocked([&] { return native.Comm_free(comm); });
   if (code == MPI_SUCCESS && communicator != nullptr)
     call.session.marshal().communicators.remove(freed, context);
@@ -235,7 +235,7 @@ int Comm_free(MPI_Comm* comm) {
 }
 
 int Comm_disconnect(MPI_Comm* comm) {
-  Call call(Function::kComm_disconnect);
+  InterposedCall call(Function::kComm_disconnect);
   const MPI_Comm freed = comm != nullptr ? *comm : MPI_COMM_NULL;
   MpiCommunicator* communicator = call.session.marshal().communicators.find(freed);
   const std::uint64_t context = communicator != nullptr ? communicator->context->id() : 0;
@@ -245,15 +245,15 @@ int Comm_disconnect(MPI_Comm* comm) {
       call.wait(
           [&] { return communicator->context->pending == 0 && communicator->collective->pending == 0; });
   }
-  MeetingAround meeting(call, meeting_place(call.session, freed));
-  meeting.meet();
-  call.session.meetings().close(freed);  // for intercommunicators
+  ScopedSync sync(call, sync_group_of(call.session, freed));
+  sync.before_call();
+  call.session.sync_groups().close(freed);  // for intercommunicators
   const int code = call.unlocked([&] {
     std::optional<BackgroundProgress> serving;  // separate jobs disconnect through the process manager
     if (communicator == nullptr && freed != MPI_COMM_NULL) serving.emplace();
     return native.Comm_disconnect(comm);
   });
-  meeting.end();
+  sync.end();
   if (code == MPI_SUCCESS && communicator != nullptr)
     call.session.marshal().communicators.remove(freed, context);
   return code;
@@ -267,5 +267,5 @@ int Type_free(MPI_Datatype* type) {
   return native.Type_free(type);
 }
 
-}  // namespace face
+}  // namespace api
 }  // namespace offramp

@@ -67,7 +67,7 @@ void begin(bool threads) {
 /// Called before the reports, so that most of them see no message under way. It does not wait long for slow
 /// receivers: the barriers of MPI_Finalize, which have no limit, also drive the fabric, and no rank leaves
 /// them before all have received everything.
-void let_sends_leave(Session& session) {
+void drain_sends(Session& session) {
   constexpr int kPatience = 200'000;  // turns without any event
   for (int idle = 0; session.engine().sends_in_flight() > 0 && idle < kPatience;) {
     const Session::Lock guard(session);
@@ -80,13 +80,13 @@ void let_sends_leave(Session& session) {
 void end() {
   Session& session = *Session::current;
   if (session.recorder() != nullptr) session.recorder()->close();
-  let_sends_leave(session);
+  drain_sends(session);
   write_outputs(session);
   native.Barrier(mpi_world());
   stop_watching();                     // all files have their names
   session.engine().drop_unreceived();  // notifies their senders, which release them
   native.Barrier(mpi_world());
-  let_sends_leave(session);
+  drain_sends(session);
   native.Barrier(mpi_world());  // the notifying ranks drive the fabric until the senders have reacted
   resolve_dispatch_to_native();
   close_tools_interface(session);
@@ -113,7 +113,7 @@ struct Ways {
 void begin_apart(bool threads, int level) {
   ways.begun = true;
   if (!open_own_world(level)) {
-    say_once(
+    print_once(
         "the MPI library cannot create a communicator of all ranks in a session; the program runs without "
         "Offramp");
     return;
@@ -176,7 +176,7 @@ void begin_world(int level) {
 void refuse_opened_mpi() {
   const std::string library = other_mpi_loaded();
   if (library.empty()) return;
-  say_once(
+  print_once(
       fmt::format("the program has opened another MPI library ({}), but this Offramp is for {}; run it "
                   "without Offramp in LD_PRELOAD",
                   library, offramp_native_name()));
@@ -194,7 +194,7 @@ void prepare_start() {
 
 }  // namespace
 
-namespace face {
+namespace api {
 
 int Init(int* argc, char*** argv) {
   prepare_start();
@@ -277,7 +277,7 @@ double Wtick() {
   return 1e-9;
 }
 
-}  // namespace face
+}  // namespace api
 
 namespace {
 
@@ -291,18 +291,18 @@ void leave(const std::string& library) {
   const std::string needs = fmt::format("this Offramp is for {}", offramp_native_name());
   const std::string instead = interposer_for(library);
   if (!clear_preload(instead)) {
-    say_once(fmt::format(
+    print_once(fmt::format(
         "libofframp is loaded into a program of another MPI library ({}), but {}; it cannot be removed from "
         "LD_PRELOAD: the program is linked to it, or ld.so --preload or /etc/ld.so.preload names it",
         library, needs));
     _exit(1);
   }
   if (instead.empty() && !is_off_by_environment())
-    say_once(
+    print_once(
         fmt::format("the program uses another MPI library ({}), but {}; the program runs without Offramp",
                     library, needs));
   const std::string problem = restart_program();
-  say_once(fmt::format("the program cannot be restarted without Offramp: {}", problem));
+  print_once(fmt::format("the program cannot be restarted without Offramp: {}", problem));
   _exit(1);
 }
 
@@ -316,14 +316,14 @@ void on_exit_of_process(int code, void*) {
 pid_t watched_process = 0;  // 0: Offramp is off
 
 /// Reports that the program's MPI calls bypassed this library.
-void say_if_bypassed() {
+void warn_if_bypassed() {
   if (begins_here || watched_process != getpid()) return;
   const std::string library = initialized_mpi();
   if (library.empty()) return;
   Dl_info own{};
   const bool is_own =
       dladdr(reinterpret_cast<void*>(pmpi::Initialized), &own) != 0 && library == own.dli_fname;
-  say_once(fmt::format(
+  print_once(fmt::format(
       "the program used MPI without Offramp: it looked up the functions of {} itself. {}", library,
       is_own ? "offramp run carries such a program; without it, add " + audit_path() + " to LD_AUDIT"
              : fmt::format("This Offramp calls {}; let the program open that file", own.dli_fname)));
@@ -335,22 +335,22 @@ __attribute__((constructor)) void load() {
   if (const std::string library = other_mpi_of_program(); !library.empty()) leave(library);
   resolve_natives(native, find_native);
   const bool off = native.Init == nullptr || is_off_by_environment();
-  if (!off) stand_in_for_natives(native);  // off: the program uses the library's own functions
+  if (!off) replace_natives(native);  // off: the program uses the library's own functions
   resolve_dispatch_to_native();
   if (off) return;
   watched_process = getpid();
   (void)on_exit(on_exit_of_process, nullptr);  // the handler registered first is called last
-  dispatch.Init = face::Init;
-  dispatch.Init_thread = face::Init_thread;
+  dispatch.Init = api::Init;
+  dispatch.Init_thread = api::Init_thread;
 #ifdef OFFRAMP_HAS_Session_init
-  dispatch.Session_init = face::Session_init;
+  dispatch.Session_init = api::Session_init;
 #endif
 }
 
 /// mpirun reports that a rank vanished, but not always which one.
 __attribute__((destructor)) void unload() {
   const Session* session = Session::current;
-  if (session == nullptr) return say_if_bypassed();
+  if (session == nullptr) return warn_if_bypassed();
   if (session->is_aborted() || session->process() != getpid()) return;
   (void)std::fprintf(stderr, "offramp: rank %d ended without MPI_Finalize\n", session->engine().rank());
   leave_part("ended without MPI_Finalize");

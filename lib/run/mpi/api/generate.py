@@ -58,12 +58,12 @@ def read_prototypes(paths):
     return prototypes
 
 
-# Written by hand: in namespace face, or as templates for those with two forms (dispatch.hpp).
+# Written by hand: in namespace api, or as templates for those with two forms (dispatch.hpp).
 BY_HAND = {"own", "beside"}
 # Called through the table of natives, without counting.
 AS_THEY_ARE = {"library"}
-MEETINGS = {"meet": "pass_and_meet", "neighbour": "pass_and_meet_neighbours",
-            "ineighbour": "start_and_meet_neighbours"}
+MEETINGS = {"meet": "pass_and_sync", "neighbour": "pass_and_sync_neighbours",
+            "ineighbour": "start_and_sync_neighbours"}
 # The number of a collective's arguments that follow those of its operation.
 COLLECTIVES = {"collective": 1, "mutual": 1, "icollective": 2, "pcollective": 3}
 CARRIED = {"own", *COLLECTIVES}
@@ -143,12 +143,12 @@ def main():
         out.write("  kCount\n};\n\n/// \"MPI_Send\", ...\nextern const char* const kFunctionNames[];\n\n")
         out.write("// The functions that have a form with int and one with large counts, in either form.\n")
         write_forms(out, functions)
-        out.write("namespace face {\n")
+        out.write("namespace api {\n")
         for function in functions:
             if function.kind in BY_HAND and function.form is None:
                 result, parameters, _, _ = prototypes[function.name]
                 out.write(f"{result} {function.name}({parameters});\n")
-        out.write("}  // namespace face\n\n}  // namespace offramp\n")
+        out.write("}  // namespace api\n\n}  // namespace offramp\n")
 
     with open(function_list, "w", encoding="utf-8") as out:
         out.write(HEADER + "#pragma once\n\n#include <string_view>\n\nnamespace offramp {\n\n")
@@ -165,7 +165,7 @@ def main():
 
     with open(entries, "w", encoding="utf-8") as out:
         out.write(HEADER)
-        for header in ("api/collective_face", "api/entries", "runtime/background_progress", "runtime/native_calls"):
+        for header in ("api/collective_calls", "api/entries", "runtime/background_progress", "runtime/native_calls"):
             out.write(f'#include "lib/run/mpi/{header}.hpp"\n')
         out.write("\nnamespace offramp {\n\nconst char* const kFunctionNames[] = {\n")
         for function in functions:
@@ -184,7 +184,7 @@ def main():
             out.write(f"  table.{function.name} = enter_{function.name};\n")
         for function in functions:
             if function.kind in BY_HAND and function.form is None:
-                out.write(f"  table.{function.name} = face::{function.name};\n")
+                out.write(f"  table.{function.name} = api::{function.name};\n")
         for form in sorted({function.form for function in functions if function.form is not None}):
             out.write(f"  fill_forms<{form}>(table);\n")
         out.write("}\n\n}  // namespace offramp\n\n")

@@ -30,8 +30,8 @@ inline bool probe_point(Session& session, int source, int tag, MPI_Comm comm, Po
 /// The records of a blocking call, returned to the session by the destructor.
 class Records {
  public:
-  explicit Records(Session& session) : session_(session), records_(session.take_records()) {}
-  ~Records() { session_.give_back(records_); }
+  explicit Records(Session& session) : session_(session), records_(session.acquire_records()) {}
+  ~Records() { session_.release_records(records_); }
   Records(const Records&) = delete;
   Records& operator=(const Records&) = delete;
   SendRecord& send() { return records_.send; }

@@ -173,7 +173,7 @@ int reset(Tools& tools, Handle& handle) {
 
 }  // namespace
 
-namespace face {
+namespace api {
 
 int T_pvar_get_num(int* count) {
   if (count == nullptr) return native.T_pvar_get_num(count);
@@ -334,7 +334,7 @@ int T_pvar_write(MPI_T_pvar_session session, MPI_T_pvar_handle handle, const voi
       });
 }
 
-}  // namespace face
+}  // namespace api
 
 void close_tools_interface(Session& session) {
   Tools& tools = Tools::get();

@@ -45,7 +45,7 @@ class Builder {
   [[nodiscard]] int rank() const { return communicator_->rank; }
   [[nodiscard]] int size() const { return communicator_->size; }
   [[nodiscard]] bool at_root() const { return valid() && rank() == made_->operation.root; }
-  BuiltCall take() {
+  BuiltCall release() {
     if (made_ != nullptr) made_->built();
     return std::move(made_);
   }
@@ -227,7 +227,7 @@ BuiltCall build_whole_reduction(MarshalContext& context, OperationKind kind, con
   if (!builder.valid()) return nullptr;
   builder.send(operands.from, count, *operands.type);
   builder.receive(recvbuf, count, *operands.type);
-  return builder.take();
+  return builder.release();
 }
 
 }  // namespace
@@ -245,7 +245,7 @@ BuiltCall build_bcast(MarshalContext& context, void* buffer, std::int64_t count,
     builder.receive(buffer, count, *info);
     builder.made().buffers.send = builder.made().buffers.receive;
   }
-  return builder.take();
+  return builder.release();
 }
 
 BuiltCall build_reduce(MarshalContext& context, const void* sendbuf, void* recvbuf, std::int64_t count,
@@ -265,7 +265,7 @@ BuiltCall build_reduce(MarshalContext& context, const void* sendbuf, void* recvb
   if (!builder.valid()) return nullptr;
   builder.send(in_place ? recvbuf : sendbuf, count, *info);
   if (at_root) builder.receive(recvbuf, count, *info);
-  return builder.take();
+  return builder.release();
 }
 
 BuiltCall build_allreduce(MarshalContext& context, const void* sendbuf, void* recvbuf, std::int64_t count,
@@ -303,7 +303,7 @@ BuiltCall build_reduce_scatter_block(MarshalContext& context, const void* sendbu
   operands.in_place ? builder.send_copy(operands.from, all, *operands.type)
                     : builder.send(operands.from, all, *operands.type);
   builder.receive(recvbuf, count, *operands.type);
-  return builder.take();
+  return builder.release();
 }
 
 BuiltCall build_reduce_scatter(MarshalContext& context, const void* sendbuf, void* recvbuf, Counts counts,
@@ -337,7 +337,7 @@ BuiltCall build_reduce_scatter(MarshalContext& context, const void* sendbuf, voi
     offset += bytes;
   }
   builder.receive(recvbuf, own, *info);
-  return builder.take();
+  return builder.release();
 }
 
 BuiltCall build_gather(MarshalContext& context, const void* sendbuf, std::int64_t sendcount,
@@ -354,13 +354,13 @@ BuiltCall build_gather(MarshalContext& context, const void* sendbuf, std::int64_
   if (!at_root) {
     builder.describe(*sent, sendcount);
     builder.send(sendbuf, sendcount, *sent);
-    return builder.take();
+    return builder.release();
   }
   builder.describe(*received, recvcount);
   builder.receive(recvbuf, recvcount * builder.size(), *received);
   in_place ? builder.send_in_place(recvbuf, recvcount, *received) : builder.send(sendbuf, sendcount, *sent);
   builder.cut_to_block();
-  return builder.take();
+  return builder.release();
 }
 
 BuiltCall build_gatherv(MarshalContext& context, const void* sendbuf, std::int64_t sendcount,
@@ -381,7 +381,7 @@ BuiltCall build_gatherv(MarshalContext& context, const void* sendbuf, std::int64
   }
   in_place ? send_own_block(builder, recvbuf, blocks, *received) : builder.send(sendbuf, sendcount, *sent);
   if (at_root) builder.cut_to_block();
-  return builder.take();
+  return builder.release();
 }
 
 BuiltCall build_scatter(MarshalContext& context, const void* sendbuf, std::int64_t sendcount,
@@ -401,11 +401,11 @@ BuiltCall build_scatter(MarshalContext& context, const void* sendbuf, std::int64
   if (in_place) {
     builder.receive_in_place(
         made.buffers.send.subspan(made.buffers.block * static_cast<std::size_t>(root), made.buffers.block));
-    return builder.take();
+    return builder.release();
   }
   builder.receive(recvbuf, recvcount, *received);
   if (at_root) made.limit_receive(made.buffers.block);
-  return builder.take();
+  return builder.release();
 }
 
 BuiltCall build_scatterv(MarshalContext& context, const void* sendbuf, Counts sendcounts, Counts displs,
@@ -424,11 +424,11 @@ BuiltCall build_scatterv(MarshalContext& context, const void* sendbuf, Counts se
   if (at_root) send_blocks(builder, sendbuf, blocks, *sent);
   if (in_place) {
     builder.receive_in_place(made.send_blocks[static_cast<std::size_t>(root)]);
-    return builder.take();
+    return builder.release();
   }
   builder.receive(recvbuf, recvcount, *received);
   if (at_root) made.limit_receive(made.send_blocks[static_cast<std::size_t>(root)].size());
-  return builder.take();
+  return builder.release();
 }
 
 BuiltCall build_allgather(MarshalContext& context, const void* sendbuf, std::int64_t sendcount,
@@ -444,7 +444,7 @@ BuiltCall build_allgather(MarshalContext& context, const void* sendbuf, std::int
   builder.receive(recvbuf, recvcount * builder.size(), *received);
   in_place ? builder.send_in_place(recvbuf, recvcount, *received) : builder.send(sendbuf, sendcount, *sent);
   builder.cut_to_block();
-  return builder.take();
+  return builder.release();
 }
 
 BuiltCall build_allgatherv(MarshalContext& context, const void* sendbuf, std::int64_t sendcount,
@@ -461,7 +461,7 @@ BuiltCall build_allgatherv(MarshalContext& context, const void* sendbuf, std::in
   in_place ? send_own_block(builder, recvbuf, blocks, *received) : builder.send(sendbuf, sendcount, *sent);
   builder.made().buffers.block = received->bytes(recvcounts[builder.rank()]);
   builder.cut_to_block();
-  return builder.take();
+  return builder.release();
 }
 
 BuiltCall build_alltoall(MarshalContext& context, const void* sendbuf, std::int64_t sendcount,
@@ -480,7 +480,7 @@ BuiltCall build_alltoall(MarshalContext& context, const void* sendbuf, std::int6
   in_place ? builder.send_copy(recvbuf, all, *received)
            : builder.send(sendbuf, sendcount * builder.size(), *sent);
   builder.receive(recvbuf, all, *received);
-  return builder.take();
+  return builder.release();
 }
 
 BuiltCall build_alltoallv(MarshalContext& context, const void* sendbuf, Counts sendcounts, Counts sdispls,
@@ -502,7 +502,7 @@ BuiltCall build_alltoallv(MarshalContext& context, const void* sendbuf, Counts s
   }
   receive_blocks(builder, recvbuf, incoming, *received);
   builder.made().cut_own_block(builder.rank());
-  return builder.take();
+  return builder.release();
 }
 
 BuiltCall build_alltoallw(MarshalContext& context, const void* sendbuf, Counts sendcounts, Counts sdispls,
@@ -530,11 +530,11 @@ BuiltCall build_alltoallw(MarshalContext& context, const void* sendbuf, Counts s
     builder.receive_block(into, recvcounts[i], *received);
   }
   builder.made().cut_own_block(builder.rank());
-  return builder.take();
+  return builder.release();
 }
 
 BuiltCall build_barrier(MarshalContext& context, MPI_Comm comm) {
-  return Builder(context, comm, OperationKind::kBarrier).take();
+  return Builder(context, comm, OperationKind::kBarrier).release();
 }
 
 }  // namespace offramp

@@ -64,7 +64,7 @@ class CollectiveCall : public detail::Pooled {
     }
     truncated = true;
     cut_ = buffers.receive;
-    buffers.receive = {whole_.take(sent), sent};
+    buffers.receive = {whole_.allocate(sent), sent};
   }
   void cut_own_block(int rank) {
     Bytes& sent = send_blocks[static_cast<std::size_t>(rank)];

@@ -61,7 +61,7 @@ int Communicators::leader_of(MPI_Comm comm) {
   return is_own(comm, world) ? world.front() : -1;
 }
 
-std::uint64_t Communicators::take_id() {
+std::uint64_t Communicators::next_id() {
   return (static_cast<std::uint64_t>(engine_.rank()) << 32) | next_++;
 }
 

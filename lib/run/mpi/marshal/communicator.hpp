@@ -43,7 +43,7 @@ class Communicators {
   /// The world rank of a new communicator's first member. Negative, on all members, if it is not carried.
   [[nodiscard]] static int leader_of(MPI_Comm comm);
   /// A new id, unique across the threads of this rank and across ranks.
-  [[nodiscard]] std::uint64_t take_id();
+  [[nodiscard]] std::uint64_t next_id();
   /// Adds a communicator with the agreed id. Returns null if it is not carried.
   MpiCommunicator* add(MPI_Comm comm, std::uint64_t id);
   /// The id of the next object made from a communicator (another one, a window, a file): a function of what

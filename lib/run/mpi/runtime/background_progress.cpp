@@ -64,7 +64,7 @@ void BackgroundThread::serve(Session& session) {
   // naps between successive calls, so that they need not wake it.
   constexpr std::chrono::microseconds kPause(100);
   constexpr int kNaps = 20;
-  const ProgramRecorder::Hidden none_of_the_programs;
+  const ProgramRecorder::PauseRecording none_of_the_programs;
   const MutexLock guard(mutex_);
   for (int naps = 0; !ending_;) {
     int events = 0;

@@ -26,7 +26,7 @@ class BsendBuffer {
   bool send(Session& session, SendArguments arguments) REQUIRES(session_lock);
 
  private:
-  struct Message;
+  struct BufferedMessage;
 
   // Open MPI's eager limit between processes of one node. It sends such messages without using the buffer,
   // even if no buffer is attached.
@@ -39,7 +39,7 @@ class BsendBuffer {
     const std::size_t occupied = occupied_by(bytes);
     return occupied == 0 || used_ + occupied <= size_;
   }
-  void let_leave(Session& session, std::size_t bytes) const REQUIRES(session_lock);
+  void drain(Session& session, std::size_t bytes) const REQUIRES(session_lock);
 
   std::size_t size_ = 0;
   std::size_t used_ = 0;

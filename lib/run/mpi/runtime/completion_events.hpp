@@ -13,7 +13,7 @@ namespace offramp {
 
 class CompletionEvents {
  public:
-  CompletionEvents(Call& call, int count, const MPI_Request* requests)
+  CompletionEvents(InterposedCall& call, int count, const MPI_Request* requests)
       : call_(call), recorder_(call.recorder()) {
     if (recorder_ != nullptr && requests != nullptr && count > 0) collect(count, requests);
   }
@@ -22,16 +22,16 @@ class CompletionEvents {
   MPI_Status* statuses(MPI_Status* wanted) { return library_ ? own_statuses(wanted) : wanted; }
 
   /// For statuses that the library has returned already; the requests are a copy from before the call.
-  void has_told(const MPI_Status* statuses) {
-    if (library_) library_->told = statuses;
+  void set_statuses(const MPI_Status* statuses) {
+    if (library_) library_->filled = statuses;
   }
 
   // Records what the program learns from the call.
-  void all();
+  void record_all();
   /// For a call that failed: records the requests that it has completed.
-  void all_completed(int count, const MPI_Request* requests);
+  void record_finished(int count, const MPI_Request* requests);
   /// flag: the kind of completion call. places: indices into the list; statuses are in this order.
-  void some(std::span<const int> places, recording::EventFlag flag);
+  void record_some(std::span<const int> places, recording::EventFlag flag);
 
  private:
   /// One value per request of the call, without an allocation for up to 16.
@@ -60,16 +60,16 @@ class CompletionEvents {
     OfLibrary() {}  // user-provided: a defaulted one would clear the arrays
     PerRequest<Known> requests;
     PerRequest<MPI_Status> statuses;
-    const MPI_Status* told = nullptr;
+    const MPI_Status* filled = nullptr;
     bool looked_up = false;
   };
 
   void collect(int count, const MPI_Request* requests);
   void look_up();
   MPI_Status* own_statuses(MPI_Status* wanted);
-  void took(std::size_t place, std::size_t told);
+  void record_completed(std::size_t place, std::size_t status_index);
 
-  Call& call_;
+  InterposedCall& call_;
   ProgramRecorder* recorder_;
   PerRequest<std::uint32_t> numbers_;
   std::optional<OfLibrary> library_;

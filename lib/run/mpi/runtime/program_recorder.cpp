@@ -112,7 +112,7 @@ void ProgramRecorder::begin_time(bool asks_again) {
     recorder_.flush();
     flushed_ = now;
   }
-  if (watch_.asks) {
+  if (watch_.was_poll) {
     end_run(now, watch_.unread_calls + std::uint64_t{1}, asks_again);
   } else {
     watch_.outside += now - watch_.left;
@@ -125,7 +125,7 @@ void ProgramRecorder::end_run(std::uint64_t now, std::uint64_t gaps, bool asks_a
   const std::uint64_t calls = std::exchange(watch_.unread_calls, 0);
   std::uint64_t passed = now - watch_.left;
   passed -= std::min(passed, calls * watch_.shortest);
-  watch_.asks = false;
+  watch_.was_poll = false;
   watch_.to_skip = 0;
   if (!asks_again && calls == 0) {
     watch_.step = 0;
@@ -144,14 +144,14 @@ void ProgramRecorder::end_run(std::uint64_t now, std::uint64_t gaps, bool asks_a
     time = std::min(time, spent - std::min(spent, earlier));
   }
   if (passed <= gaps * brief_gap_ || time <= gaps * recording::kBriefGap)
-    return recorder_.asked_between({time, 0});
+    return recorder_.add_poll_gaps({time, 0});
   watch_.step = 0;
   // One call may have been slower than the others. If it was a gap, the next polls are read one by one.
   constexpr std::uint64_t kDoubtful = 8;
   if (asks_again && calls > 0 && time <= kDoubtful * gaps * recording::kBriefGap)
-    return recorder_.asked_between({time, 0});
+    return recorder_.add_poll_gaps({time, 0});
   if (asks_again) {
-    recorder_.asked_between({0, time});
+    recorder_.add_poll_gaps({0, time});
   } else {
     recorder_.computed(time);
   }
@@ -169,7 +169,7 @@ void ProgramRecorder::end_time() {
   const std::uint64_t now = ticks();
   const std::uint64_t inside = now - watch_.entered;
   watch_.left = now;
-  if (!watch_.asks) {
+  if (!watch_.was_poll) {
     watch_.step = 0;
     if (inside > kLongTicks) [[unlikely]]
       read_cpu_time(now);
@@ -446,7 +446,7 @@ std::uint32_t ProgramRecorder::new_communicator(Event made, const Context& membe
   return communicators_++;
 }
 
-std::uint32_t ProgramRecorder::meet(Function function, std::uint32_t communicator, bool blocking) {
+std::uint32_t ProgramRecorder::synchronize(Function function, std::uint32_t communicator, bool blocking) {
   Event made = event(EventKind::kMeet, function, blocking ? recording::kBlocking : 0);
   made.communicator = communicator;
   return add(made);

@@ -61,7 +61,7 @@ struct CallWatch {
   int depth = 0;        // nesting: the library calls MPI functions within others
   int hidden = 0;       // above 0: calls are internal to the library
   // In a run of failed polls, the counter is read at the 1st, 2nd, 4th, 8th, and every 8th of them.
-  bool asks = false;               // the last call was a failed poll
+  bool was_poll = false;           // the last call was a failed poll
   bool unread = false;             // the counter was not read when this call began
   std::uint32_t unread_calls = 0;  // calls since it was read
   std::uint32_t to_skip = 0;       // polls for which it need not be read
@@ -89,12 +89,12 @@ class ProgramRecorder {
   }
 
   /// Pauses recording on this thread, around a call that is recorded already and that the library carries.
-  class Hidden {
+  class PauseRecording {
    public:
-    Hidden() { ++watch_.hidden; }
-    ~Hidden() { --watch_.hidden; }
-    Hidden(const Hidden&) = delete;
-    Hidden& operator=(const Hidden&) = delete;
+    PauseRecording() { ++watch_.hidden; }
+    ~PauseRecording() { --watch_.hidden; }
+    PauseRecording(const PauseRecording&) = delete;
+    PauseRecording& operator=(const PauseRecording&) = delete;
   };
 
   // CPU time between calls is measured from leave() to enter() of one thread.
@@ -168,34 +168,34 @@ class ProgramRecorder {
   void cancel(Function function, std::uint32_t request) { about(EventKind::kCancel, function, request); }
   void free(Function function, std::uint32_t request) { about(EventKind::kFree, function, request); }
   /// The operation could not be started.
-  void take_back(Function function, std::uint32_t request) {
+  void withdraw(Function function, std::uint32_t request) {
     cancel(function, request);
     free(function, request);
   }
   void polled(Function function) {
     if (watch_.hidden > 0) return;
     watch_.silent = false;
-    watch_.asks = true;
+    watch_.was_poll = true;
     recorder_.polled(static_cast<std::uint16_t>(function));
   }
 
   /// Returns true if another failed poll is only counted, without reading the counter.
-  [[nodiscard]] bool asks_again() const {
+  [[nodiscard]] bool is_repeated_poll() const {
     return watch_.to_skip > 0 && watch_.depth == 0 && watch_.hidden == 0;
   }
   /// Counts such a poll, without enter() and leave().
-  void found_nothing_again(Function function) {
+  void count_failed_poll(Function function) {
     --watch_.to_skip;
     ++watch_.unread_calls;
     recorder_.polled(static_cast<std::uint16_t>(function));
   }
   /// During its lifetime, calls are part of the call that this thread is in.
-  class Within {
+  class NestedCall {
    public:
-    Within() { ++watch_.depth; }
-    ~Within() { --watch_.depth; }
-    Within(const Within&) = delete;
-    Within& operator=(const Within&) = delete;
+    NestedCall() { ++watch_.depth; }
+    ~NestedCall() { --watch_.depth; }
+    NestedCall(const NestedCall&) = delete;
+    NestedCall& operator=(const NestedCall&) = delete;
   };
 
   /// A new communicator or synchronization group. Returns its number. id: agreed among its members.
@@ -206,7 +206,7 @@ class ProgramRecorder {
   /// A persistent collective, whose starts are collectives on the returned number. parent: its communicator.
   std::uint32_t persistent(Function function, const Context& place, std::uint32_t parent);
   /// All members synchronize their clocks. Returns a request unless it blocks.
-  std::uint32_t meet(Function function, std::uint32_t communicator, bool blocking);
+  std::uint32_t synchronize(Function function, std::uint32_t communicator, bool blocking);
   /// This rank sends its clock and receives those of others. Returns a request unless it blocks.
   std::uint32_t exchange(Function function, std::uint32_t communicator, int subject, std::span<const int> to,
                          std::span<const int> from, bool blocking);

@@ -44,7 +44,7 @@ void let_go(Request::Repeat& repeat) {
   for (MPI_Datatype type : repeat.types) offramp_native_type_release(type);
 }
 
-void give_back(Request& request) {
+void release_request(Request& request) {
   request.next_idle = std::exchange(pool.idle[static_cast<std::size_t>(request.kind)], &request);
 }
 
@@ -62,7 +62,7 @@ void give_back(Request& request) {
 [[gnu::always_inline]] inline void recycle(Request& request) {
   if (request.kind >= Request::Kind::kCollective || request.repeat != nullptr) clear(request);
   offramp_native_request_end(request.handle);
-  give_back(request);
+  release_request(request);
 }
 
 template <typename T>
@@ -91,7 +91,7 @@ void begin(Request& request, MPI_Comm comm, bool persistent) {
 }
 
 template <typename T>
-T& take(MPI_Comm comm, Request::Kind kind, bool persistent) {
+T& acquire_request(MPI_Comm comm, Request::Kind kind, bool persistent) {
   T& request = reserve<T>(kind);
   begin(request, comm, persistent);
   return request;
@@ -186,7 +186,7 @@ void on_receive_complete(ReceiveRecord& record) {
     return complete_request(request, MPI_ANY_SOURCE, MPI_ANY_TAG, record.outcome, 0);
   }
   request.incoming.reset();
-  complete_request(request, e.source, e.tag, record.outcome, record.told());
+  complete_request(request, e.source, e.tag, record.outcome, record.status_bytes());
 }
 
 }  // namespace
@@ -216,14 +216,14 @@ void open_requests() {
   offramp_native_open(&callbacks);
 }
 
-SendRequest& take_send_request(MPI_Comm comm, bool persistent) {
-  return take<SendRequest>(comm, Request::Kind::kSend, persistent);
+SendRequest& acquire_send_request(MPI_Comm comm, bool persistent) {
+  return acquire_request<SendRequest>(comm, Request::Kind::kSend, persistent);
 }
-ReceiveRequest& take_receive_request(MPI_Comm comm, bool persistent) {
-  return take<ReceiveRequest>(comm, Request::Kind::kReceive, persistent);
+ReceiveRequest& acquire_receive_request(MPI_Comm comm, bool persistent) {
+  return acquire_request<ReceiveRequest>(comm, Request::Kind::kReceive, persistent);
 }
-CollectiveRequest& take_collective_request(MPI_Comm comm, Request::Kind kind, bool persistent) {
-  return take<CollectiveRequest>(comm, kind, persistent);
+CollectiveRequest& acquire_collective_request(MPI_Comm comm, Request::Kind kind, bool persistent) {
+  return acquire_request<CollectiveRequest>(comm, kind, persistent);
 }
 
 void complete_request(Request& request, int source, int tag, Outcome outcome, std::size_t bytes) {
@@ -237,7 +237,7 @@ void complete_request(Request& request, int source, int tag, Outcome outcome, st
 
 MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::uint32_t recorded,
                    std::function<void()> finish) {
-  CollectiveRequest& request = take_collective_request(comm, Request::Kind::kCollective);
+  CollectiveRequest& request = acquire_collective_request(comm, Request::Kind::kCollective);
   request.recorded = recorded;
   session.poll([&request, library, finish = std::move(finish)]() mutable {
     if (library != MPI_REQUEST_NULL && offramp_native_request_complete(library) == 0) return false;
@@ -257,7 +257,7 @@ MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::ui
 TrackedRequest& track(Session& session, MPI_Comm comm, MPI_Request& handle, std::uint32_t recorded) {
   if (offramp_native_request_is_shared(handle) != 0) {
     offramp_native_request_drop(handle);
-    SendRequest& request = take_send_request(comm);
+    SendRequest& request = acquire_send_request(comm);
     request.mode = SendMode::kBuffered;  // has nothing to observe
     handle = request.handle;
     complete_request(request, MPI_ANY_SOURCE, MPI_ANY_TAG, Outcome::kOk, 0);
@@ -294,7 +294,7 @@ int start_new_send(Session& session, MPI_Comm comm, const Point& point, SendMode
   // A recorded send needs a request of its own: a wait has to refer to it.
   if (mode == SendMode::kBuffered || (recorded == 0 && session.engine().is_over(request.record))) {
     request.outgoing.reset();
-    give_back(request);
+    release_request(request);
     handle = offramp_native_request_completed();
     return room ? MPI_SUCCESS : MPI_ERR_BUFFER;
   }
@@ -377,7 +377,7 @@ void end_part(ExchangeRequest& request) REQUIRES(session_lock) {
   if (!both.receives) return complete_request(request, MPI_PROC_NULL, MPI_ANY_TAG, outcome, 0);
   if (both.receive.outcome != Outcome::kOk) outcome = both.receive.outcome;
   const Envelope& e = both.receive.envelope;
-  complete_request(request, e.source, e.tag, outcome, both.receive.told());
+  complete_request(request, e.source, e.tag, outcome, both.receive.status_bytes());
 }
 
 void on_exchange_sent(SendRecord& record) {
@@ -401,7 +401,7 @@ void on_exchange_received(ReceiveRecord& record) {
 
 MPI_Request start_new_exchange(Session& session, MPI_Comm comm, const Point* to, const Point* from,
                                bool replace) {
-  auto& request = take<ExchangeRequest>(comm, Request::Kind::kExchange, false);
+  auto& request = acquire_request<ExchangeRequest>(comm, Request::Kind::kExchange, false);
   request.exchange = std::make_unique<Exchange>();
   Exchange& both = *request.exchange;
   both.sends = to != nullptr;
@@ -436,7 +436,7 @@ MPI_Request start_new_exchange(Session& session, MPI_Comm comm, const Point* to,
 }
 
 MPI_Request start_new_receive(Session& session, MPI_Comm comm, const Point& point) {
-  ReceiveRequest& request = take_receive_request(comm, false);
+  ReceiveRequest& request = acquire_receive_request(comm, false);
   start_receive(session, request, point);
   return request.handle;
 }

@@ -88,9 +88,9 @@ inline void record_buffered(Session& session, const Point& point) {
 /// Registers the callbacks with the MPI library. Call once per process, after MPI_Init.
 void open_requests();
 /// A new request: active, or inactive if persistent.
-SendRequest& take_send_request(MPI_Comm comm, bool persistent = false) REQUIRES(session_lock);
-ReceiveRequest& take_receive_request(MPI_Comm comm, bool persistent = false) REQUIRES(session_lock);
-CollectiveRequest& take_collective_request(MPI_Comm comm, Request::Kind kind, bool persistent = false)
+SendRequest& acquire_send_request(MPI_Comm comm, bool persistent = false) REQUIRES(session_lock);
+ReceiveRequest& acquire_receive_request(MPI_Comm comm, bool persistent = false) REQUIRES(session_lock);
+CollectiveRequest& acquire_collective_request(MPI_Comm comm, Request::Kind kind, bool persistent = false)
     REQUIRES(session_lock);
 /// Starts a send and returns its request in `handle`: for a send that is already complete, the MPI library's
 /// shared complete request, which costs nothing. Returns an MPI error code, without an active request.

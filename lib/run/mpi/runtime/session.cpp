@@ -18,7 +18,7 @@ Session::Session(Configuration configuration, const Registry& registry, SessionP
       recorder_(std::move(parts.recorder)),
       settled_clock_(std::move(parts.settled_clock)),
       marshal_(engine_),
-      meetings_(engine_),
+      sync_groups_(engine_),
       settings_(std::move(parts.settings)),
       configuration_(std::move(configuration)),
       registry_(registry),
@@ -30,7 +30,7 @@ Session::Session(Configuration configuration, const Registry& registry, SessionP
   if (configuration_.certificate) engine_.certify();
 }
 
-std::optional<std::uint32_t> Session::take_claim(MPI_Message handle) {
+std::optional<std::uint32_t> Session::end_claim(MPI_Message handle) {
   const auto found = claimed_.find(handle);
   if (found == claimed_.end()) return std::nullopt;
   const std::uint32_t request = found->second;
@@ -73,7 +73,7 @@ int Session::fault_code() {
     return MPI_ERR_OTHER;
   const std::string text = engine_.last_fault().substr(0, MPI_MAX_ERROR_STRING - 1);
   // Also prints the first error: when several ranks end at once, Open MPI may lose its own messages.
-  if (!std::exchange(fault_told_, true)) {
+  if (!std::exchange(fault_reported_, true)) {
     (void)std::fprintf(stderr, "%s\n", text.c_str());
     (void)std::fflush(stderr);
   }

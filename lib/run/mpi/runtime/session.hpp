@@ -2,7 +2,8 @@
 // fabric, the tables of handles, the lock, and progress.
 //
 // Threads: with MPI_THREAD_MULTIPLE one lock guards everything here. Below that level there is no lock. The
-// lock is never held during a call of the MPI library that can block or call back (see Call::unlocked).
+// lock is never held during a call of the MPI library that can block or call back (see
+// InterposedCall::unlocked).
 #pragma once
 
 #include <sched.h>
@@ -28,9 +29,9 @@
 #include "lib/run/mpi/runtime/background_progress.hpp"
 #include "lib/run/mpi/runtime/bsend.hpp"
 #include "lib/run/mpi/runtime/call_place.hpp"
-#include "lib/run/mpi/runtime/meetings.hpp"
 #include "lib/run/mpi/runtime/program_recorder.hpp"
 #include "lib/run/mpi/runtime/settled_clock.hpp"
+#include "lib/run/mpi/runtime/sync_groups.hpp"
 #include "lib/run/mpi/runtime/tracked_requests.hpp"
 #include "lib/run/native/native.h"
 #include "lib/run/native/table.hpp"
@@ -83,14 +84,14 @@ class Session {
   /// The MPI library's requests, if the program is only recorded.
   [[nodiscard]] TrackedRequests& tracked() { return tracked_; }
   [[nodiscard]] MarshalContext& marshal() { return marshal_; }
-  [[nodiscard]] Meetings& meetings() { return meetings_; }
+  [[nodiscard]] SyncGroups& sync_groups() { return sync_groups_; }
   [[nodiscard]] BsendBuffer& bsend() { return bsend_; }
   [[nodiscard]] BackgroundThread& background() { return background_; }
 
   /// Registers a matched probe's handle that is carried or recorded. request: its number in the recording.
   void claim(MPI_Message handle, std::uint32_t request) { claimed_[handle] = request; }
   /// Ends the claim and returns its request. `nullopt` for a handle without a claim.
-  std::optional<std::uint32_t> take_claim(MPI_Message handle);
+  std::optional<std::uint32_t> end_claim(MPI_Message handle);
   void count_failed_request() { ++failed_requests_; }
   [[nodiscard]] std::uint64_t failed_requests() const { return failed_requests_; }
   /// MPI_Abort is called: the run ends without a report.
@@ -122,12 +123,12 @@ class Session {
     }
     Lock(const Lock&) = delete;
     Lock& operator=(const Lock&) = delete;
-    /// Unlocks. Pass the result to take().
-    [[nodiscard, gnu::always_inline]] Mutex* release() {
+    /// Unlocks. Pass the result to relock().
+    [[nodiscard, gnu::always_inline]] Mutex* unlock() {
       if (held_ != nullptr) held_->unlock();
       return std::exchange(held_, nullptr);
     }
-    [[gnu::always_inline]] void take(Mutex* mutex) {
+    [[gnu::always_inline]] void relock(Mutex* mutex) {
       if (mutex != nullptr) mutex->lock();
       held_ = mutex;
     }
@@ -193,11 +194,13 @@ class Session {
     return std::exchange(threads_, threads);
   }
 
-  BlockingRecords& take_records() {
+  BlockingRecords& acquire_records() {
     if (idle_records_ == nullptr) make_records();
     return *std::exchange(idle_records_, idle_records_->next_idle);
   }
-  void give_back(BlockingRecords& records) { records.next_idle = std::exchange(idle_records_, &records); }
+  void release_records(BlockingRecords& records) {
+    records.next_idle = std::exchange(idle_records_, &records);
+  }
 
   // For the hang report: the function in which this process is, and since when.
   void entered(Function function) {
@@ -214,12 +217,14 @@ class Session {
     return engine_.lane().counters.calls[static_cast<std::uint16_t>(function)];
   }
   /// Returns true if another failed poll is only counted: no other threads, and no counter to read.
-  [[nodiscard]] bool asks_again() { return !threads_ && (recorder_ == nullptr || recorder_->asks_again()); }
-  void found_nothing_again(Function function) {
+  [[nodiscard]] bool is_repeated_poll() {
+    return !threads_ && (recorder_ == nullptr || recorder_->is_repeated_poll());
+  }
+  void count_failed_poll(Function function) {
     entered(function);
     ++counter(function).count;
     left();
-    if (recorder_ != nullptr) recorder_->found_nothing_again(function);
+    if (recorder_ != nullptr) recorder_->count_failed_poll(function);
   }
 
  private:
@@ -233,7 +238,7 @@ class Session {
   std::optional<SettledClock> settled_clock_;
   TrackedRequests tracked_;
   MarshalContext marshal_;
-  Meetings meetings_;
+  SyncGroups sync_groups_;
   BsendBuffer bsend_;
   BackgroundThread background_;
   std::unordered_map<MPI_Message, std::uint32_t> claimed_;
@@ -262,7 +267,7 @@ class Session {
   std::chrono::steady_clock::time_point seen_since_;
   volatile std::sig_atomic_t report_requested_ = 0;
   int fault_code_ = MPI_SUCCESS;
-  bool fault_told_ = false;
+  bool fault_reported_ = false;
   bool aborted_ = false;
 };
 
@@ -280,10 +285,10 @@ class NativeCall {
 };
 
 /// The scope of one call of an MPI function that Offramp carries: acquires the lock and counts the call.
-class SCOPED_CAPABILITY Call {
+class SCOPED_CAPABILITY InterposedCall {
  public:
   /// place: by default, the call of the function in which it is written (CallPlace::here()).
-  [[gnu::always_inline]] explicit Call(Function function, CallPlace place = CallPlace::here())
+  [[gnu::always_inline]] explicit InterposedCall(Function function, CallPlace place = CallPlace::here())
       ACQUIRE(session_lock)
       : session(*Session::current),
         engine(session.engine()),
@@ -295,12 +300,12 @@ class SCOPED_CAPABILITY Call {
     engine.enter(static_cast<std::uint16_t>(function), place.site);
     ++session.counter(function).count;
   }
-  [[gnu::always_inline]] ~Call() RELEASE() {
+  [[gnu::always_inline]] ~InterposedCall() RELEASE() {
     session.left();
     if (session.recorder() != nullptr) session.recorder()->leave(function_);
   }
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
+  InterposedCall(const InterposedCall&) = delete;
+  InterposedCall& operator=(const InterposedCall&) = delete;
 
   Session& session;
   Engine& engine;
@@ -328,9 +333,9 @@ class SCOPED_CAPABILITY Call {
   /// Runs a call of the MPI library without the lock.
   template <typename Body>
   auto unlocked(Body body) {
-    Session::Mutex* const held = lock_.release();
+    Session::Mutex* const held = lock_.unlock();
     const auto result = body();
-    lock_.take(held);
+    lock_.relock(held);
     engine.enter(static_cast<std::uint16_t>(function_), site_);
     return result;
   }
@@ -338,7 +343,7 @@ class SCOPED_CAPABILITY Call {
   /// Runs a call that the library carries and that is already recorded, without the lock.
   template <typename Body>
   auto leave_to_library(Body body) {
-    const ProgramRecorder::Hidden hidden;
+    const ProgramRecorder::PauseRecording pause;
     return unlocked(body);
   }
 

@@ -80,7 +80,7 @@ void name_files_of_spawned(Configuration& configuration) {
 }
 
 /// Only the recorder of the session is used.
-void let_library_carry(Configuration& configuration) {
+void leave_to_native(Configuration& configuration) {
   configuration.backend = baseline_name();  // some valid backend is required
   configuration.compared.clear();
   configuration.routes.clear();
@@ -95,7 +95,7 @@ void let_library_carry(Configuration& configuration) {
 
 }  // namespace
 
-void say_once(const std::string& text) {
+void print_once(const std::string& text) {
   if (launched_job().rank != 0) return;
   const std::string line = "offramp: " + text + "\n";  // one write: other processes write too
   (void)!write(STDERR_FILENO, line.data(), line.size());
@@ -109,19 +109,19 @@ bool is_off_by_environment() {
 
 std::unique_ptr<Session> make_session(bool threads) {
   if (const char* reason = offramp_native_check()) {  // unknown MPI library: no communication is possible
-    say_once(fmt::format("{}; the program runs without Offramp", reason));
+    print_once(fmt::format("{}; the program runs without Offramp", reason));
     return nullptr;
   }
   end_job_unless_all_have_offramp();
 
   static Registry& registry = immortal(Registry{built_in_backends()});
-  Result<Configuration> configuration = load_configuration(Surroundings::of_process(), registry);
+  Result<Configuration> configuration = load_configuration(ConfigSources::of_process(), registry);
   agree(configuration.error());
   agree(same_everywhere(agreed_settings(*configuration)) ? std::string()
                                                          : "the ranks have different configurations");
   const bool carries = !configuration->off();
   if (!carries && !configuration->records_only()) return nullptr;
-  if (!carries) let_library_carry(*configuration);
+  if (!carries) leave_to_native(*configuration);
   fix_folder_of_files(*configuration);
   name_files_of_spawned(*configuration);
   if (world_rank() == 0) {

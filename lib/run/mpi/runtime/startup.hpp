@@ -16,7 +16,7 @@ bool is_off_by_environment();
 std::unique_ptr<Session> make_session(bool threads);
 
 /// Prints a line on standard error, once per job if the launcher numbers the ranks.
-void say_once(const std::string& text);
+void print_once(const std::string& text);
 
 /// Makes the exported functions call the MPI library directly.
 void resolve_dispatch_to_native();

@@ -97,8 +97,8 @@ void on_signal(int signal, siginfo_t* info, void*) {
   if (signal == SIGTERM && handler_facts.has_others && handler_facts.process == getpid())
     sleep_for(kHalfSecond);
   sigaction(signal, &watched->before, nullptr);
-  const bool comes_again = info->si_code > 0 && info->si_code != SI_KERNEL && signal != SIGABRT;
-  if (!comes_again) (void)raise(signal);  // delivered when this function has returned
+  const bool recurs = info->si_code > 0 && info->si_code != SI_KERNEL && signal != SIGABRT;
+  if (!recurs) (void)raise(signal);  // delivered when this function has returned
   errno = error;
 }
 

@@ -6,8 +6,8 @@
 
 #include "lib/base/configuration/configuration.hpp"
 #include "lib/programs/recording/reader.hpp"
+#include "lib/run/mpi/runtime/finalize_comm.hpp"
 #include "lib/run/mpi/runtime/program_recorder.hpp"
-#include "lib/run/mpi/runtime/world_apart.hpp"
 
 namespace offramp {
 
@@ -29,18 +29,18 @@ struct Recorded {
   /// long to settle and has no path.
   Result<recording::Recording> recording;
   std::string path = {};       // see recording_path()
-  bool stays = false;          // the user named it, or it is not settled
+  bool keep_file = false;      // the user named it, or it is not settled
   std::string unsettled = {};  // why it cannot be settled; empty if it can
   bool was_copied = false;     // rank 0 has a copy of this rank's part
 };
 
 /// Collective over all ranks.
-Recorded gather_recording(Session& session, const WorldApart& apart);
+Recorded gather_recording(Session& session, const FinalizeComm& finalize_comm);
 
 /// Writes the file of a recording that stays. Collective.
-void write_recording(Session& session, const WorldApart& apart, Recorded& recorded);
+void write_recording(Session& session, const FinalizeComm& finalize_comm, Recorded& recorded);
 
 /// Removes this rank's part, and at rank 0 copies of others, unless the path is empty. Collective.
-void remove_parts(const WorldApart& apart, const std::string& path, int ranks);
+void remove_parts(const FinalizeComm& finalize_comm, const std::string& path, int ranks);
 
 }  // namespace offramp

@@ -26,8 +26,8 @@
 #include "lib/base/format.hpp"
 #include "lib/base/mpi_family.hpp"
 #include "lib/base/output_file.hpp"
+#include "lib/run/mpi/runtime/finalize_comm.hpp"
 #include "lib/run/mpi/runtime/session.hpp"
-#include "lib/run/mpi/runtime/world_apart.hpp"
 #include "lib/run/mpi/runtime/write_recording.hpp"
 #include "lib/run/native/pmpi.hpp"
 #include "offramp/version.hpp"
@@ -77,7 +77,7 @@ RunReport own_contribution(Session& session) {
   rank.arrival_order_dependences = counters.arrival_order_dependences();
   rank.dependences = dependences_of(counters);
   rank.places = places_of(session);
-  rank.elsewhere = engine.places().others();
+  rank.elsewhere = engine.places().overflow_count();
   if (!session.configuration().report.empty()) {
     const HostFacts host = look_at_host();
     if (!host.name.empty()) rank.hosts.push_back({host, 1});
@@ -107,7 +107,7 @@ class PatienceLines {
  public:
   explicit PatienceLines(std::uint64_t events) : events_(events) {}
 
-  void see(const std::string& backend, const ReplayProgress& progress) {
+  void on_progress(const std::string& backend, const ReplayProgress& progress) {
     if (watch_.passed() < next_) return;
     next_ *= 2;
     (void)std::fprintf(stderr,
@@ -123,9 +123,9 @@ class PatienceLines {
 };
 
 /// Settles the run in worlds.
-class Settlement {
+class SettledBackends {
  public:
-  Settlement(const Session& session, Recorded& recorded)
+  SettledBackends(const Session& session, Recorded& recorded)
       : session_(session), recorded_(recorded), patience_(events_of(recorded)) {}
 
   /// Settles over each backend; the one that carried the run comes first.
@@ -151,7 +151,7 @@ class Settlement {
   PatienceLines patience_;
 };
 
-Settled Settlement::over(const std::string& backend, ReplayObserver* observer, ClockReads* clock_reads) {
+Settled SettledBackends::over(const std::string& backend, ReplayObserver* observer, ClockReads* clock_reads) {
   const Configuration& configuration = session_.configuration();
   ReplayOptions options;
   options.compute = configuration.compute;
@@ -161,7 +161,7 @@ Settled Settlement::over(const std::string& backend, ReplayObserver* observer, C
   options.observer = observer;
   options.clock_reads = clock_reads;
   options.progress = [this, &backend](const ReplayProgress& progress) {
-    if (session_.configuration().summary) patience_.see(backend, progress);
+    if (session_.configuration().summary) patience_.on_progress(backend, progress);
     return true;
   };
   // As a replay of the recording does.
@@ -173,12 +173,12 @@ Settled Settlement::over(const std::string& backend, ReplayObserver* observer, C
   Result<ReplayResult> result = replay(*setting, source, options);
   if (!result) return {backend, {}, result.error()};
   Settled settled{backend, std::move(*result), {}};
-  settled.run = whole_runs_.of(*setting, source, options, *settled.result);
+  settled.run = whole_runs_.run_of(*setting, source, options, *settled.result);
   if (options.details) settled.accounts = accounts_of(*setting, source, options, *settled.result);
   return settled;
 }
 
-Settled Settlement::over_own() {
+Settled SettledBackends::over_own() {
   const Configuration& configuration = session_.configuration();
   ReplayRecords records(session_.engine().ranks(), {!configuration.trace.empty(), configuration.receipts,
                                                     !configuration.capture.empty()});
@@ -187,7 +187,7 @@ Settled Settlement::over_own() {
   Settled settled = over(configuration.backend, records.wanted().any() ? &records : nullptr,
                          for_next_run ? &clock_reads : nullptr);
   const auto write = [](const char* what, const std::string& path, const std::string& problem) {
-    if (!problem.empty()) tell_lost(what, path, problem);
+    if (!problem.empty()) report_lost(what, path, problem);
   };
   if (for_next_run)
     write("file of times", configuration.times,
@@ -201,7 +201,7 @@ Settled Settlement::over_own() {
   return settled;
 }
 
-std::vector<Settled> Settlement::all() {
+std::vector<Settled> SettledBackends::all() {
   const Configuration& configuration = session_.configuration();
   std::vector<Settled> all;
   if (!recorded_.recording || !recorded_.unsettled.empty()) {
@@ -209,7 +209,7 @@ std::vector<Settled> Settlement::all() {
                    {},
                    recorded_.unsettled.empty() ? recorded_.recording.error() : recorded_.unsettled});
     if (session_.settled_clock() != nullptr && session_.settled_clock()->is_first_run())
-      tell_lost("file of times", configuration.times, all.back().problem);
+      report_lost("file of times", configuration.times, all.back().problem);
     return all;
   }
   for (const std::string& backend : configuration.settled_backends())
@@ -218,13 +218,13 @@ std::vector<Settled> Settlement::all() {
 }
 
 /// With clock = settled.
-void tell_of_settled_clock(Session& session, const WorldApart& apart) {
+void report_settled_clock(Session& session, const FinalizeComm& finalize_comm) {
   SettledClock& clock = *session.settled_clock();
   clock.end();
-  const std::uint64_t settled = apart.sum(clock.settled());
-  const std::uint64_t others = apart.sum(clock.difference().empty() ? 0 : 1);
-  const std::vector<std::string> differences = apart.gather(clock.difference());
-  if (apart.rank() != 0) return;
+  const std::uint64_t settled = finalize_comm.sum(clock.settled());
+  const std::uint64_t others = finalize_comm.sum(clock.difference().empty() ? 0 : 1);
+  const std::vector<std::string> differences = finalize_comm.gather(clock.difference());
+  if (finalize_comm.rank() != 0) return;
   std::string text;
   const auto first = std::find_if(differences.begin(), differences.end(),
                                   [](const std::string& difference) { return !difference.empty(); });
@@ -250,14 +250,14 @@ void write_reports(const Session& session, const RunFacts& facts, const std::vec
                    Recorded& recorded, std::uint64_t gathered, double gathering) {
   const Configuration& configuration = session.configuration();
   const Stopwatch simulating;
-  Settlement settlement(session, recorded);
+  SettledBackends settlement(session, recorded);
   const std::vector<Settled> settled = settlement.all();
   const double simulated = simulating.passed();
   const Stopwatch writing;
   const RunReport report = run_report(ranks, facts, configuration, settled, settlement.program());
   if (!configuration.report.empty()) {
     const std::string problem = write_output(configuration.report, report_text(report)).error();
-    if (!problem.empty()) tell_lost("report", configuration.report, problem);
+    if (!problem.empty()) report_lost("report", configuration.report, problem);
   }
   if (!configuration.summary) return;
   std::string text = summary(report);
@@ -275,20 +275,20 @@ void write_reports(const Session& session, const RunFacts& facts, const std::vec
 void write_outputs(Session& session) {
   if (!session.carries() && session.recorder() == nullptr) return;
   const Stopwatch gathering;
-  const WorldApart apart;
+  const FinalizeComm finalize_comm;
   const std::uint64_t bytes =
-      apart.sum(session.recorder() != nullptr ? session.recorder()->recorder().bytes() : 0);
-  Recorded recorded = session.recorder() != nullptr ? gather_recording(session, apart)
+      finalize_comm.sum(session.recorder() != nullptr ? session.recorder()->recorder().bytes() : 0);
+  Recorded recorded = session.recorder() != nullptr ? gather_recording(session, finalize_comm)
                                                     : Recorded{failure("settle_limit is 0")};
-  write_recording(session, apart, recorded);
+  write_recording(session, finalize_comm, recorded);
   if (!session.carries()) return;
-  const std::vector<std::string> ranks = apart.gather(encode(own_contribution(session)));
-  if (apart.rank() == 0)
+  const std::vector<std::string> ranks = finalize_comm.gather(encode(own_contribution(session)));
+  if (finalize_comm.rank() == 0)
     write_reports(session, facts_of(session), ranks, recorded, bytes, gathering.passed());
-  if (session.settled_clock() != nullptr) tell_of_settled_clock(session, apart);
+  if (session.settled_clock() != nullptr) report_settled_clock(session, finalize_comm);
   // No rank ends before the files have their final names.
-  const bool is_settled = apart.hear_asleep(static_cast<bool>(recorded.recording));
-  if (is_settled && !recorded.stays) remove_parts(apart, recorded.path, session.engine().ranks());
+  const bool is_settled = finalize_comm.broadcast_sleeping(static_cast<bool>(recorded.recording));
+  if (is_settled && !recorded.keep_file) remove_parts(finalize_comm, recorded.path, session.engine().ranks());
 }
 
 }  // namespace offramp

@@ -18,11 +18,11 @@
 
 namespace offramp {
 
-class Call;
+class InterposedCall;
 class Session;
 
 /// The synchronization group of a communicator, a window, or a file.
-struct MeetingPlace {
+struct SyncGroup {
   Context* context = nullptr;
   std::vector<int> remote;    // intercommunicator: the members of the other group
   Context* epochs = nullptr;  // window: context for MPI_Win_post and the like, which only some members call
@@ -32,7 +32,7 @@ struct MeetingPlace {
 
 /// The groups of windows, files, and intercommunicators whose members are all in MPI_COMM_WORLD. Offramp's
 /// own communicators are kept elsewhere. Used by one thread at a time.
-class Meetings {
+class SyncGroups {
  public:
   /// A handle of any kind. Handles of different kinds differ in their bits.
   struct Key {
@@ -41,42 +41,42 @@ class Meetings {
     std::uintptr_t bits;
   };
 
-  explicit Meetings(Engine& engine) : engine_(engine) {}
+  explicit SyncGroups(Engine& engine) : engine_(engine) {}
 
   void open(Key handle, std::uint64_t id, int rank, std::vector<int> world, std::vector<int> remote = {});
   /// Opens the context in which origins and targets of an open window synchronize.
   void open_epochs(Key handle, std::uint64_t id);
   /// Returns null if the members do not synchronize. Valid until close().
-  MeetingPlace* find(Key handle);
+  SyncGroup* find(Key handle);
   /// Call it before the handle is freed, after the members' last synchronization.
   void close(Key handle);
 
  private:
   Engine& engine_;
-  std::unordered_map<std::uintptr_t, MeetingPlace> places_;
+  std::unordered_map<std::uintptr_t, SyncGroup> places_;
 };
 
-Context* place_of_communicator(Session& session, MPI_Comm comm);
-Context* place_of_other(Session& session, Meetings::Key handle);
+Context* context_of_communicator(Session& session, MPI_Comm comm);
+Context* context_of_other(Session& session, SyncGroups::Key handle);
 /// The context of a communicator, a window, or a file. Null if the members do not synchronize. Some MPI
 /// libraries use one C type for windows and communicators; their handles still differ in their bits.
 template <typename Handle>
-Context* meeting_place(Session& session, Handle handle) {
+Context* sync_group_of(Session& session, Handle handle) {
   if constexpr (std::is_same_v<Handle, MPI_Comm>) {
-    return place_of_communicator(session, handle);
+    return context_of_communicator(session, handle);
   } else {
-    return place_of_other(session, handle);
+    return context_of_other(session, handle);
   }
 }
 
 /// Returns true if a call that returned this code has synchronized with the other ranks. Wrong arguments are
 /// detected before any rank waits. A file that one rank cannot open does not stop the others.
-bool took_part(int code);
+bool participated(int code);
 
 /// What a clock exchange refers to in recordings.
 enum Subject : std::uint32_t { kPosted, kCompleted, kUnnamedSubject };
 /// Records that this rank sends its clock to `to` and receives those of `from`. Returns the request, if any.
-std::uint32_t record_exchange(Call& call, const Context& place, std::uint32_t subject,
+std::uint32_t record_exchange(InterposedCall& call, const Context& place, std::uint32_t subject,
                               std::span<const int> to, std::span<const int> from, bool blocking);
 
 /// The ranks to which a rank sends its clock, and those from which it receives theirs.
@@ -87,22 +87,22 @@ struct Neighbours {
 
 /// Records the synchronization around a call of the MPI library. In threaded programs the begin is recorded
 /// too: the other ranks may have to wait for what another thread does before they enter.
-class MeetingAround {
+class ScopedSync {
  public:
-  MeetingAround(Call& call, Context* place) : MeetingAround(call, place, std::nullopt) {}
+  ScopedSync(InterposedCall& call, Context* place) : ScopedSync(call, place, std::nullopt) {}
   /// Only the neighbours in the topology synchronize, or the other group of an intercommunicator.
-  static MeetingAround neighbours(Call& call, MPI_Comm comm);
-  static MeetingAround other_group(Call& call, MPI_Comm comm);
+  static ScopedSync neighbours(InterposedCall& call, MPI_Comm comm);
+  static ScopedSync other_group(InterposedCall& call, MPI_Comm comm);
   /// Records the synchronization before the call, which may remove the group.
-  void meet();
-  /// The call has returned. took_part = false: this rank has not synchronized.
+  void before_call();
+  /// The call has returned. participated = false: this rank has not synchronized.
   void end(bool took_part = true);
 
  private:
-  MeetingAround(Call& call, Context* place, std::optional<Neighbours> near);
+  ScopedSync(InterposedCall& call, Context* place, std::optional<Neighbours> near);
   std::uint32_t record(bool blocking);
 
-  Call& call_;
+  InterposedCall& call_;
   Context* place_;
   std::optional<Neighbours> near_;  // nullopt: all members synchronize
   std::uint32_t begun_ = 0;
@@ -111,16 +111,16 @@ class MeetingAround {
 
 /// Makes a nonblocking call on a communicator through start(). Replaces its request by one that completes
 /// after the neighbours in the topology have synchronized too. Only calls start() if they do not synchronize.
-int start_beside_neighbours(Call& call, MPI_Comm comm, MPI_Request& request,
+int start_beside_neighbours(InterposedCall& call, MPI_Comm comm, MPI_Request& request,
                             const std::function<int()>& start) REQUIRES(session_lock);
 
 /// Opens the group of a new window or file over a communicator; pass a null handle if it could not be
 /// created. All members must call it, or none.
-void open_meeting_place(Call& call, MPI_Comm comm, MPI_Win window);
-void open_meeting_place(Call& call, MPI_Comm comm, MPI_File file);
+void open_sync_group(InterposedCall& call, MPI_Comm comm, MPI_Win window);
+void open_sync_group(InterposedCall& call, MPI_Comm comm, MPI_File file);
 /// Opens the group of a new intercommunicator. Its members agree on an id through the MPI library.
-void open_intercommunicator(Call& call, MPI_Comm comm);
+void open_intercommunicator(InterposedCall& call, MPI_Comm comm);
 /// Synchronizes the members of a new communicator that has no common parent.
-void meet_at_new(Call& call, MPI_Comm comm);
+void sync_at_new(InterposedCall& call, MPI_Comm comm);
 
 }  // namespace offramp

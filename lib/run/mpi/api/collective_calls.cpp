@@ -1,4 +1,4 @@
-#include "lib/run/mpi/api/collective_face.hpp"
+#include "lib/run/mpi/api/collective_calls.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,7 @@
 
 namespace offramp {
 
-Outcome run(Call& call, CollectiveCall& collective) {
+Outcome run(InterposedCall& call, CollectiveCall& collective) {
   collective.start();
   call.wait([&] { return collective.done(); });
   collective.deliver();
@@ -34,7 +34,7 @@ struct KeptByRequest {
 };
 
 /// Opened in the order of the `_init` calls, which is the same on all members.
-MpiCommunicator open_persistent(Call& call, MPI_Comm comm) {
+MpiCommunicator open_persistent(InterposedCall& call, MPI_Comm comm) {
   Communicators& communicators = call.session.marshal().communicators;
   MpiCommunicator& parent = *communicators.find(comm);
   MpiCommunicator place = communicators.open_persistent(parent);
@@ -50,7 +50,7 @@ MpiCommunicator open_persistent(Call& call, MPI_Comm comm) {
 // Each start builds the operation again from the arguments, which the program must keep until it frees the
 // request. Reductions with a user-defined operation stay with the MPI library, which retains the operation
 // beyond MPI_Op_free. So do reductions whose result the library computes. Every rank makes the same choice.
-int make_persistent(Call& call, MPI_Comm comm, MPI_Request* handle, MPI_Op op,
+int make_persistent(InterposedCall& call, MPI_Comm comm, MPI_Request* handle, MPI_Op op,
                     std::function<BuiltCall()> build, const std::function<int()>& library) {
   build = [made = std::move(build)] {
     BuiltCall collective = made();
@@ -78,7 +78,7 @@ int make_persistent(Call& call, MPI_Comm comm, MPI_Request* handle, MPI_Op op,
     };
     return code;
   }
-  Request& request = take_collective_request(comm, Request::Kind::kCollective, true);
+  Request& request = acquire_collective_request(comm, Request::Kind::kCollective, true);
   for (MPI_Datatype type : types) offramp_native_type_retain(type);
   request.repeat->types = std::move(types);
   request.repeat->build = std::move(build);

@@ -1,4 +1,4 @@
-// Text that describes hardware attached to nodes, for BackendDescription::footing.
+// Text that describes hardware attached to nodes, for BackendDescription::deployment.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace offramp {
 
 /// "4 nodes of 16 ranks, each with 2 NICs of 2 links of 100 Gb/s". card: a noun with a regular plural. links:
 /// per card, each with the bandwidth `link`.
-Footing footing_on_nodes(const MachineLayout& machine, int ranks, std::string_view card, Bandwidth link,
-                         int links);
+Deployment deployment_on_nodes(const MachineLayout& machine, int ranks, std::string_view card, Bandwidth link,
+                               int links);
 
 /// "100 Gb/s", with as many digits as necessary.
 std::string gigabits_text(std::int64_t bits_per_second);

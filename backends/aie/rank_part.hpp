@@ -23,17 +23,17 @@ inline Slices chunks_of(Bytes data, Chunks chunks) {
 }
 
 /// One rank's part in one operation: position, windows, and their costs.
-class Part {
+class RankPart {
  public:
-  Part(const Model& model, Team& team, int root, const TreePlan* tree)
+  RankPart(const Model& model, Team& team, int root, const TreePlan* tree)
       : model_(model), team_(team), root_(root), tree_(tree), core_(model.device, team) {
     if (model.spans != nullptr) spans_.emplace(*model.spans, team.world_rank(team.rank()));
     relative_ = (team.rank() - root + team.size()) % team.size();
     if (tree != nullptr) node_ = tree->tree.preorder()[at(relative_)];
   }
-  Part(const Part&) = delete;
-  Part& operator=(const Part&) = delete;
-  ~Part() { model_.wire += traffic_.wire; }
+  RankPart(const RankPart&) = delete;
+  RankPart& operator=(const RankPart&) = delete;
+  ~RankPart() { model_.wire += traffic_.wire; }
 
   [[nodiscard]] const Setup& setup() const { return model_.setup; }
   [[nodiscard]] const Tree& tree() const { return tree_->tree; }
@@ -57,7 +57,7 @@ class Part {
   /// Windows from the peer of the last output.
   Input& input_back(int peer, std::size_t windows, Slices slices) {
     credits_.emplace_back();
-    outputs_.back().take_credits_from(&credits_.back());
+    outputs_.back().use_credits_of(&credits_.back());
     inputs_.emplace_back(team_, traffic_, peer, windows, std::move(slices), &credits_.back());
     return inputs_.back();
   }

@@ -10,12 +10,12 @@
 namespace offramp {
 
 /// Runs a built collective to completion.
-Outcome run(Call& call, CollectiveCall& collective);
+Outcome run(InterposedCall& call, CollectiveCall& collective);
 
 /// The recorded events of a blocking collective.
 class BlockingEvents {
  public:
-  BlockingEvents(Call& call, const CollectiveCall& collective)
+  BlockingEvents(InterposedCall& call, const CollectiveCall& collective)
       : recorder_(call.recorder()), function_(call.function()) {
     if (recorder_ != nullptr)
       request_ =
@@ -39,12 +39,12 @@ template <typename Build, typename Library, typename... Arguments>
                                                  Build build, Library library, Arguments... arguments) {
   Outcome outcome = Outcome::kOk;
   {
-    Call call(function);
+    InterposedCall call(function);
     const BuiltCall collective = build(call.session.marshal(), arguments..., comm);
     if (collective == nullptr) {
-      MeetingAround meeting = MeetingAround::other_group(call, other_group);
+      ScopedSync sync = ScopedSync::other_group(call, other_group);
       const int code = pass_through(call, function, [&] { return library(arguments..., comm); });
-      meeting.end(took_part(code));
+      sync.end(participated(code));
       return code;
     }
     const BlockingEvents events(call, *collective);
@@ -74,7 +74,7 @@ template <typename Build, typename Library, typename... Arguments>
 template <typename Build, typename Library, typename... Arguments>
 [[gnu::always_inline]] inline int start_icollective(Function function, MPI_Comm comm, MPI_Request* handle,
                                                     Build build, Library library, Arguments... arguments) {
-  Call call(function);
+  InterposedCall call(function);
   BuiltCall collective = handle != nullptr ? build(call.session.marshal(), arguments..., comm) : nullptr;
   if (collective == nullptr) {
     call.session.library_has_work();
@@ -95,7 +95,7 @@ template <typename Build, typename Library, typename... Arguments>
     *handle = follow(call.session, comm, *handle, recorded);
     return code;
   }
-  CollectiveRequest& request = take_collective_request(comm, Request::Kind::kCollective);
+  CollectiveRequest& request = acquire_collective_request(comm, Request::Kind::kCollective);
   request.recorded = recorded;
   *handle = request.handle;
   start_collective(request, std::move(collective));
@@ -103,7 +103,7 @@ template <typename Build, typename Library, typename... Arguments>
 }
 
 /// Persistent collectives. build() makes the operation of a start, or null if the call is not carried.
-int make_persistent(Call& call, MPI_Comm comm, MPI_Request* handle, MPI_Op op,
+int make_persistent(InterposedCall& call, MPI_Comm comm, MPI_Request* handle, MPI_Op op,
                     std::function<BuiltCall()> build, const std::function<int()>& library)
     REQUIRES(session_lock);
 
@@ -111,7 +111,7 @@ template <typename Build, typename Library, typename... Arguments>
 [[gnu::always_inline]] inline int start_pcollective(Function function, MPI_Comm comm, MPI_Info info,
                                                     MPI_Request* handle, MPI_Op op, Build build,
                                                     Library library, Arguments... arguments) {
-  Call call(function);
+  InterposedCall call(function);
   return make_persistent(
       call, comm, handle, op, [=] { return build(Session::current->marshal(), arguments..., comm); },
       [=] { return library(arguments..., comm, info, handle); });

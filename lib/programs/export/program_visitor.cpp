@@ -1,7 +1,7 @@
 // Reduces a program to what formats without requests, communicators, and wildcards can express. Peers become
 // world ranks, and requests become numbers. Tags of different communicators are kept apart (kTagsOfOne).
 // Receives from any source name the matched source. Each kind of loss is reported once.
-#include "lib/programs/export/walk.hpp"
+#include "lib/programs/export/program_visitor.hpp"
 
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ constexpr std::int64_t kTagsOfOne = 1 << 22;
 
 }  // namespace
 
-Result<void> Walk::walk(int rank) {
+Result<void> ProgramVisitor::visit(int rank) {
   rank_ = rank;
   number_ = 0;
   begun_ = 0;
@@ -32,7 +32,7 @@ Result<void> Walk::walk(int rank) {
   communicators_ = {{{}, 0}, {{rank}, 0}};
   problem_.clear();
   const std::unique_ptr<Reader> reader = program_.read(rank);
-  if (reader->has_threads()) unsaid("threads of a rank: their calls are written in the recorded order");
+  if (reader->has_threads()) unsupported("threads of a rank: their calls are written in the recorded order");
   for (Event event; problem_.empty() && reader->next(event);) {
     ++number_;
     if (const std::uint64_t time = reader->computed(); time > 0) compute(time);
@@ -44,15 +44,16 @@ Result<void> Walk::walk(int rank) {
   return success_or(problem_);
 }
 
-void Walk::unsaid(std::string_view kind) {
-  if (std::find(unsaid_.begin(), unsaid_.end(), kind) == unsaid_.end()) unsaid_.emplace_back(kind);
+void ProgramVisitor::unsupported(std::string_view kind) {
+  if (std::find(unsupported_.begin(), unsupported_.end(), kind) == unsupported_.end())
+    unsupported_.emplace_back(kind);
 }
 
-void Walk::fail(std::string what) {
+void ProgramVisitor::fail(std::string what) {
   if (problem_.empty()) problem_ = fmt::format("rank {}, event {}: {}", rank_, number_, what);
 }
 
-int Walk::tag_of(const Communicator& communicator, int tag) {
+int ProgramVisitor::tag_of(const Communicator& communicator, int tag) {
   if (tag < 0) return kAnyTag;
   const std::int64_t own = communicator.number * kTagsOfOne + tag;
   if (communicator.number > 0 && (tag >= kTagsOfOne || own > INT32_MAX))
@@ -60,7 +61,7 @@ int Walk::tag_of(const Communicator& communicator, int tag) {
   return static_cast<int>(own);
 }
 
-void Walk::event(Reader& reader, const Event& event) {
+void ProgramVisitor::event(Reader& reader, const Event& event) {
   switch (event.kind) {
     case EventKind::kSend:
     case EventKind::kReceive:
@@ -82,7 +83,7 @@ void Walk::event(Reader& reader, const Event& event) {
           pending_.emplace(number, true);
           request = number;
         } else {
-          unsaid("nonblocking collectives: they block where they begin");
+          unsupported("nonblocking collectives: they block where they begin");
         }
       }
       return collective(event, reader, *members, request);
@@ -92,17 +93,17 @@ void Walk::event(Reader& reader, const Event& event) {
     case EventKind::kCommunicator:
       return make_communicator(reader, event);
     case EventKind::kProbe:
-      return unsaid("probes: the receives after them wait");
+      return unsupported("probes: the receives after them wait");
     case EventKind::kCancel:
-      return unsaid("cancelled receives: they stay");
+      return unsupported("cancelled receives: they stay");
     case EventKind::kFree:
-      return unsaid("freed requests: nothing waits for them");
+      return unsupported("freed requests: nothing waits for them");
     case EventKind::kMeet:
     case EventKind::kExchange:
       if (begins_request(event)) ++begun_;
-      return unsaid("waiting between ranks in windows and files: it is left out");
+      return unsupported("waiting between ranks in windows and files: it is left out");
     case EventKind::kPhase:
-      return unsaid("phases");
+      return unsupported("phases");
     case EventKind::kNative:
     case EventKind::kClock:
     case EventKind::kCount:
@@ -110,8 +111,8 @@ void Walk::event(Reader& reader, const Event& event) {
   }
 }
 
-void Walk::one_message(Reader& reader, const Event& event) {
-  Message message;
+void ProgramVisitor::one_message(Reader& reader, const Event& event) {
+  MessageCall message;
   message.sends = event.kind == EventKind::kSend;
   message.buffered = (event.flags & recording::kBuffered) != 0;
   message.blocking = (event.flags & recording::kBlocking) != 0 && !message.buffered;
@@ -129,7 +130,7 @@ void Walk::one_message(Reader& reader, const Event& event) {
     }
   }
   if (begins_request(event)) message.request = begun_++;
-  if (never) return unsaid("receives that no message arrived for: they are left out");
+  if (never) return unsupported("receives that no message arrived for: they are left out");
   if (event.communicator >= communicators_.size()) return fail("the communicator does not exist");
   const Communicator& communicator = communicators_[event.communicator];
   if (peer < 0 && !communicator.members.empty())
@@ -146,7 +147,7 @@ void Walk::one_message(Reader& reader, const Event& event) {
   this->message(message);
 }
 
-void Walk::one_wait(const Reader& reader, const Event& event) {
+void ProgramVisitor::one_wait(const Reader& reader, const Event& event) {
   std::vector<std::uint64_t> distances;
   if (event.extra != 0) {
     distances.push_back(event.extra);
@@ -170,7 +171,7 @@ void Walk::one_wait(const Reader& reader, const Event& event) {
   if (!requests.empty()) wait(requests);
 }
 
-void Walk::make_communicator(const Reader& reader, const Event& event) {
+void ProgramVisitor::make_communicator(const Reader& reader, const Event& event) {
   std::vector<int> members;
   for (const std::uint64_t member : reader.list(event.list)) {
     if (member >= static_cast<std::uint64_t>(ranks()))

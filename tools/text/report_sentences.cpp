@@ -45,7 +45,7 @@ std::string difference_in_words(const ShownLane& before, const ShownLane& after)
 }
 
 /// That the two sides do not stand on the same machine.
-std::string of_the_ground(const Footing& hardware, const Footing& host) {
+std::string of_the_ground(const Deployment& hardware, const Deployment& host) {
   std::string text = other_ground_text(hardware, host);
   if (text.empty()) return text;
   text.front() = 'I';  // "it"
@@ -172,9 +172,9 @@ std::string headline(const std::vector<RunReport>& reports, const std::vector<Sh
   std::string text = of_communication(lanes, best);
   const ShownLane* const host = baseline_of(lanes);
   if (best != nullptr && host != nullptr) {
-    text += of_the_ground(best->lane->footing, host->lane->footing);
-    if (!host->lane->footing.text.empty())
-      text += fmt::format(" The host runs on {}.", host->lane->footing.text);
+    text += of_the_ground(best->lane->deployment, host->lane->deployment);
+    if (!host->lane->deployment.text.empty())
+      text += fmt::format(" The host runs on {}.", host->lane->deployment.text);
   }
   return text + of_the_run(host == nullptr ? lanes.front() : *host, best);
 }
@@ -198,7 +198,7 @@ std::vector<std::string> facts_of(const RunReport& report) {
   std::vector<std::string> set;
   for (const SettingInForce& setting : report.settings) {
     const bool names_hardware = setting.key == "backend" || setting.key == "compare";
-    if (!setting.is_default() && (names_hardware || !tells_nothing(setting.key)))
+    if (!setting.is_default() && (names_hardware || !is_cosmetic_key(setting.key)))
       set.push_back(fmt::format("{} = {} ({})", setting.key, setting.value, setting.source));
   }
   if (!set.empty()) lines.push_back(fmt::format("set: {}", fmt::join(set, "; ")));

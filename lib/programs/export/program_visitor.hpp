@@ -15,17 +15,18 @@
 
 namespace offramp::trace {
 
-class Walk {
+class ProgramVisitor {
  public:
   /// unsaid: receives a line for each kind of construct that the format cannot express.
-  Walk(const Program& program, std::vector<std::string>& unsaid) : program_(program), unsaid_(unsaid) {}
-  virtual ~Walk() = default;
+  ProgramVisitor(const Program& program, std::vector<std::string>& unsupported)
+      : program_(program), unsupported_(unsupported) {}
+  virtual ~ProgramVisitor() = default;
 
   /// Visits one rank. Ranks must come in order.
-  Result<void> walk(int rank);
+  Result<void> visit(int rank);
 
  protected:
-  struct Message {
+  struct MessageCall {
     bool sends = false;
     bool blocking = false;
     int peer = 0;  // world rank, or any
@@ -37,7 +38,7 @@ class Walk {
   };
 
   virtual void compute(std::uint64_t nanoseconds) = 0;
-  virtual void message(const Message& message) = 0;
+  virtual void message(const MessageCall& message) = 0;
   /// Waits for recorded requests that have not been waited for yet.
   virtual void wait(std::span<const std::uint64_t> requests) = 0;
   /// members: in the order of the communicator. request: its number on this rank, if it is nonblocking and
@@ -47,7 +48,7 @@ class Walk {
   [[nodiscard]] virtual bool holds_nonblocking_collectives() const { return false; }
   virtual void end() = 0;
 
-  void unsaid(std::string_view kind);
+  void unsupported(std::string_view kind);
   /// Only the first failure counts; it ends the walk.
   void fail(std::string what);
   [[nodiscard]] int rank() const { return rank_; }
@@ -68,7 +69,7 @@ class Walk {
   [[nodiscard]] int tag_of(const Communicator& communicator, int tag);
 
   const Program& program_;
-  std::vector<std::string>& unsaid_;
+  std::vector<std::string>& unsupported_;
   /// The communicator's number, equal on all members. Key: members, id, and how many of those the rank has
   /// made before.
   std::map<std::tuple<std::vector<int>, std::uint64_t, std::uint32_t>, std::uint32_t> numbers_;
