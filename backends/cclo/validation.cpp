@@ -69,7 +69,7 @@ void add_calls(Table& table) {
     table.add("the same from the host, Coyote, cold", published, host_call("coyote"), "us", kFitted,
               "published [accl-issues]; `call` is the mean of both");
   table.add_bound("a kernel's start through XRT", "50 to 100", host_call("xrt"), "us", kFitted,
-                  "published [xrt-issues]: a range, of which the model uses the middle (`call`)");
+                  "published [xrt-issues]: the middle of a range (`call`)");
 }
 
 /// The time at which a rank's program continues after a collective.

@@ -230,6 +230,7 @@ def predict(operation, backends="host", settings=None, **options):
         root=R, type="double", function="max", repeat=N   details of the operation
         what_if=True              as if the hardware had enough memory
         check=True                verify the simulation
+        details=True              several backends: exact times after the answer
         svg=FILE, trace=FILE, capture=FILE   outputs of the command
     """
     rows = json.loads(command("predict", operation, *_backends(backends), "--json", *_options(settings, options)))

@@ -279,8 +279,8 @@ Result<ProcessList> list_processes(const ConfigFile& file, std::string_view dpu_
   for (const std::string_view name : split(dpu_list, ',')) {
     const ConfiguredDpu* const dpu = file.dpu(name);
     if (dpu == nullptr || std::find(seen.begin(), seen.end(), name) != seen.end())
-      return failure(text_of({"DPU ", quoted(name), " of the list is ",
-                              dpu == nullptr ? "not in the configuration file" : "there twice"}));
+      return failure(text_of({"DPU ", quoted(name), " of the list ",
+                              dpu == nullptr ? "is not in the configuration file" : "occurs twice"}));
     seen.push_back(name);
     const ConfiguredHost* const host = file.host_of(*dpu);
     auto place = std::find(hosts.begin(), hosts.end(), host);

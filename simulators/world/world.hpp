@@ -17,6 +17,7 @@
 // One thread at a time. Results depend only on the arguments.
 #pragma once
 
+#include <array>
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
@@ -148,9 +149,56 @@ class RankRequest {
 
  private:
   friend class RankHandle;
+  friend class RequestSet;
   friend class world::Thread;
   explicit RankRequest(world::Operation* operation) : operation_(operation) {}
   world::Operation* operation_ = nullptr;
+};
+
+/// Requests of one thread, for waits for some of them. An operation that completes enters the set's queue, so
+/// the cost of a wait does not depend on how many requests are open. The set owns its requests and must
+/// outlive the wait.
+class RequestSet {
+ public:
+  /// What the caller wants to have again with a result.
+  using Note = std::array<std::uint64_t, 2>;
+  struct Learned {
+    std::size_t name = 0;
+    Note note{};
+    Received received;
+  };
+
+  explicit RequestSet(RankHandle& rank);
+  ~RequestSet();
+  RequestSet(const RequestSet&) = delete;
+  RequestSet& operator=(const RequestSet&) = delete;
+  [[nodiscard]] std::size_t size() const { return size_; }
+  /// The request must not be empty. name: decides between simultaneous completions; the lowest is the first.
+  void add(RankRequest&& request, std::size_t name, const Note& note = {});
+  /// Works like RankHandle::abandon(), for all requests.
+  void abandon();
+
+ private:
+  friend class RankHandle;
+  friend class world::Core;
+  struct Complete {
+    Time done_at;
+    world::Operation* operation = nullptr;
+  };
+  static bool later_first(const Complete& a, const Complete& b);
+  void completed(world::Operation& operation);
+  Complete pop_front();
+  void finish_receive(const Complete& complete, std::vector<Learned>& learned);
+  /// Removes the operation. The caller owns it.
+  world::Operation* remove(world::Operation& operation);
+
+  world::Thread& thread_;
+  world::Operation* head_ = nullptr;  // requests in the order of add()
+  world::Operation* tail_ = nullptr;
+  std::size_t size_ = 0;
+  Complete first_;               // the earliest completion that is not learned
+  std::vector<Complete> later_;  // the others; a heap with the earliest on top
+  bool waits_ = false;           // the thread is suspended until an operation completes
 };
 
 /// Selects whether a send completes only once a receive has matched it, as MPI_Ssend does.
@@ -229,6 +277,10 @@ class RankHandle {
   Task<std::pair<std::size_t, Received>> wait_any(std::vector<RankRequest>& requests);
   /// Works like wait_any(), followed by all others that are complete by then, in order of their indices.
   Task<std::vector<std::pair<std::size_t, Received>>> wait_some(std::vector<RankRequest>& requests);
+  /// Works like wait_some(requests), in the order of names, for at most `most` requests. Removes them from
+  /// the set, which must not be empty, and appends their results to `learned`.
+  Task<void> wait_some(RequestSet& set, std::vector<RequestSet::Learned>& learned,
+                       std::size_t most = SIZE_MAX);
   /// `nullopt` if the operation is not complete.
   Task<std::optional<Received>> test(RankRequest& request);
   /// Cancels a receive. Returns false if it is already matched. The request must be waited for in both cases.
@@ -297,11 +349,16 @@ class RankHandle {
   Task<void> sleep();
   /// Wakes this handle's thread from sleep(). Called by another thread of the rank.
   void wake();
+  /// The program reads this memory whenever it continues: the world fetches it ahead. Until the program ends.
+  void uses(std::span<const std::byte> memory);
 
  private:
   friend class world::Thread;
+  friend class RequestSet;
   explicit RankHandle(world::Thread& thread) : thread_(thread) {}
   Task<void> poll();
+  static void move_in(RequestSet& set, std::vector<RankRequest>& requests);
+  static void move_back(RequestSet& set, std::vector<RankRequest>& requests);
   void prefetch_operations(const std::vector<RankRequest>& requests) const;
   void prefetch_messages(const std::vector<RankRequest>& requests) const;
   const std::vector<Received>& observe_in_order(const std::vector<RankRequest>& requests);

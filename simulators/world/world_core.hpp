@@ -135,9 +135,11 @@ struct Operation : Matchable {
   Rank* rank;
   Message* message = nullptr;
   std::coroutine_handle<> waiter;
-  Thread* watcher = nullptr;         // a thread in wait_any() or wait_some()
+  RequestSet* set = nullptr;         // contains this operation
+  std::size_t name = 0;              // in the set
+  RequestSet::Note note{};           // the same
   Collective* collective = nullptr;  // contains this part
-  Operation* next_part = nullptr;    // in the collective's list of parts
+  Operation* next_part = nullptr;    // in the list of the collective's parts, or of the set's requests
   Operation* previous_part = nullptr;
   Time posted;            // receive: its post; send that waits for an answer: the answer's arrival
   Time done_at;           // valid once done

@@ -149,7 +149,7 @@ void Core::done(Operation& operation, Time at) {
   operation.done_at = at;
   if (operation.waiter != nullptr && operation.in_turn) return resume(operation, at);
   if (operation.waiter != nullptr) return std::exchange(operation.waiter, nullptr).resume();
-  if (operation.watcher != nullptr) wake(*operation.watcher, later(at, operation.watcher->clock));
+  if (operation.set != nullptr) operation.set->completed(operation);
   if (operation.given_up) discard(operation);
 }
 

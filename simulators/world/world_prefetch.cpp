@@ -75,6 +75,10 @@ void Core::prefetch_objects(const EventQueue<Event>::Entry& entry) const {
 void Core::prefetch_referred(const EventQueue<Event>::Entry& entry) const {
   const Event& event = entry.event;
   if (event.kind == EventKind::kNetwork) return options_.network->prefetch(event.object);
+  if (event.kind == EventKind::kWake) {
+    const std::span<const std::byte> used = static_cast<const Thread*>(event.object)->used;
+    return fetch_ahead(used.data(), used.size());
+  }
   if (!is_of_message(event.kind)) return;
   const Rank& rank = *ranks_.find(entry.rank(), 1);
   if (const Device* const device = rank.device_if_inline(primary_);

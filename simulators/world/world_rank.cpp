@@ -454,51 +454,62 @@ Task<Outcome> RankHandle::wait_all(std::vector<RankRequest>& requests, std::vect
   co_return outcome;
 }
 
-/// Returns whether the operation is done at the program's clock, which the world has reached.
-static bool is_done_now(world::Thread& thread, const world::Operation& operation) {
-  return operation.done && later(operation.done_at, thread.clock) <= thread.core().now();
+/// The world has reached the program's clock when an operation counts as complete.
+Task<void> RankHandle::wait_some(RequestSet& set, std::vector<RequestSet::Learned>& learned,
+                                 std::size_t most) {
+  if (!thread_.gate.is_open()) co_await enter(thread_);
+  while (true) {
+    if (set.first_.operation != nullptr) {
+      const Time next = later(thread_.clock, set.first_.done_at);
+      if (next <= thread_.core().now()) break;
+      thread_.core().wake(thread_, next);
+    }
+    set.waits_ = true;
+    co_await world::Asleep{thread_};
+    set.waits_ = false;
+  }
+  set.finish_receive(set.pop_front(), learned);
+  const auto is_complete = [&] {
+    return set.first_.operation != nullptr && set.first_.done_at <= thread_.core().now();
+  };
+  if (most == 1 || !is_complete()) co_return;
+  std::vector<RequestSet::Complete> more;
+  while (is_complete() && more.size() + 1 < most) more.push_back(set.pop_front());
+  std::sort(more.begin(), more.end(),
+            [](const auto& a, const auto& b) { return a.operation->name < b.operation->name; });
+  for (const RequestSet::Complete& one : more) set.finish_receive(one, learned);
+}
+
+void RankHandle::move_in(RequestSet& set, std::vector<RankRequest>& requests) {
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (!requests[i].empty()) set.add(std::move(requests[i]), i);
+  }
+}
+void RankHandle::move_back(RequestSet& set, std::vector<RankRequest>& requests) {
+  while (set.head_ != nullptr) {
+    world::Operation* const operation = set.remove(*set.head_);
+    requests[operation->name] = RankRequest(operation);
+  }
 }
 
 Task<std::pair<std::size_t, Received>> RankHandle::wait_any(std::vector<RankRequest>& requests) {
-  if (!thread_.gate.is_open()) co_await enter(thread_);
-  std::size_t first = requests.size();
-  for (;;) {
-    for (std::size_t i = 0; i < requests.size(); ++i) {
-      const world::Operation* const operation = requests[i].operation_;
-      if (operation == nullptr || !is_done_now(thread_, *operation)) continue;
-      if (first == requests.size() || operation->done_at < requests[first].operation_->done_at) first = i;
-    }
-    if (first < requests.size()) break;
-    Time next = Time::never();
-    for (const RankRequest& request : requests) {
-      if (request.empty()) continue;
-      request.operation_->watcher = &thread_;
-      if (request.operation_->done) next = earlier(next, later(thread_.clock, request.operation_->done_at));
-    }
-    if (next < Time::never()) thread_.core().wake(thread_, next);
-    co_await world::Asleep{thread_};
-    for (const RankRequest& request : requests) {
-      if (!request.empty()) request.operation_->watcher = nullptr;
-    }
-  }
-  const Received received = thread_.observe(*requests[first].operation_);
-  requests[first] = RankRequest();
-  co_return std::pair<std::size_t, Received>(first, received);
+  RequestSet set(*this);
+  move_in(set, requests);
+  std::vector<RequestSet::Learned> learned;
+  co_await wait_some(set, learned, 1);
+  move_back(set, requests);
+  co_return std::pair(learned[0].name, learned[0].received);
 }
 
 Task<std::vector<std::pair<std::size_t, Received>>> RankHandle::wait_some(
     std::vector<RankRequest>& requests) {
+  RequestSet set(*this);
+  move_in(set, requests);
+  std::vector<RequestSet::Learned> learned;
+  co_await wait_some(set, learned);
+  move_back(set, requests);
   std::vector<std::pair<std::size_t, Received>> found;
-  const std::pair<std::size_t, Received> first = co_await wait_any(requests);
-  found.push_back(first);
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    if (requests[i].empty()) continue;
-    if (const world::Operation& operation = *requests[i].operation_;
-        !operation.done || operation.done_at > thread_.core().now())
-      continue;
-    found.emplace_back(i, thread_.observe(*requests[i].operation_));
-    requests[i] = RankRequest();
-  }
+  for (const RequestSet::Learned& one : learned) found.emplace_back(one.name, one.received);
   co_return found;
 }
 
@@ -544,6 +555,7 @@ bool RankHandle::cancel_now(RankRequest& request) {
   operation.outcome = Outcome::kCancelled;
   operation.done = true;
   operation.done_at = thread_.clock;
+  if (operation.set != nullptr) operation.set->completed(operation);
   return true;
 }
 
@@ -731,6 +743,10 @@ void RankHandle::begin_thread(const std::function<Task<void>(RankHandle& rank)>&
 Task<void> RankHandle::sleep() {
   co_await world::Asleep{thread_};
   thread_.clock = later(thread_.clock, thread_.core().now());
+}
+
+void RankHandle::uses(std::span<const std::byte> memory) {
+  thread_.used = memory;
 }
 
 void RankHandle::wake() {

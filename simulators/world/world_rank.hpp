@@ -64,6 +64,8 @@ class Thread {
   std::coroutine_handle<> sleeper;  // resumed by the next wake-up that is not obsolete
   Probing* prober = nullptr;        // resumed by a matching message
 
+  std::span<const std::byte> used;  // see RankHandle::uses()
+
   ProgressGate gate;
   Time interrupted;         // MPI work during computing, not yet included in clock
   bool is_polling = false;  // in a polling call

@@ -16,7 +16,7 @@ struct MpeSpec {
   int bus_bits = kBusBits;  // width of the role and network streams
   Format format = Format::kExtended;
 
-  // Shell: stores and forwards datagrams, since their UDP checksums come last (read in code).
+  // Shell: stores and forwards datagrams, since their UDP checksums come last (read in [zrlmpi-src]).
   int shell_bus_bits = kShellBusBits;
   WireSpec line{kLatency, kLink, kFramingBytes, kDatagramBytes};
   /// Without shell and wire: whole datagrams are passed on, as in a cycle simulation of the bare engine.
@@ -31,7 +31,8 @@ struct MpeSpec {
   [[nodiscard]] Time iterations(std::int64_t n) const { return clock.cycles(n * initiation_interval); }
 
   [[nodiscard]] std::int64_t bus_bytes() const { return bus_bits / 8; }
-  /// The wideners pair two bus words, so that the state machine matches the bus at II = 2 (read in code).
+  /// The wideners pair two bus words, so that the state machine matches the bus at II = 2 (read in
+  /// [zrlmpi-src]).
   [[nodiscard]] std::int64_t line_bytes() const { return 2 * bus_bytes(); }
   /// Iterations to process n consecutive bytes.
   [[nodiscard]] std::int64_t lines(std::int64_t n) const { return (n + line_bytes() - 1) / line_bytes(); }

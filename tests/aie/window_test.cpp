@@ -224,7 +224,7 @@ TEST(Memory, LimitsOfSection46) {
             "32768 B");
   EXPECT_EQ(fixed_limit(array, graph_of(Tree::filled(15, 14), 16, 16)), "");
   EXPECT_EQ(fixed_limit(array, graph_of(Tree::filled(16, 15), 16, 16)),
-            "a kernel has 15 windows, and 14 are possible");
+            "a kernel has 15 windows, but only 14 are possible");
   EXPECT_EQ(fixed_limit(array, graph_of(Tree::filled(401, 2), 16, 16)),
             "401 kernels, but the array has 400 tiles");
 }

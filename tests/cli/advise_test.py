@@ -96,6 +96,18 @@ class Advise(CliTest):
             candidate, = (one for one in advice["candidates"] if one["backend"] == result["backend"])
             self.assertEqual(candidate["communication_ns"], result["modelled_time_ns"])
             self.assertEqual(candidate["run_ns"], result["whole_run"]["modelled_time_ns"])
+        thread, = json.loads(self.offramp("replay", str(HALO), "--backend", "host", "--set", "host.progress=thread", "--json").stdout)["results"]
+        self.assertEqual(advice["host_with_a_progress_thread_ns"], thread["whole_run"]["modelled_time_ns"])
+
+    def test_says_what_the_memory_of_a_node_makes_of_the_ratio(self):
+        words = "pattern:stencil2d:16:256KiB:4", "--backend", "dpu", "--quick"
+        shared = self.advice(*words, "--ranks-per-node", "8")
+        low, high = shared["ratio_by_memory_of_nodes"]
+        self.assertLess(low, high)
+        self.assertIn(f"{low:.2f} to {high:.2f} by the range of the nodes' memory\n", self.offramp("advise", *words, "--ranks-per-node", "8").stdout)
+        for known in (self.advice(*words), self.advice(*words, "--ranks-per-node", "8", "--set", "host.memory_bandwidth=300")):
+            self.assertNotIn("ratio_by_memory_of_nodes", known)
+            self.assertNotIn("the nodes' memory", known["answer"]["but"])
 
     def test_routes_that_it_writes_give_the_time_that_it_names(self):
         mix = self.advice(HALO, "--backend", "aie", "--routes", "routes.toml")["mix"]

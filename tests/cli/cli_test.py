@@ -149,7 +149,7 @@ class Run(CliTest):
 
         self.assertIn("details has no effect without a report", note("--details", "--", "/bin/true"))
         self.assertNotIn("no effect", note("--details", "--report", "r.json", "--", "/bin/true"))
-        self.assertIn("--backend behind /bin/echo", note("/bin/echo", "--backend", "cclo"))
+        self.assertIn("--backend after /bin/echo", note("/bin/echo", "--backend", "cclo"))
         self.assertNotIn("behind", note("--", "/bin/echo", "--backend", "cclo"))
         self.assertIn("calls no MPI function", note("--", "/bin/true"))
         self.assertNotIn("calls no MPI", note("--", str(BUILD / "tests/mpi/reduce")))
@@ -276,7 +276,7 @@ class Plugins(CliTest):
         self.build(abi="1")
         path = {"OFFRAMP_PLUGIN_PATH": str(self.folder)}
         self.assertIn("built for backend abi 1, but this offramp has abi 12;", self.refused("run", "--", "/bin/true", **path))
-        for name, reason in (("host", "already exists"), ("off", "is taken"), ("clock", "is a key")):
+        for name, reason in (("host", "already exists"), ("off", "is reserved"), ("clock", "is a key")):
             self.build(name)
             self.assertIn(reason, self.refused("run", "--", "/bin/true", **path))
 
@@ -333,7 +333,11 @@ class Predict(CliTest):
         for answer in json.loads(self.predict(*shared, "--json")):
             least, most = answer["band_ns"]
             self.assertTrue(least < answer["time_ns"] < most, answer)
-        self.assertRegex(self.predict(*shared), r"# host: \d+\.\d+ to \d+\.\d+ us with the fastest and the slowest memory")
+        self.assertRegex(self.predict(*shared, "--details"), r"# host: \d+\.\d+ to \d+\.\d+ us with the fastest and the slowest memory")
+        tree = "bcast", "--backend", "host,sharp", "--ranks", "16", "--bytes", "256KiB", "--ranks-per-node", "8"
+        host, sharp = (answer["band_ns"] for answer in json.loads(self.predict(*tree, "--json")))
+        low, high = sorted(one / other for one, other in zip(sharp, host))
+        self.assertIn(f"but   {low:.2f} to {high:.2f} by the range of the nodes' memory\n", self.predict(*tree))
         alone = json.loads(self.predict("allgather", "--backend", "host", "--ranks", "4", "--bytes", "1MiB", "--json"))
         self.assertNotIn("band_ns", alone)
 
@@ -388,7 +392,7 @@ class Predict(CliTest):
         slow = self.predict("bcast", "--backend", "cclo", "--csv")
         self.assertNotEqual(slow, self.predict("bcast", "--backend", "cclo", "--set", "clock=100MHz", "--csv"))
         self.assertEqual(slow, self.predict("bcast", "--backend", "cclo", "--set", "clock=model", "--csv"))
-        both = self.offramp("predict", "bcast", "--backend", "cclo,dpu", "--set", "link=300").stdout
+        both = self.offramp("predict", "bcast", "--backend", "cclo,dpu", "--set", "link=300", "--details").stdout
         self.assertIn("1 FPGA of 300 Gb/s", both)
         self.assertIn("1 DPU of 300 Gb/s", both)
 
@@ -426,8 +430,8 @@ class Predict(CliTest):
         for arguments, word in ((["alltol"], "alltoall"), (["bcast", "--backend", "zrlmpy"], "zrlmpi"),
                                 (["reduce", "--bytes", "7"], "int32"), (["bcast", "--bytes", "-1"], "-1"),
                                 (["bcast", "--ranks", "4", "--root", "4"], "root"), ([], "operation"),
-                                (["bcast", "--sweep", "bytes=9:1"], "backwards"),
-                                (["bcast", "--sweep", "bytes=1:9", "--trace", "t"], "one point")):
+                                (["bcast", "--sweep", "bytes=9:1"], "begins above its end"),
+                                (["bcast", "--sweep", "bytes=1:9", "--trace", "t"], "single point")):
             self.assertIn(word, self.refused("predict", *arguments))
 
     def test_traces_every_backend(self):
@@ -653,7 +657,7 @@ class Check(CliTest):
         self.assertEqual((answer["mpi"], functions["MPI_Send"]), ("libmpich.so.12", "offloaded"))
 
     def test_refuses_what_it_cannot_carry(self):
-        self.assertIn("no MPI", self.refused("check", "/bin/sh"))
+        self.assertIn("not linked to MPI", self.refused("check", "/bin/sh"))
         self.assertIn("script", self.refused("check", BUILD.parent / "scripts/test"))
         self.assertIn("not found", self.refused("check", "no_such_program"))
         (self.folder / "cut").write_bytes(pathlib.Path("/bin/sh").read_bytes()[:5000])

@@ -170,8 +170,8 @@ class Devices(CliTest):
         for name in ("run.json", "app.rec.rank-0"):
             os.symlink(precious, shared / name)
             os.lchown(shared / name, 54321, 54321)
-        self.assertIn("a link of another user", self.refused("replay", RING, "--backend", "host", "--report", "shared/run.json"))
-        self.assertIn("a link of another user", self.refused("record", "-o", "shared/app.rec", "-n", "1", "--", "/bin/true"))
+        self.assertIn("a symbolic link of another user", self.refused("replay", RING, "--backend", "host", "--report", "shared/run.json"))
+        self.assertIn("a symbolic link of another user", self.refused("record", "-o", "shared/app.rec", "-n", "1", "--", "/bin/true"))
         self.assertEqual(precious.read_text(), "precious\n")
 
 

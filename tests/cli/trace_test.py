@@ -71,7 +71,7 @@ class Traces(CliTest):
         self.assertIn("a collective, but GOAL has only messages", done.stderr)
         self.assertFalse((self.folder / "out").exists())
         self.assertIn('unknown format "gaol"; did you mean "goal"?', self.refused("convert", "pattern:ring:2:8", "-o", "out", "--to", "gaol"))
-        self.assertIn("known are recording, smpi, goal, goal-binary, chakra, otf2", self.refused("convert", "pattern:ring:2:8", "-o", "out", "--to", "dimemas"))
+        self.assertIn("known: recording, smpi, goal, goal-binary, chakra, otf2", self.refused("convert", "pattern:ring:2:8", "-o", "out", "--to", "dimemas"))
 
     def test_schedules_go_by_the_rules_of_loggopsim(self):
         (self.folder / "pair.goal").write_text("num_ranks 2\nrank 0 {\nsend 1001b to 1\n}\nrank 1 {\nrecv 1001b from 0\n}\n")
@@ -212,7 +212,7 @@ class Scaling(CliTest):
         self.assertLess(alone, self.modelled(real))
         facts = json.loads(self.offramp("info", "--json", "32.rec").stdout)["facts"]
         self.assertEqual(facts["phase"], "fft")
-        self.assertIn("fft-32.rec: it has no phase \"ring\"; there are: fft", self.refused("replay", real, "--phase", "ring"))
+        self.assertIn("fft-32.rec: it has no phase \"ring\"; known: fft", self.refused("replay", real, "--phase", "ring"))
         self.assertIn("--phase needs a single program", self.refused("replay", real, "--phase", "fft", "--job", real))
         self.assertIn("hpcc_fft-32.rec: stay with host; ", self.offramp("advise", real, "--phase", "fft", "--quick", "--backend", "aie").stdout)
 

@@ -131,6 +131,44 @@ TEST_F(Advised, AlgorithmsAreFasterThanWhatIsChosen) {
   EXPECT_TRUE(advisor.knows_algorithms());
 }
 
+TEST_F(Advised, AThreadThatMakesProgressIsTriedAsAReplayHasIt) {
+  Advisor advisor(configuration_, registry_, source_, options_);
+  advisor.rank_backends();
+  advisor.weigh();
+  configuration_.sections["host"]["progress"] = {"thread", RawValue::Type::kText, "test"};
+  ASSERT_TRUE(advisor.weighing().sides.threaded);
+  EXPECT_EQ(*advisor.weighing().sides.threaded, end(configuration_, "host"));
+  Advisor own(configuration_, registry_, source_, options_);
+  own.rank_backends();
+  own.weigh();
+  EXPECT_FALSE(own.weighing().sides.threaded) << "the baseline has one";
+  std::vector<test::Tape> still = tapes_;
+  for (test::Tape& tape : still) {
+    for (test::Tape::Entry& entry : tape.entries) entry.beside.computed = 0;
+  }
+  Advisor without({}, registry_, test::source_of(still), options_);
+  without.rank_backends();
+  without.weigh();
+  EXPECT_FALSE(without.weighing().sides.threaded) << "nothing is computed beside";
+}
+
+TEST_F(Advised, TheMemoryOfItsNodesGivesARange) {
+  const auto weighed = [&] {
+    Advisor advisor(configuration_, registry_, source_, options_);
+    advisor.rank_backends();
+    advisor.weigh();
+    return advisor.weighing();
+  };
+  EXPECT_FALSE(weighed().memory) << "no rank shares a node";
+  configuration_.machine.ranks_per_node = 4;
+  const Weighing shared = weighed();
+  ASSERT_TRUE(shared.memory);
+  EXPECT_LT(shared.memory->low, shared.memory->high);
+  const double now = ratio_of(shared.hardware->fair_end(), shared.sides.baseline);
+  EXPECT_LE(shared.memory->low, now);
+  EXPECT_GE(shared.memory->high, now);
+}
+
 TEST_F(Advised, EndsWhenTimeIsUp) {
   options_.until = Advisor::Clock::now();
   Advisor advisor(configuration_, registry_, source_, options_);

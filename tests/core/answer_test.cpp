@@ -195,6 +195,37 @@ TEST_F(AnAnswer, NamesTheHostThatMakesProgressBesideHardware) {
   EXPECT_NE(answer.but.find("makes progress by itself"), std::string::npos) << answer.but;
 }
 
+TEST_F(AnAnswer, NamesTheThreadThatMakesProgressWhereNoAlgorithmCan) {
+  // A handshake of 0.7 ms waits for computing of 0.3 ms. The thread takes as much again of the processor.
+  const Tapes exchange = program(4, 4, [](test::Tape& tape, int rank, int) {
+    const auto in = tape.irecv((rank + 3) % 4, 8 * kMi);
+    const auto out = tape.isend((rank + 1) % 4, 8 * kMi);
+    tape.compute(300'000);
+    tape.wait({in, out});
+  });
+  const ReportAnswer answer = expect(exchange, {"algorithm", "progress = thread", 0.2, 0.32});
+  EXPECT_EQ(answer.answer.find("p.rec: perhaps host with progress = thread, run "), 0U) << answer.answer;
+  EXPECT_NE(answer.next.find("--set host.progress=thread"), std::string::npos) << answer.next;
+  EXPECT_NE(answer.why.find("progress during computing, at the cost of core time"), std::string::npos)
+      << answer.why;
+  const auto thread = std::find_if(answer.bars.begin(), answer.bars.end(),
+                                   [](const ReportAnswerBar& bar) { return bar.name == "host thread"; });
+  ASSERT_NE(thread, answer.bars.end());
+  EXPECT_EQ(thread->end, answer.end);
+}
+
+TEST_F(AnAnswer, SaysWhatTheMemoryOfItsNodesMakesOfIt) {
+  use({"dpu"});
+  configuration_.machine.ranks_per_node = 8;
+  const Tapes tapes = shift(16, 1, kMi, 2);
+  const ReportAnswer open = expect(tapes, {"", ""});
+  EXPECT_NE(open.but.find(" by the range of the nodes' memory"), std::string::npos) << open.but;
+  configuration_.sections["host"]["memory_bandwidth"] = {"300", RawValue::Type::kNumber, "test"};
+  const ReportAnswer known = expect(tapes, {"", ""});
+  EXPECT_EQ(known.but.find("the range of the nodes' memory"), std::string::npos)
+      << "the user set it: " << known.but;
+}
+
 TEST_F(AnAnswer, GivesNoRatioToHardwareThatCarriesLittle) {
   // The one reduction is a small part of the host's time, even though zrlmpi takes very long for it.
   use({"zrlmpi"});

@@ -262,7 +262,7 @@ TEST_F(OutputFileTest, AFolderGetsItsNameWhenItIsComplete) {
   Result<OutputFolder> again = OutputFolder::create(path("a"));
   std::ofstream(again->path() + "/first") << "other";
   std::ofstream(again->path() + "/third") << "other";
-  EXPECT_EQ(again->finish().error(), "there is \"" + path("a/first") + "\" already");
+  EXPECT_EQ(again->finish().error(), "\"" + path("a/first") + "\" already exists");
   EXPECT_EQ(contents(path("a/first")), "text");
   EXPECT_FALSE(fs::exists(path("a/third")));
 }

@@ -204,14 +204,14 @@ TEST(PatternText, SaysWhatIsWrong) {
       {"pattern:incast:4", "incast:RANKS:BYTES[:ROUNDS]"},
       {"pattern:incast:4:8:1:1", "incast:RANKS:BYTES[:ROUNDS]"},
       {"pattern:shift:4:8", "shift:DISTANCE:RANKS:BYTES[:ROUNDS]"},
-      {"pattern:incast:1:8", "\"1\" is not a number of ranks"},
-      {"pattern:incast:-4:8", "\"-4\" is not a number of ranks"},
-      {"pattern:incast:2000000:8", "\"2000000\" is not a number of ranks"},
-      {"pattern:incast:4:x", "\"x\" is not a number of bytes"},
-      {"pattern:incast:4:0.5", "\"0.5\" is not a number of bytes"},
-      {"pattern:incast:4:8:0", "\"0\" is not a number of rounds"},
-      {"pattern:shift::4:8", "\"\" is no DISTANCE"},
-      {"pattern:data-parallel:65537:4:8", "\"65537\" is no BUCKETS"},
+      {"pattern:incast:1:8", "\"1\" is not a valid number of ranks"},
+      {"pattern:incast:-4:8", "\"-4\" is not a valid number of ranks"},
+      {"pattern:incast:2000000:8", "\"2000000\" is not a valid number of ranks"},
+      {"pattern:incast:4:x", "\"x\" is not a valid number of bytes"},
+      {"pattern:incast:4:0.5", "\"0.5\" is not a valid number of bytes"},
+      {"pattern:incast:4:8:0", "\"0\" is not a valid number of rounds"},
+      {"pattern:shift::4:8", "\"\" is not a valid DISTANCE"},
+      {"pattern:data-parallel:65537:4:8", "\"65537\" is not a valid BUCKETS"},
       {"pattern:sparse:4:4:8", "4 neighbours, but there are only 3 other ranks"}};
   for (const auto& [text, reason] : cases) {
     const Result<Pattern> pattern = parse_pattern(text);

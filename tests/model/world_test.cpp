@@ -397,6 +397,39 @@ TEST_P(Worlds, WaitForSomeTakesAllThatAreDone) {
   });
 }
 
+TEST_P(Worlds, WaitForSomeOfASetLearnsWhatIsComplete) {
+  run(2, [&](RankHandle& rank) -> Task<void> {
+    if (rank.rank() == 1) {
+      for (const int tag : {1, 2}) (void)co_await rank.send(0, 64, tag);
+      rank.compute(Time::ms(2));
+      (void)co_await rank.send(0, 64, 3);
+      co_return;
+    }
+    RequestSet set(rank);
+    for (const std::size_t name : {3u, 2u, 1u, 0u})
+      set.add(rank.irecv(1, 64, static_cast<int>(name)), name, {name, 10 * name});
+    EXPECT_EQ(set.size(), 4u);
+    rank.compute(Time::ms(1));
+    std::vector<RequestSet::Learned> learned;
+    co_await rank.wait_some(set, learned, 1);
+    EXPECT_EQ(learned.size(), 1u) << "at most as many as asked for";
+    co_await rank.wait_some(set, learned);
+    EXPECT_EQ(learned.size(), 2u);
+    EXPECT_LT(rank.clock(), Time::ms(2));
+    co_await rank.wait_some(set, learned);
+    EXPECT_GT(rank.clock(), Time::ms(2));
+    EXPECT_EQ(learned.size(), 3u);
+    for (std::size_t i = 0; i < learned.size(); ++i) {
+      EXPECT_EQ(learned[i].name, i + 1) << "the order of sending";
+      EXPECT_EQ(learned[i].received.tag, static_cast<int>(i) + 1);
+      EXPECT_EQ(learned[i].note[1], 10 * (i + 1));
+    }
+    EXPECT_EQ(set.size(), 1u) << "nothing was sent with tag 0";
+    set.abandon();
+    EXPECT_EQ(set.size(), 0u);
+  });
+}
+
 TEST_P(Worlds, TellWhatEachRequestOfAListFound) {
   run(2, [&](RankHandle& rank) -> Task<void> {
     if (rank.rank() == 1) {

@@ -296,9 +296,9 @@ TEST(APlatform, IsRefusedWithFileAndLine) {
   EXPECT_THAT(error(cluster("0-3", "topology=\"RING\" topo_parameters=\"4\"")),
               HasSubstr("is not one of FLAT"));
   EXPECT_THAT(in_zone("<host id=\"h\" speed=\"1f\"/>"), HasSubstr("p.xml:6: \"h\" occurs twice"));
-  EXPECT_THAT(in_zone("<link id=\"l\" bandwidth=\"fast\"/>"), HasSubstr("\"fast\" is no bandwidth from"));
+  EXPECT_THAT(in_zone("<link id=\"l\" bandwidth=\"fast\"/>"), HasSubstr("\"fast\" is not a bandwidth from"));
   EXPECT_THAT(in_zone("<link id=\"l\" bandwidth=\"1GBps\" latency=\"nan\"/>"),
-              HasSubstr("\"nan\" is no latency"));
+              HasSubstr("\"nan\" is not a latency"));
   EXPECT_THAT(in_zone("<peer id=\"x\"/>"), HasSubstr("p.xml:6: <peer> is not supported"));
   EXPECT_THAT(
       in_zone("<link id=\"l\" bandwidth=\"1GBps\" latncy=\"1us\"/>"),

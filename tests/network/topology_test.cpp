@@ -162,7 +162,7 @@ TEST(ATopology, IsRefusedWithTheReason) {
   EXPECT_THAT(error("torus:4x0", 4), HasSubstr("is not torus:AxBx..."));
   EXPECT_THAT(error("torus:99999x99999x99999", 4), HasSubstr("is larger than"));
   EXPECT_THAT(error("fat-tree", 4), HasSubstr("is not fat-tree:DOWN"));
-  EXPECT_THAT(error("fat-tree:16:3", 4), HasSubstr("which 3 does not divide"));
+  EXPECT_THAT(error("fat-tree:16:3", 4), HasSubstr("not a multiple of 3"));
   EXPECT_THAT(error("fat-tree:2;4,4;2,2;1,1", 4), HasSubstr("more than one link"));
   EXPECT_THAT(error("fat-tree:2;4,4;1,2", 4), HasSubstr("is not fat-tree:LEVELS"));
   EXPECT_THAT(error("fat-tree:2;4;1,2;1,2", 4), HasSubstr("2 numbers"));

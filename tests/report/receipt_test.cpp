@@ -127,7 +127,7 @@ TEST(ReceiptRecorder, KeepsTheCallsOfItsRangeAndIsReadBack) {
 TEST(ReadReceipts, SaysWhatIsWrong) {
   const auto error = [](const char* text) { return read_receipts(text).error(); };
   EXPECT_THAT(error("{}"), testing::HasSubstr("OFFRAMP_RECEIPTS"));
-  EXPECT_THAT(error("[1"), testing::HasSubstr("no report"));
+  EXPECT_THAT(error("[1"), testing::HasSubstr("not a report"));
   EXPECT_THAT(error(R"({"receipts": [{"rank": 0}]})"), testing::HasSubstr("dropped"));
   EXPECT_THAT(
       error(

@@ -98,7 +98,7 @@ TEST(Phase, IsScaledWhereTheProgramIsNot) {
 }
 
 TEST(Phase, OfAnotherNameSaysWhichThereAre) {
-  EXPECT_EQ(refusal_of(shuffled_and_ring, "parts"), "it has no phase \"parts\"; there are: other, part");
+  EXPECT_EQ(refusal_of(shuffled_and_ring, "parts"), "it has no phase \"parts\"; known: other, part");
   EXPECT_THAT(refusal_of([](Tape& tape, int, int) { tape.meet(); }),
               HasSubstr("it has no phases: MPI_Pcontrol"));
   EXPECT_EQ(refusal_of(
@@ -147,7 +147,7 @@ TEST(Phase, HasNoRequestsOfItsNeighbours) {
                 tape.phase(1, kPart);
                 tape.wait({request});
               }),
-              HasSubstr("was begun before"));
+              HasSubstr("was started before"));
 }
 
 TEST(Phase, HasNoHalvesOfMessagesAndCollectives) {

@@ -326,7 +326,7 @@ def changed(report, path, value):
 def hostile_reports(arguments, tally, report):
     function = next(iter(report["calls"]))
     cases = {
-        "nothing": ("", "empty"), "no JSON": ("{", "JSON"), "a list": ("[]", "no report"),
+        "nothing": ("", "empty"), "no JSON": ("{", "JSON"), "a list": ("[]", "not a report"),
         "deep": ("[" * 1_000_000, "Offramp did not write this file"), "binary": ('{"offramp": "\udcff"}', "JSON"),
         "an older one": (changed(report, ["schema"], None), "schema"),
         "a newer one": (changed(report, ["schema"], 1000), "schema is 1000"),

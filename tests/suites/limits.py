@@ -47,7 +47,7 @@ def record(tally, what, name, backend, result, ok=True):
 def test_unreceived(arguments, tally):
     """More than natively, where sends of this size wait for their receives; also over the host, unless its limit is higher."""
     messages, size = 1500, 60000
-    eager = {"OFFRAMP_HOST_EAGER_LIMIT": str(size)}
+    eager = {"OFFRAMP_HOST_EAGER_LIMIT": str(size), "OFFRAMP_DPU_EAGER_LIMIT": str(size)}
     for backend in arguments.backends:
         result = start(arguments, tally, "unreceived", backend, 2, [messages, size, 1], settings=eager)
         grown = result and figure(result, r"grew by (\d+) KiB")

@@ -311,7 +311,7 @@ TEST_F(TinselThreads, ProgramsThatDoNotEndAreEnded) {
               for (;;) (void)tinselCanRecv();
             }),
             -1);
-  EXPECT_NE(error().find("has not ended"), std::string::npos);
+  EXPECT_NE(error().find("did not end"), std::string::npos);
 }
 
 TEST_F(TinselThreads, WrongRecordsAndOptionsAreRefused) {

@@ -148,14 +148,14 @@ TEST(DumpiTrace, NamesGridsThatAreNone) {
   };
   EXPECT_EQ(problem(grid("1, 2") + part("0, 1"), grid("1, 2") + part("0, 1")), "");
   EXPECT_THAT(problem(grid("0, 2") + part("0, 1"), grid("1, 2") + part("0, 1")),
-              HasSubstr("t-1:8: MPI_Cart_create: the sides of the grid are [1, 2], and at "));
+              HasSubstr("t-1:8: MPI_Cart_create: the sides of the grid are [1, 2], but at "));
   EXPECT_THAT(problem(grid("0, 2"), grid("1, 2") + part("0, 1")), HasSubstr("the sides of the grid are"));
   EXPECT_THAT(problem(grid("0, 2") + part("0, 1"), grid("0, 2") + part("0, 1")),
               HasSubstr("t-0:8: MPI_Cart_create: no grid with the sides [0, 2] fits into 2 ranks"));
   EXPECT_THAT(problem(grid("2, 2"), grid("2, 2")),
               HasSubstr("no grid with the sides [2, 2] fits into 2 ranks"));
   EXPECT_THAT(problem(grid("1, 2") + part("0, 1"), grid("1, 2") + part("1, 0")),
-              HasSubstr("t-1:13: MPI_Cart_sub: what remains of the grid is [1, 0], and at "));
+              HasSubstr("t-1:13: MPI_Cart_sub: what remains of the grid is [1, 0], but at "));
   // A copy of a grid is a grid.
   const std::string copied =
       grid("1, 2") + call_of("MPI_Comm_dup", "MPI_Comm oldcomm=4\nMPI_Comm newcomm=6\n") +

@@ -325,6 +325,7 @@ ReportAnswer answer_of(const Setup& setup, const std::vector<Answer>& answers,
     side.declined = one.forecast.declined;
     if (!one.forecast.declined.empty()) continue;
     side.time = one.forecast.time;
+    side.band = one.band;
     std::string problem;
     const Answer least = answer_to(setup, shortest, *side.backend, options, problem, nullptr);
     if (least.forecast.declined.empty()) side.shortest = least.forecast.time;

@@ -45,7 +45,7 @@ class RecordCommand final : public Command {
   int record_into_folder() {
     std::error_code error;
     if (std::filesystem::exists(output_, error) && !std::filesystem::is_empty(output_, error))
-      return refuse(fmt::format("--repeat writes a new folder, and there is {} already", in_quotes(output_)));
+      return refuse(fmt::format("--repeat writes a new folder, but {} already exists", in_quotes(output_)));
     if (!options_.dry_run && !std::filesystem::create_directories(output_, error) && error)
       return refuse(fmt::format("cannot make the folder {}: {}", in_quotes(output_), error.message()));
     options_.returns = true;

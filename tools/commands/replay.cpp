@@ -609,7 +609,7 @@ const Registered<ReplayCommand> replay_command(
      .summary = "replay a recorded program on other hardware",
      .about = about_replay(),
      .often = {"-h", "--backend", "--details", "-n", "--sweep", "--network", "--ranks-per-node", "--compute",
-               "--set", "--config", "--json", "--html", "--report", "--trace"},
+               "--set", "--json", "--html", "--trace"},
      .exits = {{kUsage,
                 "the command line, the configuration, or a file is wrong, or nothing could be replayed; "
                 "results of the other "

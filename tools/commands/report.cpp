@@ -58,8 +58,10 @@ class ReportCommand final : public Command {
         ->type_name("FILE")
         ->required();
     add_html(app, options_.html);
-    app.add_option("--table", options_.table, "print one table as comma-separated values, with times in ns")
-        ->type_name(fmt::format("{}", fmt::join(report_table_names(), "|")))
+    app.add_option("--table", options_.table,
+                   fmt::format("print one table as comma-separated values, with times in ns: {}",
+                               fmt::join(report_table_names(), ", ")))
+        ->type_name("TABLE")
         ->check(CLI::IsMember(report_table_names()), "");
   }
   int execute(std::vector<std::string>) override {

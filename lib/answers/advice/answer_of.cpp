@@ -101,7 +101,7 @@ std::string rate_text(const Candidate& candidate) {
                      static_cast<double>(candidate.result.deployment.node_bits_per_second) / 1e9);
 }
 
-/// Of the run, or of communication if no computing is known.
+/// Compares runs, or communication if no computing is known.
 Time end_of(const ReplayedSide& side) {
   return side.run != nullptr ? side.run->end : side.result->modelled_time;
 }
@@ -140,7 +140,7 @@ std::vector<std::string> reasons_of(const ReplayedSide& baseline, const Replayed
   return texts;
 }
 
-/// The same at the baseline's link, and what the own link changes.
+/// Compares at the baseline's link, and names the effect of the hardware's own link.
 std::vector<std::string> reasons_of(const Candidate& baseline, const Candidate& hardware,
                                     const std::optional<ProgramTimes>& program) {
   const auto side = [](const Candidate& one, std::optional<WholeRun>& run) {
@@ -194,13 +194,22 @@ std::string sure_text(const Advisor& advisor) {
   const BackendDescription& base = *advisor.baseline()->backend;
   const BackendDescription& side = all.kind == AnswerKind::kAlgorithm ? base : *all.hardware->backend;
   if (!all.range) {
-    if (const std::string text = unknown_errors_text(side, base); !text.empty()) return text;
+    if (std::string text = unknown_errors_text(side, base); !text.empty()) return text;
     return advisor.cut_short() ? "not computed (time limit)" : "not known: the models' errors give no result";
   }
-  const std::string memory =
-      all.memory ? fmt::format("; {:.2f} to {:.2f} by the nodes' memory", all.memory->low, all.memory->high)
-                 : std::string();
-  return range_text(*all.range, all.holds, side, base) + memory;
+  return range_text(*all.range, all.holds, side, base);
+}
+
+/// Adds what the memory of the nodes makes of the ratio, if two digits show it: in front if one end of the
+/// range changes the answer.
+void add_memory(std::vector<std::string>& texts, const std::optional<RatioRange>& memory) {
+  if (!memory) return;
+  const std::string low = fmt::format("{:.2f}", memory->low);
+  const std::string high = fmt::format("{:.2f}", memory->high);
+  const auto gains = [](double ratio) { return ratio < 1 - kWorthwhile; };
+  if (low != high)
+    texts.insert(gains(memory->low) == gains(memory->high) ? texts.end() : texts.begin(),
+                 fmt::format("{} to {} by the range of the nodes' memory", low, high));
 }
 
 /// The best of the baseline's own choices: the algorithm that gains most, all algorithms, or the thread.
@@ -214,7 +223,10 @@ std::vector<std::string> objections_to(const Advisor& advisor) {
   const Weighing& all = advisor.weighing();
   const Candidate* const hardware = all.hardware;
   std::vector<std::string> texts;
-  if (hardware == nullptr || all.kind == AnswerKind::kNothing) return texts;
+  if (hardware == nullptr || all.kind == AnswerKind::kNothing) {
+    add_memory(texts, all.memory);
+    return texts;
+  }
   const double now = ratio_of(hardware->fair_end(), all.sides.baseline);
   const bool is_algorithm = all.kind == AnswerKind::kAlgorithm;
   if (is_algorithm)
@@ -227,7 +239,7 @@ std::vector<std::string> objections_to(const Advisor& advisor) {
     if (is_algorithm || !one.turns_round(now)) break;
     texts.push_back(one.at_half == now
                         ? fmt::format("{} is assumed to be 0; {} would change it", one.key, one.value)
-                        : fmt::format("{} at {} of {} would change it", one.key,
+                        : fmt::format("{} at {} its {} would change it", one.key,
                                       (one.at_half < 1) != (now < 1) ? "half" : "twice", one.value));
   }
   const bool is_hardware = all.kind == AnswerKind::kHardware;
@@ -250,6 +262,7 @@ std::vector<std::string> objections_to(const Advisor& advisor) {
   if (const Deployment& deployment = hardware->result.deployment;
       is_hardware && deployment.node_bits_per_second == 0 && !deployment.text.empty())
     texts.push_back(fmt::format("{} runs on {}", hardware->backend->name, deployment.text));
+  add_memory(texts, all.memory);
   return texts;
 }
 
@@ -326,8 +339,7 @@ Sentence sentence_of(const Advisor& advisor) {
       sentence.more = fmt::format("; {} {}", all.hardware->backend->name,
                                   share_text(1 - ratio_of(*sides.hardware, sides.baseline)));
     if (sides.is_by_thread()) {
-      sentence.why.push_back(
-          "the host's operations progress while the program computes, at the cost of core time");
+      sentence.why.push_back("the host's operations progress during computing, at the cost of core time");
     } else if (!advisor.algorithms().empty()) {
       const AlgorithmChoice& one = advisor.algorithms().front();
       sentence.why.push_back(fmt::format("{} of {} on {} ranks: {} a call", to_string(one.kind),
@@ -512,6 +524,14 @@ std::optional<RatioRange> range_of(const ForecastSide& baseline, const ForecastS
   return RatioRange{ratio * (1 - error) / (1 + base_error), ratio * (1 + error) / (1 - base_error)};
 }
 
+/// As Weighing::memory, of one operation.
+std::optional<RatioRange> memory_range_of(const ForecastSide& baseline, const ForecastSide& hardware) {
+  if (!baseline.band || !hardware.band) return std::nullopt;
+  const auto [low, high] = std::minmax({ratio_of(hardware.band->first, baseline.band->first),
+                                        ratio_of(hardware.band->second, baseline.band->second)});
+  return RatioRange{low, high};
+}
+
 }  // namespace
 
 ReportAnswer answer_of_forecasts(std::span<const ForecastSide> sides, const Operation& operation,
@@ -558,10 +578,13 @@ ReportAnswer answer_of_forecasts(std::span<const ForecastSide> sides, const Oper
   }
   answer.why = clauses_text(reasons_of(*base, *best, operation));
   answer.sure = unknown_errors_text(*best->backend, *base->backend);
+  const std::optional<RatioRange> memory = memory_range_of(*base, *best);
   if (const auto range = range_of(*base, *best)) {
     answer.holds = gains ? range->high < 1 - kWorthwhile : range->low > 1 - kWorthwhile;
     answer.earliest = times(answer.baseline, range->low);
     answer.latest = times(answer.baseline, range->high);
+    if (memory)
+      answer.holds = answer.holds && (gains ? memory->high < 1 - kWorthwhile : memory->low > 1 - kWorthwhile);
     answer.sure = range_text(*range, answer.holds, *best->backend, *base->backend);
   }
   std::vector<std::string> objections;
@@ -572,6 +595,7 @@ ReportAnswer answer_of_forecasts(std::span<const ForecastSide> sides, const Oper
         ratio_of(bar.end, answer.end) < 1 + kNear)
       objections.push_back(fmt::format("{} takes {}", bar.name, time_text(bar.end)));
   }
+  add_memory(objections, memory);
   answer.but = clauses_text(objections);
   return answer;
 }

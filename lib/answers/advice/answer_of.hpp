@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "lib/answers/advice/advice.hpp"
 #include "lib/answers/report/answer.hpp"
@@ -39,6 +40,8 @@ struct ForecastSide {
   std::string declined;          // why; empty: the hardware carries the operation
   std::optional<Time> time;      // `nullopt`: it declines
   std::optional<Time> shortest;  // of the same operation of one element
+  // With the fastest and the slowest node memory of the baseline's class; see at_end_of_band().
+  std::optional<std::pair<Time, Time>> band;
   Deployment deployment;
 };
 

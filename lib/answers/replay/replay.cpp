@@ -77,7 +77,9 @@ void ReplayRun::count_event() {
 std::uint16_t ReplayRun::number_of_function(std::string_view name) {
   const auto known = std::find(result.functions.begin(), result.functions.end(), name);
   const auto number = static_cast<std::uint16_t>(known - result.functions.begin());
-  if (known == result.functions.end()) result.functions.emplace_back(name);
+  if (known != result.functions.end()) return number;
+  result.functions.emplace_back(name);
+  if (name == "MPI_Finalize") finalize_ = number;
   return number;
 }
 

@@ -34,6 +34,15 @@ constexpr bool is_meeting(EventKind kind) {
 constexpr bool is_over_when_done(EventKind kind) {
   return kind == EventKind::kProbe || kind == EventKind::kClaim || kind == EventKind::kCancel;
 }
+RequestSet::Note note_of(const Begun& begun) {
+  return {begun.bytes, static_cast<std::uint64_t>(begun.call) << 16U |
+                           static_cast<std::uint64_t>(begun.kind) << 8U |
+                           static_cast<std::uint64_t>(begun.handling)};
+}
+Begun begun_of(const RequestSet::Note& note) {
+  return {note[0], static_cast<std::uint16_t>(note[1] >> 16U), static_cast<EventKind>(note[1] >> 8U & 0xffU),
+          static_cast<Handling>(note[1] & 0xffU)};
+}
 /// Neither communicates nor takes modelled time.
 constexpr bool is_local(EventKind kind) {
   return kind == EventKind::kNative || kind == EventKind::kClock;
@@ -74,7 +83,11 @@ ReplayThread::ReplayThread(ReplayRun& run, ReplayRank& own, RankHandle& rank, re
       reader_(reader),
       order_(order),
       events_(run.options.observer != nullptr ? run.options.observer->events() : nullptr),
-      began_(rank.clock()) {}
+      began_(rank.clock()),
+      all_in_set_(order == nullptr && reader.waits_for_open()),
+      open_(rank) {
+  rank.uses(std::as_bytes(std::span(this, 1)));
+}
 
 Task<void> ReplayThread::play() {
   for (;;) {
@@ -130,6 +143,12 @@ Task<void> ReplayThread::play() {
         break;
       }
       case EventKind::kWait: {
+        if (all_in_set_) {
+          if (open_.size() > 1) depends(Dependence::kChoice);
+          if (open_.size() > 0) co_await rank_.wait_some(open_, learned_);
+          learn_of_open();
+          break;
+        }
         if (event_.extra == 0 || has(recording::kAny) || has(recording::kSome)) {
           co_await wait_for_list();
           break;
@@ -453,6 +472,7 @@ void ReplayThread::follow_probe() {
 // --- requests ---
 
 void ReplayThread::open(RankRequest&& request, std::uint64_t bytes) {
+  if (all_in_set_) return open_.add(std::move(request), begun_++, note_of(begun(bytes)));
   OpenRequest& one = own_.requests.add(begun_++);
   one.request = std::move(request);
   one.begun = begun(bytes);
@@ -544,8 +564,8 @@ bool ReplayThread::resolve_found() {
 void ReplayThread::put_back(std::size_t index) {
   OpenRequest& one = taken_requests_[index];
   if (!waited_[index].empty())
-    own_.requests.add(one.number) = {one.number, std::move(waited_[index]), one.begun, one.by_arrival,
-                                     one.is_expected};
+    own_.requests.add(one.number) = {one.begun, one.by_arrival, one.is_expected, one.number,
+                                     std::move(waited_[index])};
 }
 
 Task<void> ReplayThread::wait_for_list() {
@@ -564,6 +584,15 @@ Task<void> ReplayThread::wait_for_list() {
     count_completed(taken_requests_[i].begun, received_[i]);
     on_completed(taken_requests_[i].number, received_[i]);
   }
+}
+
+/// After a wait for some of all open requests.
+void ReplayThread::learn_of_open() {
+  for (const RequestSet::Learned& one : learned_) {
+    count_completed(begun_of(one.note), one.received);
+    on_completed(one.name, one.received);
+  }
+  learned_.clear();
 }
 
 Task<void> ReplayThread::wait_for_first() {
@@ -649,6 +678,7 @@ Task<void> ReplayThread::finish() {
     co_return;
   }
   own_.state.handling = nullptr;
+  open_.abandon();
   const bool goes_on = own_.state.why_early.empty() && !run_.over;
   std::vector<OpenRequest> left = own_.requests.remove_all();
   for (OpenRequest& one : left) {

@@ -53,9 +53,7 @@ class ReplayRun final : public ChoiceObserver {
 
   /// Of a function, alike for all ranks: the index of its counter.
   std::uint16_t number_of_function(std::string_view name);
-  [[nodiscard]] bool is_end(std::uint16_t function) const {
-    return result.functions[function] == "MPI_Finalize";
-  }
+  [[nodiscard]] bool is_end(std::uint16_t function) const { return function == finalize_; }
   /// The program waits in the call itself: MPI_Allreduce, as against MPI_Iallreduce and MPI_Start.
   [[nodiscard]] bool is_blocking(std::uint16_t function) const {
     const std::string_view name = result.functions[function];
@@ -102,6 +100,7 @@ class ReplayRun final : public ChoiceObserver {
   std::unordered_map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t, Hash> known_;  // by id and list
   std::unordered_map<std::pair<std::uint64_t, std::uint32_t>, Agreed, Hash> agreed_;
   std::map<std::pair<std::int64_t, std::string>, std::size_t> phases_;
+  std::uint16_t finalize_ = UINT16_MAX;     // the number of MPI_Finalize, once a rank calls it
   Handling untold_ = Handling::kOffloaded;  // of what no replayed program begins
 };
 
@@ -181,6 +180,7 @@ class ReplayThread {
   void end_call();
 
   Task<void> wait_for_list();
+  void learn_of_open();
   Task<void> wait_for_first();
   Task<void> probe();
   std::vector<Probed>::iterator find_probed(int source, int tag);
@@ -228,6 +228,10 @@ class ReplayThread {
   RankThreads* order_;
   ReplayEvents* events_;  // null: the observer wants none
   Time began_;
+  bool all_in_set_;  // the reader's waits are for all open requests, which are in open_ instead of
+                     // OpenRequests
+  RequestSet open_;
+  std::vector<RequestSet::Learned> learned_;
   recording::Event event_;
   const Communicator* communicator_ = nullptr;  // of the event
   std::optional<Communicator> held_;            // the same, where other threads may make more meanwhile

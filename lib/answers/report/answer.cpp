@@ -16,8 +16,8 @@ constexpr std::size_t kColumns = 80;
 constexpr std::size_t kLines = 12;
 constexpr std::size_t kLabel = 6;  // "sure  "
 constexpr std::size_t kBar = 28;
-/// Bars of candidates that take longer than so many times the fastest one are cut.
-constexpr double kLongestBar = 3;
+/// The longest bar is this multiple of the fastest candidate; bars beyond it are cut.
+constexpr std::int64_t kLongestBar = 3;
 
 std::string bar_text(const ReportAnswerBar& bar, Time baseline, Time longest, std::size_t names) {
   std::string text = fmt::format("  {:<{}}  ", printable(bar.name), names);
@@ -93,9 +93,8 @@ std::string answer_text(const ReportAnswer& answer) {
     names = std::max(names, std::min<std::size_t>(printable(bar.name).size(), 24));
     if (bar.end > Time() && (fastest <= Time() || bar.end < fastest)) fastest = bar.end;
   }
-  for (const ReportAnswerBar& bar : answer.bars) {
-    if (bar.end.seconds() <= kLongestBar * fastest.seconds()) longest = later(longest, bar.end);
-  }
+  for (const ReportAnswerBar& bar : answer.bars) longest = later(longest, bar.end);
+  longest = earlier(longest, kLongestBar * fastest);
   const std::size_t room = kLines - lines.size();
   const bool all = answer.bars.size() <= room;
   for (std::size_t i = 0; i < (all ? answer.bars.size() : room - 1); ++i)

@@ -2,6 +2,9 @@
 // block into a graph on demand. Comments may span lines and blocks, so scans keep their state.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+#include <string>
 #include <unordered_map>
 
 #include "lib/programs/import/goal.hpp"
@@ -9,6 +12,7 @@
 #include "lib/programs/import/lines.hpp"
 #include "lib/programs/import/made_events.hpp"
 #include "lib/programs/import/openers.hpp"
+#include "offramp/kernel/frame_pool.hpp"
 #include "offramp/model/message.hpp"
 
 namespace offramp::trace {
@@ -19,6 +23,7 @@ class Comments {
  public:
   /// Valid until the next line.
   std::string_view strip(std::string_view line) {
+    if (!inside_ && line.find('/') == std::string_view::npos) return line;
     kept_.clear();
     while (!line.empty()) {
       if (inside_) {
@@ -46,6 +51,11 @@ class Comments {
   std::string kept_;
 };
 
+std::string_view first_word(std::string_view line) {
+  const char* const begin = std::find_if_not(line.begin(), line.end(), is_blank);
+  return {begin, std::find_if(begin, line.end(), is_blank)};
+}
+
 /// Returns 12 for "rank 12 {".
 std::optional<std::uint32_t> rank_begun(const std::vector<std::string_view>& words) {
   if (words.size() == 2 && words[0] == "rank" && words[1].ends_with('{'))
@@ -62,9 +72,9 @@ class RankText {
   Result<void> statement(std::string_view text) {
     std::string_view label;
     if (const std::size_t colon = text.find(':'); colon != std::string_view::npos) {
-      split(text.substr(0, colon), words_);
-      if (words_.size() != 1) return failure("a label is one word before a colon");
-      label = words_[0];
+      label = first_word(text.substr(0, colon));
+      const bool is_one = std::all_of(label.end(), text.begin() + colon, is_blank);
+      if (label.empty() || !is_one) return failure("a label is one word before a colon");
       text.remove_prefix(colon + 1);
     }
     split(text, words_);
@@ -147,13 +157,15 @@ class RankText {
 
   std::uint32_t ranks_;
   GraphBuilder builder_;
-  std::unordered_map<std::string, std::uint32_t> labels_;
+  using Allocator = offramp::detail::PoolAllocator<std::pair<const std::string, std::uint32_t>>;
+  std::unordered_map<std::string, std::uint32_t, std::hash<std::string>, std::equal_to<>, Allocator> labels_;
   std::vector<std::string_view> words_;
 };
 
-/// The position after the line that begins a rank.
+/// The statements of a rank.
 struct RankPlace {
   std::uint64_t offset = 0;
+  std::uint64_t end = 0;
   std::uint64_t lines_before = 0;
 };
 
@@ -165,19 +177,18 @@ struct TextSchedule {
 
 Result<Graph> read_rank(const TextSchedule& schedule, int rank) {
   const RankPlace& place = schedule.ranks[static_cast<std::size_t>(rank)];
-  Lines lines(schedule.source, place.offset, place.lines_before);
+  Lines lines(schedule.source, place.offset, place.lines_before, place.end);
   Comments comments;
   RankText text(static_cast<std::uint32_t>(schedule.ranks.size()));
-  std::vector<std::string_view> words;
   for (std::string_view line; lines.next(line);) {
     const std::string_view statement = comments.strip(line);
-    split(statement, words);
-    if (words.empty()) continue;
-    if (words[0] == "}") {
+    const std::string_view word = first_word(statement);
+    if (word.empty()) continue;
+    if (word == "}") {
       Graph graph = text.build();
       if (const std::size_t node = node_on_circle(graph); node < graph.nodes.size())
         return failure(
-            lines.at(fmt::format("rank {}: operation {} waits for itself through others", rank, node + 1)));
+            lines.at(fmt::format("rank {}: operation {} depends on itself through others", rank, node + 1)));
       return graph;
     }
     if (const Result<void> done = text.statement(statement); !done) return failure(lines.at(done.error()));
@@ -186,34 +197,39 @@ Result<Graph> read_rank(const TextSchedule& schedule, int rank) {
                                        : lines.error());
 }
 
+/// The text contains the word between blanks.
+bool contains_word(std::string_view text, std::string_view word) {
+  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    if (at > 0 && text[at - 1] == ' ' && at + word.size() < text.size() && text[at + word.size()] == ' ')
+      return true;
+  }
+  return false;
+}
+
 /// Finds the ranks. Their statements are read on demand.
 Result<TextSchedule> find_ranks(Lines& lines, std::uint32_t ranks, TextSchedule schedule, Comments comments) {
   schedule.ranks.resize(ranks);
   std::vector<std::string_view> words;
-  bool inside = false;  // of a rank's block
+  RankPlace* inside = nullptr;  // its block contains the line
   for (std::string_view line; lines.next(line);) {
     const std::string_view statement = comments.strip(line);
-    if (statement.find(" cpu ") != std::string_view::npos ||
-        statement.find(" nic ") != std::string_view::npos)
-      schedule.several = true;
-    const std::size_t first = statement.find_first_not_of(" \t\r");
-    if (first == std::string_view::npos) continue;
-    if (inside && statement[first] != 'r' && statement[first] != '}') continue;
+    schedule.several = schedule.several || contains_word(statement, "cpu") || contains_word(statement, "nic");
+    const std::string_view word = first_word(statement);
+    if (word.empty() || (inside != nullptr && word != "}" && word != "rank")) continue;
     split(statement, words);
-    if (inside && words[0] == "}") {
+    if (inside != nullptr && word == "}") {
       if (words.size() > 1) return failure(lines.at("the } of a rank has to be alone on its line"));
-      inside = false;
+      std::exchange(inside, nullptr)->end = lines.next_offset();
       continue;
     }
-    if (inside && words[0] != "rank") continue;
-    if (inside) return failure(lines.at("a rank begins before the } of the previous one"));
-    inside = true;
+    if (inside != nullptr) return failure(lines.at("a rank begins before the } of the previous one"));
     const auto rank = rank_begun(words);
     if (!rank || *rank >= ranks)
       return failure(lines.at(fmt::format("rank R {{ is expected, R below {}", ranks)));
     RankPlace& place = schedule.ranks[*rank];
     if (place.lines_before != 0) return failure(lines.at(fmt::format("rank {} occurs twice", *rank)));
-    place = {lines.next_offset(), lines.number()};
+    place = {lines.next_offset(), UINT64_MAX, lines.number()};
+    inside = &place;
   }
   if (!lines.error().empty()) return failure(lines.error());
   for (std::size_t rank = 0; rank < ranks; ++rank) {
@@ -226,7 +242,7 @@ Result<TextSchedule> find_ranks(Lines& lines, std::uint32_t ranks, TextSchedule 
 Result<std::optional<Program>> open_text(const Candidate& candidate) {
   if (!candidate.is_text()) return std::optional<Program>();
   const std::string& path = candidate.name;
-  Result<recording::Source> source = recording::Source::look(path);
+  Result<recording::Source> source = recording::Source::open(path);
   if (!source) return failure(source.error());
   TextSchedule schedule;
   schedule.source = std::make_shared<const recording::Source>(std::move(*source));

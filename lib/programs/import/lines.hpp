@@ -18,8 +18,9 @@ inline constexpr std::size_t kLongestLine = std::size_t{32} << 20U;
 
 class Lines {
  public:
+  /// Reads from `offset`, behind line `number`, up to `end` or the end of the file.
   explicit Lines(std::shared_ptr<const recording::Source> source, std::uint64_t offset = 0,
-                 std::uint64_t number = 0);
+                 std::uint64_t number = 0, std::uint64_t end = UINT64_MAX);
 
   /// Returns the next line without its end. Returns false at the end or on an error().
   bool next(std::string_view& line);
@@ -43,12 +44,17 @@ class Lines {
   std::vector<std::uint8_t> buffer_;
   std::string_view rest_;  // rest of the block
   std::uint64_t read_;     // offset of the next block
+  std::uint64_t end_;
   std::uint64_t number_;
   std::uint64_t begin_;
   bool whole_ = false;
   std::string long_line_;  // a line across several blocks
   std::string error_;
 };
+
+constexpr bool is_blank(char letter) {
+  return letter == ' ' || letter == '\t' || letter == '\r';
+}
 
 /// Splits at blanks and tabs. words: reused.
 void split(std::string_view line, std::vector<std::string_view>& words);

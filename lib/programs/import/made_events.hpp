@@ -53,7 +53,7 @@ class MadeEvents : public recording::UnrecordedReader {
  public:
   bool next(recording::Event& event) final;
   [[nodiscard]] std::uint64_t computed() const final { return current_.computed; }
-  [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const final;
+  [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const override;
   [[nodiscard]] std::uint32_t thread() const final { return current_.thread; }
   [[nodiscard]] std::string_view call(std::uint16_t number) const final;
   [[nodiscard]] std::string_view cut() const final {

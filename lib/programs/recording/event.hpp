@@ -40,7 +40,7 @@ enum EventFlag : std::uint8_t {
   kBlocking = 1,
   kContinues = 2,    // part of the same call as the previous event
   kSynchronous = 4,  // of a send
-  // Of a kCommunicator: a persistent collective (MPI_Bcast_init and so on). Its starts are collectives on it.
+  // On a kCommunicator: a persistent collective (MPI_Bcast_init and so on). Its starts are collectives on it.
   // The event's communicator is its parent.
   kPersistent = 4,
   kBuffered = 8,  // of a send: never waited for, without a request

@@ -67,6 +67,9 @@ class Reader {
   /// The total number of events, if the recording contains it.
   [[nodiscard]] virtual std::optional<std::uint64_t> events() const { return std::nullopt; }
   [[nodiscard]] virtual const std::string& error() const = 0;
+  /// Returns true if all its waits are for some of all open requests of the rank, which their lists contain.
+  /// list() may make the list of a wait on demand, and only until the first on_completed() after that event.
+  [[nodiscard]] virtual bool waits_for_open() const { return false; }
 };
 
 /// The recording of one rank as its recorder left it: the bytes from finish(), or else the path of its file.

@@ -383,7 +383,7 @@ Extrapolation extrapolation_of(const std::shared_ptr<const Model>& model, int ra
   const auto trials = std::make_shared<const Trials>(try_roles(shared));
   for (const auto& [role, problem] : *trials) {
     const std::string_view what = std::string_view(problem).substr(0, problem.find(" (rank "));
-    const auto is_listed = [&](const std::string& told) { return told.starts_with(what); };
+    const auto is_listed = [&](const std::string& reason) { return reason.starts_with(what); };
     if (!problem.empty() && std::ranges::none_of(foretold.unknown, is_listed))
       foretold.unknown.push_back(problem);
   }

@@ -22,7 +22,7 @@ bool is_active(MPI_Request ours_or_null) {
 bool is_done(MPI_Request ours_or_null) {
   return ours_or_null == MPI_REQUEST_NULL || is_complete(at(ours_or_null));
 }
-/// Offramp's, active, and complete.
+/// A request of Offramp that is active and complete.
 bool has_ended(MPI_Request handle) {
   return is_ours(handle) && is_active(handle) && is_complete(at(handle));
 }
