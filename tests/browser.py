@@ -91,7 +91,7 @@ function measured(frame, width) {
 """
 
 
-# What a timeline shows, and after keys and buttons: the range that its axis has, the readout, and how much is painted.
+# The range of the axis, the readout, and the number of colours of a timeline, at first and after keys and buttons.
 PLAY = """
 function played(frame, width) {
   const document = frame.contentDocument, canvas = document.querySelector('figure.timeline canvas');
@@ -123,7 +123,7 @@ function played(frame, width) {
 
 
 def plays_of(page, widths, dark=False):
-    """What a browser makes of a page's first timeline at each width in pixels: see PLAY. None: there is no browser."""
+    """Uses a page's first timeline in a browser at each width in pixels: a dict as in PLAY. None without a browser."""
     return in_frames(page, widths, dark, PLAY, "played")
 
 
@@ -134,7 +134,7 @@ def measures_of(page, widths, dark=False):
 
 
 def in_frames(page, widths, dark, script, function):
-    """What a function of the script returns for a page in a frame of each width."""
+    """Shows a page in a frame of each width, and returns the results of the script's function for it."""
     with open(page, encoding="utf-8") as file:
         text = json.dumps(file.read()).replace("</", "<\\/")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:

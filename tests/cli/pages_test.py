@@ -59,7 +59,8 @@ class Pages(CliTest):
         scripts = re.findall(r"<script>(.*?)</script>", page, re.S)
         self.assertEqual((len(scripts), page.count("<script")), (1, 1))
         found = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
-        self.assertIn(f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{found}'\"", page)
+        self.assertIn(f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{found}'\"", page.partition("<title>")[0],
+                      f'kReportScriptHash of tools/page/report_script.hpp must be "sha256-{found}"')
         self.assertIsNone(re.search(r"https?:|\bfetch\(|import\(|eval\(|innerHTML", scripts[0]))
 
     def timelines(self, report):

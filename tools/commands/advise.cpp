@@ -324,8 +324,8 @@ int write_files(const AdviseOptions& options, const Advisor& advisor) {
   return code;
 }
 
-/// Where the time goes over the baseline and over the best hardware, for a page. It takes one more replay of
-/// each; none of those that do not end in time.
+/// The accounts of the baseline and of the best hardware, for a page, by name. Each takes one more replay; a
+/// replay that does not end in time is left out.
 std::map<std::string_view, ReportAccounts> accounts_for_page(const AdviseOptions& options, const Setup& setup,
                                                              const ReplayInput& input, const Advisor& advisor,
                                                              const ProgressLine& progress) {

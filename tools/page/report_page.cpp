@@ -13,28 +13,6 @@
 namespace offramp::tool {
 namespace {
 
-/// The end of the run, or of the communication if no computing is known.
-Time end_of(const ReportLane& lane) {
-  return lane.run ? lane.run->end : lane.modelled_time;
-}
-
-/// The longest time that a bar shows in full: other bars are cut, so that differences near the fastest stay
-/// visible.
-Time longest_bar(const std::vector<Time>& times) {
-  constexpr double kMostOfFastest = 3;  // as on the terminal
-  Time fastest;
-  Time longest;
-  for (const Time time : times) {
-    if (time > Time() && (fastest <= Time() || time < fastest)) fastest = time;
-  }
-  for (const Time time : times) {
-    if (time.seconds() <= kMostOfFastest * fastest.seconds()) longest = later(longest, time);
-  }
-  return longest;
-}
-
-constexpr const char* kCutNote = "<p class=\"about\">Bars that fade at their end are cut.</p>\n";
-
 bool has_run(const ShownLane& shown) {
   return shown.lane->run && shown.run->computing;
 }
@@ -49,7 +27,7 @@ ReportPage::ReportPage(const std::vector<RunReport>& reports)
   best_ = lanes_.size();
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     if (&lanes_[i] == baseline_ || !lanes_[i].lane->time.carries_program()) continue;
-    if (best_ == lanes_.size() || end_of(*lanes_[i].lane) < end_of(*lanes_[best_].lane)) best_ = i;
+    if (best_ == lanes_.size() || lanes_[i].lane->end() < lanes_[best_].lane->end()) best_ = i;
   }
 }
 
@@ -164,27 +142,38 @@ void ReportPage::lane_table(const std::vector<std::size_t>& lanes, const std::ve
   if (!alike.empty()) add("<p class=\"about\">The same for all: {}.</p>\n", fmt::join(alike, ", "));
 }
 
+void ReportPage::named_bars(const std::vector<NamedBar>& all) {
+  std::vector<Time> ends;
+  ends.reserve(all.size());
+  for (const NamedBar& one : all) ends.push_back(one.end);
+  const Time longest = longest_bar(ends);
+  bool is_any_cut = false;
+  add("<div class=\"bars\">\n");
+  for (const NamedBar& one : all) {
+    const bool is_cut = one.end > longest;
+    is_any_cut = is_any_cut || is_cut;
+    add("<span class=\"name\">{}</span><span class=\"track{}\">{}</span><span class=\"value\">{}</span>"
+        "<span class=\"note{}\">{}</span>\n",
+        one.name, is_cut ? " cut" : "", bar({{share(one.end, longest), one.colour}}, one.what),
+        one.end > Time() ? time_text(one.end) : "", one.is_better ? " good" : "", one.note);
+  }
+  add("</div>\n{}", is_any_cut ? "<p class=\"about\">Bars that fade at their end are cut.</p>\n" : "");
+}
+
 void ReportPage::lane_bars(std::vector<std::size_t> lanes,
                            const std::function<Time(const ReportLane&)>& time) {
   std::stable_sort(lanes.begin(), lanes.end(), [&](std::size_t a, std::size_t b) {
     return time(*lanes_[a].lane) < time(*lanes_[b].lane);
   });
-  std::vector<Time> times;
-  times.reserve(lanes.size());
-  for (const std::size_t i : lanes) times.push_back(time(*lanes_[i].lane));
-  const Time longest = longest_bar(times);
-  add("<div class=\"bars\">\n");
+  const Time base = baseline_ != nullptr ? time(*baseline_->lane) : Time();
+  std::vector<NamedBar> bars;
   for (const std::size_t i : lanes) {
     const Time own = time(*lanes_[i].lane);
-    const Time base = baseline_ != nullptr ? time(*baseline_->lane) : Time();
     const bool compared = &lanes_[i] != baseline_ && base > Time() && lanes_[i].lane->time.carries_program();
-    add("<span class=\"name\">{}</span><span class=\"track{}\">{}</span><span class=\"value\">{}</span>"
-        "<span class=\"note{}\">{}</span>\n",
-        label(i), own > longest ? " cut" : "", bar({{share(own, longest), colour(i)}}, lanes_[i].label),
-        time_text(own), compared && share(own, base) < 0.9995 ? " good" : "",
-        compared ? ratio_text(own, base) : "");
+    bars.push_back({label(i), lanes_[i].label, colour(i), own, compared ? ratio_text(own, base) : "",
+                    compared && share(own, base) < 0.9995});
   }
-  add("</div>\n{}", !times.empty() && times.back() > longest ? kCutNote : "");
+  named_bars(bars);
 }
 
 void ReportPage::answer(const ReportAnswer& answer) {
@@ -194,25 +183,18 @@ void ReportPage::answer(const ReportAnswer& answer) {
     if (!line->empty()) add("<dt>{}</dt><dd>{}</dd>\n", label, escaped(*line));
   }
   if (!answer.next.empty()) add("<dt>next</dt><dd><code>{}</code></dd>\n", escaped(answer.next));
-  add("</dl>\n<div class=\"bars\">\n");
-  std::vector<Time> ends;
-  ends.reserve(answer.bars.size());
-  for (const ReportAnswerBar& one : answer.bars) ends.push_back(one.end);
-  const Time longest = longest_bar(ends);
+  add("</dl>\n");
+  std::vector<NamedBar> bars;
   for (const ReportAnswerBar& one : answer.bars) {
-    const bool known = one.end > Time();
     const auto lane = std::find_if(lanes_.begin(), lanes_.end(),
                                    [&](const ShownLane& shown) { return shown.lane->backend == one.name; });
     const std::string fill =
         lane == lanes_.end() ? "var(--muted)" : colour(static_cast<std::size_t>(lane - lanes_.begin()));
-    add("<span class=\"name\">{}</span><span class=\"track{}\">{}</span><span class=\"value\">{}</span>"
-        "<span class=\"note\">{}{}{}</span>\n",
-        escaped(one.name), one.end > longest ? " cut" : "", bar({{share(one.end, longest), fill}}, one.name),
-        known ? time_text(one.end) : "", known ? ratio_text(one.end, answer.baseline) : "",
-        known && !one.note.empty() ? ", " : "", escaped(one.note));
+    std::string note = one.end > Time() ? ratio_text(one.end, answer.baseline) : "";
+    if (!one.note.empty()) note += (note.empty() ? "" : ", ") + escaped(one.note);
+    bars.push_back({escaped(one.name), one.name, fill, one.end, std::move(note)});
   }
-  add("</div>\n{}",
-      std::any_of(ends.begin(), ends.end(), [&](Time end) { return end > longest; }) ? kCutNote : "");
+  named_bars(bars);
   if (!answer.routes.empty())
     add("<details><summary>the best mix of hardware, as offramp.toml</summary>\n<button class=\"copy\" "
         "type=\"button\" hidden>copy</button><pre class=\"advice\">{}</pre></details>\n",
@@ -271,8 +253,8 @@ void ReportPage::facts() {
 
 void ReportPage::overview() {
   section("Communication time",
-          "The longest time that any rank spends in MPI calls, with communication alone, in modelled time. "
-          "Ratios compare with the plain host, a NIC without offload.");
+          "The longest modelled time that any rank spends in MPI calls, with communication alone. Ratios "
+          "compare with the plain host, a NIC without offload.");
   const auto communication = [](const ReportLane& lane) { return lane.communication; };
   std::vector<std::size_t> all(lanes_.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
@@ -323,8 +305,7 @@ void ReportPage::whole_runs() {
           "ranks that still compute. The lower bound is the run with communication that takes no time. The "
           "mean computing is that of a rank.");
   // The bars of an answer show the same.
-  if (reports_.size() > 1 || !reports_.front().answer)
-    lane_bars(lanes, [](const ReportLane& lane) { return end_of(lane); });
+  if (reports_.size() > 1 || !reports_.front().answer) lane_bars(lanes, &ReportLane::end);
   std::vector<Column> columns = {{"run", {}},          {"in MPI calls", {}},  {"efficiency", {}},
                                  {"load balance", {}}, {"serialisation", {}}, {"transfer", {}},
                                  {"lower bound", {}},  {"mean computing", {}}};
@@ -348,12 +329,11 @@ void ReportPage::whole_runs() {
   }
   lane_table(lanes, columns);
   add("<details><summary>what the efficiencies are</summary><p class=\"about\">The efficiency is the "
-      "computing "
-      "of all ranks over their time. It is the product of load balance (the mean computing of a rank over "
-      "the "
-      "largest), serialisation (the largest computing over the lower bound), and transfer (the lower bound "
-      "over "
-      "the run).</p></details>\n");
+      "computing of all ranks over their time. It is the product of load balance (the mean computing of a "
+      "rank "
+      "over the largest), serialisation (the largest computing over the lower bound), and transfer (the "
+      "lower "
+      "bound over the run).</p></details>\n");
   if (const std::string& gaps = lanes_[lanes.front()].run->computing->gaps; !gaps.empty())
     add("<p class=\"about\">{}.</p>\n", escaped(gaps));
   end_section();

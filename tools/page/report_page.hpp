@@ -68,16 +68,26 @@ class ReportPage {
   void left_out(std::size_t all, std::size_t shown) {
     if (all > shown) add("<p class=\"about\">{}</p>\n", and_more_text(all - shown));
   }
-  /// A table with a row for each lane. A column with one value for all lanes becomes a line below the table.
-  /// columns: the head of each, and its cells in HTML; a cell without text is a dash.
+  /// Adds a table with a row for each lane. A column with one value for all lanes becomes a line below the
+  /// table. Cells are HTML; a cell without text is a dash.
   struct Column {
     std::string head;
     std::vector<std::string> cells;
   };
   void lane_table(const std::vector<std::size_t>& lanes, const std::vector<Column>& columns);
-  /// A bar for each of these lanes, the shortest time first, with its ratio to the baseline.
+  /// Adds bars with names, times, and notes. Bars that are longer than longest_bar() fade at their end.
+  struct NamedBar {
+    std::string name;  // HTML
+    std::string what;  // the name without marks
+    std::string colour;
+    Time end;          // 0 if unknown
+    std::string note;  // HTML
+    bool is_better = false;
+  };
+  void named_bars(const std::vector<NamedBar>& all);
+  /// Adds a bar for each of these lanes, the shortest time first, with its ratio to the baseline.
   void lane_bars(std::vector<std::size_t> lanes, const std::function<Time(const ReportLane&)>& time);
-  /// A time in a table.
+  /// Adds a cell with a time. there: the lane has one.
   void time_cell(Time time, bool there);
   /// The times of all lanes in a row, which ends with them.
   template <typename Part, typename Member>
@@ -97,10 +107,10 @@ class ReportPage {
   void phases();
   // Where the time goes.
   void timeline();
-  /// Of the lanes of a report.
+  /// Adds the timelines of a report's lanes, one above the other.
   void timeline_of(const RunReport& run);
   void accounts();
-  /// The baseline, and the fastest other lane that carries the program.
+  /// Whether the lane is the baseline or the fastest other lane that carries the program.
   [[nodiscard]] bool is_in_focus(std::size_t index) const;
   void accounts_of(std::size_t index);
   void account_bars(const std::vector<ReportAccount>& rows);
@@ -111,7 +121,7 @@ class ReportPage {
   [[nodiscard]] SizeRows size_rows() const;
   void sizes();
   void balance();
-  /// False: the ranks are even, or there are none, and it has no card.
+  /// Returns false, and adds no card, if the ranks are even or unknown.
   bool balance_card(std::size_t index);
   // What the hardware does, and what holds it up.
   void shares();
@@ -132,7 +142,7 @@ class ReportPage {
   std::vector<ShownLane> lanes_;
   const ShownLane* baseline_;
   std::size_t best_ =
-      0;  // the fastest lane besides the baseline that carries the program; lanes_.size(): none
+      0;  // the fastest lane that carries the program, without the baseline; lanes_.size(): none
   std::string section_;               // the title of the current one
   std::vector<std::size_t> colours_;  // of the lanes
   std::string text_;

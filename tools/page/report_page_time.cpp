@@ -24,10 +24,9 @@ std::string colour_of_kind(std::size_t kind) {
 void ReportPage::timeline() {
   const auto has_timeline = [](const ReportLane& lane) { return lane.accounts && lane.accounts->timeline; };
   if (!any(has_timeline)) return;
-  section("Timeline",
-          "What each rank does over modelled time, a line a rank, by what its time is spent on. A click, a "
-          "tap, or "
-          "the pointer names a slice.");
+  section(
+      "Timeline",
+      "What each rank spends modelled time on, a line a rank. A click, a tap, or the pointer names a slice.");
   for (const RunReport& run : reports_) {
     if (std::any_of(run.lanes.begin(), run.lanes.end(), has_timeline)) timeline_of(run);
   }
@@ -41,17 +40,16 @@ void ReportPage::timeline_of(const RunReport& run) {
     add("<span data-kind=\"{0}\"><span class=\"dot\" style=\"background:var(--k{1})\"></span>{0}</span>",
         name, kind);
   }
-  add("</div>\n<div class=\"tools\" hidden><button type=\"button\" value=\"2\" aria-label=\"zoom "
-      "in\">+</button>"
+  add("</div>\n<div class=\"tools\" hidden>"
+      "<button type=\"button\" value=\"2\" aria-label=\"zoom in\">+</button>"
       "<button type=\"button\" value=\"0.5\" aria-label=\"zoom out\">&minus;</button>"
       "<button type=\"button\" value=\"0\">whole run</button><output></output></div>\n"
       "<canvas tabindex=\"0\" role=\"application\" aria-label=\"Timeline of the ranks. Plus and minus zoom, "
-      "0 shows the "
-      "whole run, left and right move, up and down choose a rank, comma and full stop a slice.\"></canvas>\n"
+      "0 shows the whole run, left and right move, up and down choose a rank, comma and full stop a "
+      "slice.\"></canvas>\n"
       "<p class=\"readout\" aria-live=\"polite\">Drag to move. After a click, the wheel zooms; keys: + "
-      "&minus; 0, "
-      "arrows, comma and full stop.</p>\n<noscript><p>The timeline needs scripts. The tables below do "
-      "not.</p></noscript>\n");
+      "&minus; 0, arrows, comma and full stop.</p>\n"
+      "<noscript><p>The timeline needs scripts. The tables below do not.</p></noscript>\n");
   std::vector<std::string> notes;
   for (const ShownLane& shown : lanes_) {
     if (shown.run != &run || !shown.lane->accounts || !shown.lane->accounts->timeline) continue;
@@ -65,7 +63,8 @@ void ReportPage::timeline_of(const RunReport& run) {
           "{}: {} slices drawn as {}; those below {} are joined with their neighbours.", shown.label,
           count_text(timeline.slices), count_text(timeline.drawn), time_text(timeline.shortest)));
     if (!timeline.is_whole)
-      notes.push_back(shown.label + ": the last calls are missing, for there was no memory for them.");
+      notes.push_back(shown.label +
+                      ": the last calls are missing, because the memory for them did not suffice.");
     if (timeline.drawn_ranks < run.ranks)
       notes.push_back(
           fmt::format("{}: ranks {} to {} are not drawn.", shown.label, timeline.drawn_ranks, run.ranks - 1));
@@ -188,13 +187,13 @@ void ReportPage::traffic_of(const std::vector<ReportTraffic>& traffic, std::uint
     cell += pair.bytes;
     most = std::max(most, cell);
   }
-  // With the ranks on the left and above.
+  // The ranks are on the left and above.
   const double side = 10 * static_cast<double>(cells);
   const double margin = side / 7;
   add("<svg class=\"matrix\" viewBox=\"{0:.1f} {0:.1f} {1:.1f} {1:.1f}\" font-size=\"{2:.2f}\" role=\"img\" "
-      "aria-label=\"bytes from each rank to each other\"><rect width=\"{3}\" height=\"{3}\" "
-      "fill=\"currentColor\" "
-      "opacity=\".05\"/><g fill=\"currentColor\" text-anchor=\"middle\">"
+      "aria-label=\"bytes from each rank to each other\">"
+      "<rect width=\"{3}\" height=\"{3}\" fill=\"currentColor\" opacity=\".05\"/>"
+      "<g fill=\"currentColor\" text-anchor=\"middle\">"
       "<text x=\"{4:.1f}\" y=\"{5:.1f}\">to rank</text><text transform=\"translate({5:.1f} {4:.1f}) "
       "rotate(-90)\">from rank</text>",
       -margin, side + margin, side / 26, side, side / 2, -margin * 0.62);

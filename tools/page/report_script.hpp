@@ -1,5 +1,5 @@
-// The script of a report's page: draws the timelines, and copies texts. It reads the page alone, and the
-// page's Content-Security-Policy allows it by its hash.
+// The script of a report's page draws timelines and copies texts. It reads the page alone, and the page's
+// Content-Security-Policy allows it by its hash.
 #pragma once
 
 namespace offramp::tool {
@@ -208,7 +208,8 @@ for (const button of document.querySelectorAll('button.copy')) {
 }
 })();
 )js";
-/// The hash of the script between its tags, as a source in the policy.
+/// The SHA-256 of the script, in base 64, as the page's policy has it. If the script changes, the failing
+/// test of pages prints the new value.
 inline constexpr const char* kReportScriptHash = "sha256-m9cu1vs83bdmAiYsgK3p0XCv9AZhNAzVCN6zqWYnGpc=";
 
 }  // namespace offramp::tool

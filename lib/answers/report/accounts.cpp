@@ -64,7 +64,7 @@ class AccountClasses {
     if (records != nullptr) phases_.resize(1 + records->phases().size());
   }
 
-  /// Of the call's largest operation.
+  /// The size of the call's largest operation. `nullopt` if it is not known.
   [[nodiscard]] std::optional<std::uint64_t> bytes(const Receipts::Call& call) const {
     std::optional<std::uint64_t> bytes;
     for (const std::uint64_t operation : call.operations) {
@@ -151,7 +151,7 @@ ReportAccounts add_up(const Receipts& receipts, Time in_calls, const ReplayRecor
     }
     if (timeline != nullptr) timeline->end_rank(all.not_accounted <= Time());
   }
-  if (timeline != nullptr) all.timeline = timeline->release_text();
+  if (timeline != nullptr) all.timeline = timeline->release();
   for (auto& [name, row] : functions) {
     row.function = name;
     all.functions.push_back(std::move(row));
@@ -177,6 +177,7 @@ std::optional<ReportAccounts> accounts_of(const WorldSetting& setting, const Rep
   Result<ReplayResult> again = replay(setting, source, how);
   if (!again || again->stopped) return std::nullopt;
   std::vector<Time> ends;
+  ends.reserve(again->ranks.size());
   for (const ReplayedRank& rank : again->ranks) ends.push_back(rank.clock);
   TimelineBuilder timeline(std::move(ends));
   ReportAccounts all = add_up(records.receipts(), whole_run_of(*again).in_calls, &records, &timeline);

@@ -22,11 +22,6 @@ std::string base36(std::uint64_t number) {
   return {text.rbegin(), text.rend()};
 }
 
-/// The end of the run, or of the communication if no computing is known.
-Time end_of(const ReportLane& lane) {
-  return lane.run ? lane.run->end : lane.modelled_time;
-}
-
 }  // namespace
 
 TimelineBuilder::TimelineBuilder(std::vector<Time> ends) : ends_(std::move(ends)) {
@@ -63,7 +58,7 @@ void TimelineBuilder::call(const std::string& function, std::uint64_t bytes,
 std::vector<TimelineBuilder::Slice> TimelineBuilder::joined(const std::vector<Slice>& slices, Time shortest) {
   std::vector<Slice> all;
   std::array<Time, kComputing + 1> kinds{};
-  Time longest;  // of the part that gives the joined slice its function and bytes
+  Time longest;  // the part that gives the joined slice its function and bytes
   for (const Slice& slice : slices) {
     const bool joins = !all.empty() && all.back().length < shortest && slice.length < shortest;
     if (!joins) {
@@ -104,7 +99,7 @@ void TimelineBuilder::end_rank(bool is_whole) {
   timeline_.drawn += drawn.size();
   std::string text;
   Time at;
-  std::uint64_t ns = 0;  // where the text is; rounding errors do not add up
+  std::uint64_t ns = 0;  // the end of the text so far; rounding errors do not add up
   for (const Slice& slice : drawn) {
     at += slice.length;
     const auto end = static_cast<std::uint64_t>(at.count() / 1000);
@@ -122,7 +117,7 @@ void TimelineBuilder::end_rank(bool is_whole) {
   ++rank_;
 }
 
-ReportTimeline TimelineBuilder::release_text() {
+ReportTimeline TimelineBuilder::release() {
   return std::move(timeline_);
 }
 
@@ -134,7 +129,7 @@ void keep_drawn_timelines(RunReport& report) {
   }
   for (ReportLane& lane : report.lanes) {
     if (&lane == base || !lane.accounts || !lane.accounts->timeline || !lane.time.carries_program()) continue;
-    if (best == nullptr || end_of(lane) < end_of(*best)) best = &lane;
+    if (best == nullptr || lane.end() < best->end()) best = &lane;
   }
   for (ReportLane& lane : report.lanes) {
     if (&lane != base && &lane != best && lane.accounts) lane.accounts->timeline.reset();

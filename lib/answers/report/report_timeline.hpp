@@ -2,7 +2,7 @@
 //
 //   TimelineBuilder builder(ends);
 //   for each rank, in order: builder.call(...) for each of its calls, then builder.end_rank(...)
-//   ReportTimeline timeline = builder.release_text();
+//   ReportTimeline timeline = builder.release();
 #pragma once
 
 #include <cstddef>
@@ -23,21 +23,21 @@ class TimelineBuilder {
   static constexpr std::size_t kMostSlices = 20'000;       // of all ranks
   static constexpr std::size_t kMostSlicesOfRank = 2'500;  // keeps its text below kLongestText
 
-  /// ends: of the ranks, in order.
+  /// ends: the modelled time at which each rank ends.
   explicit TimelineBuilder(std::vector<Time> ends);
 
-  /// A call of the current rank, with its stages in the order of time. bytes: of its largest operation. Of
-  /// calls that overlap, as those of threads do, the later one is drawn from the end of the earlier one on.
+  /// Adds a call of the current rank, with its stages in the order of time. bytes: the size of its largest
+  /// operation. If calls overlap, as those of threads do, the later one begins at the end of the earlier one.
   void call(const std::string& function, std::uint64_t bytes, const std::vector<ReceiptLine>& stages);
-  /// Ends the current rank. is_whole: all of its calls were given; else its end is left open.
+  /// Ends the current rank. is_whole: all of its calls were added. Otherwise its last slice ends early.
   void end_rank(bool is_whole);
-  /// After the last rank.
-  [[nodiscard]] ReportTimeline release_text();
+  /// Returns the timeline after the last rank. The builder is empty then.
+  [[nodiscard]] ReportTimeline release();
 
  private:
   struct Slice {
     Time length;
-    std::size_t kind = 0;      // of TimeKind; kComputing
+    std::size_t kind = 0;      // a TimeKind, or kComputing
     std::size_t function = 0;  // an index into the timeline's functions
     std::uint64_t bytes = 0;
     std::uint64_t joined = 1;  // slices that it joins
@@ -51,13 +51,13 @@ class TimelineBuilder {
   std::vector<Time> ends_;
   ReportTimeline timeline_;
   std::size_t rank_ = 0;
-  Time at_;                    // where the current rank's last slice ends
+  Time at_;                    // the end of the current rank's last slice
   std::vector<Slice> slices_;  // of the current rank
   std::map<std::string, std::size_t, std::less<>> functions_;
 };
 
-/// Drops the timelines of a report but those of the baseline, or of its first lane, and of the fastest other
-/// lane.
+/// Keeps the timelines of the baseline and of the fastest other lane, and drops the others. Without a
+/// baseline, the first lane takes its place.
 void keep_drawn_timelines(RunReport& report);
 
 }  // namespace offramp
