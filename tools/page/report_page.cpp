@@ -13,6 +13,12 @@
 namespace offramp::tool {
 namespace {
 
+/// A number stays on the line of its "%".
+std::string unbroken(std::string html) {
+  for (std::size_t at = 0; (at = html.find(" %", at)) != std::string::npos;) html.replace(at, 1, "&nbsp;");
+  return html;
+}
+
 bool has_run(const ShownLane& shown) {
   return shown.lane->run && shown.run->computing;
 }
@@ -142,11 +148,11 @@ void ReportPage::lane_table(const std::vector<std::size_t>& lanes, const std::ve
   if (!alike.empty()) add("<p class=\"about\">The same for all: {}.</p>\n", fmt::join(alike, ", "));
 }
 
-void ReportPage::named_bars(const std::vector<NamedBar>& all) {
+void ReportPage::named_bars(const std::vector<NamedBar>& all, Time baseline) {
   std::vector<Time> ends;
   ends.reserve(all.size());
   for (const NamedBar& one : all) ends.push_back(one.end);
-  const Time longest = longest_bar(ends);
+  const Time longest = longest_bar(ends, baseline);
   bool is_any_cut = false;
   add("<div class=\"bars\">\n");
   for (const NamedBar& one : all) {
@@ -173,7 +179,7 @@ void ReportPage::lane_bars(std::vector<std::size_t> lanes,
     bars.push_back({label(i), lanes_[i].label, colour(i), own, compared ? ratio_text(own, base) : "",
                     compared && share(own, base) < 0.9995});
   }
-  named_bars(bars);
+  named_bars(bars, base);
 }
 
 void ReportPage::answer(const ReportAnswer& answer) {
@@ -194,7 +200,7 @@ void ReportPage::answer(const ReportAnswer& answer) {
     if (!one.note.empty()) note += (note.empty() ? "" : ", ") + escaped(one.note);
     bars.push_back({escaped(one.name), one.name, fill, one.end, std::move(note)});
   }
-  named_bars(bars);
+  named_bars(bars, answer.baseline);
   if (!answer.routes.empty())
     add("<details><summary>the best mix of hardware, as offramp.toml</summary>\n<button class=\"copy\" "
         "type=\"button\" hidden>copy</button><pre class=\"advice\">{}</pre></details>\n",
@@ -215,7 +221,7 @@ void ReportPage::begin() {
       "'unsafe-inline'; script-src '{}'\">\n"
       "<title>Offramp report</title>\n<style>{}</style></head>\n<body><main>\n<p class=\"about\">Offramp "
       "report</p>\n<h1 class=\"headline\">{}</h1>\n",
-      kReportScriptHash, kReportStyle, escaped(text.substr(0, end)));
+      kReportScriptHash, kReportStyle, unbroken(escaped(text.substr(0, end))));
   if (end != std::string::npos) add("<p>{}</p>\n", escaped(text.substr(end + 2)));
   const std::vector<VersionChange> changes = changes_of(reports_);
   for (const VersionChange& change : changes) {
@@ -282,10 +288,14 @@ void ReportPage::overview() {
   if (!any([](const ReportLane& lane) { return lane.modelled_time != lane.communication; }))
     columns.erase(columns.begin());
   lane_table(all, columns);
-  for (const ShownLane& shown : lanes_) {
-    const std::string& ground = shown.lane->deployment.text;
-    if (!ground.empty())
-      add("<p class=\"about\">{} runs on {}.</p>\n", escaped(shown.label), escaped(ground));
+  if (any([](const ReportLane& lane) { return !lane.deployment.text.empty(); })) {
+    add("<details><summary>what each of them runs on</summary>\n");
+    for (const ShownLane& shown : lanes_) {
+      const std::string& ground = shown.lane->deployment.text;
+      if (!ground.empty())
+        add("<p class=\"about\">{} runs on {}.</p>\n", escaped(shown.label), escaped(ground));
+    }
+    add("</details>\n");
   }
   for (const ShownLane& shown : lanes_) {
     if (!shown.lane->time.carries_program())

@@ -84,7 +84,7 @@ class ReportPage {
     std::string note;  // HTML
     bool is_better = false;
   };
-  void named_bars(const std::vector<NamedBar>& all);
+  void named_bars(const std::vector<NamedBar>& all, Time baseline);
   /// Adds a bar for each of these lanes, the shortest time first, with its ratio to the baseline.
   void lane_bars(std::vector<std::size_t> lanes, const std::function<Time(const ReportLane&)>& time);
   /// Adds a cell with a time. there: the lane has one.

@@ -77,7 +77,7 @@ std::string clauses_text(const std::vector<std::string>& clauses) {
   return text;
 }
 
-Time longest_bar(const std::vector<Time>& ends) {
+Time longest_bar(const std::vector<Time>& ends, Time baseline) {
   constexpr std::int64_t kMostOfFastest = 3;
   Time fastest;
   Time longest;
@@ -85,7 +85,7 @@ Time longest_bar(const std::vector<Time>& ends) {
     if (end > Time() && (fastest <= Time() || end < fastest)) fastest = end;
     longest = later(longest, end);
   }
-  return earlier(longest, kMostOfFastest * fastest);
+  return earlier(longest, later(baseline, kMostOfFastest * fastest));
 }
 
 std::string answer_text(const ReportAnswer& answer) {
@@ -101,7 +101,7 @@ std::string answer_text(const ReportAnswer& answer) {
     ends.push_back(bar.end);
     names = std::max(names, std::min<std::size_t>(printable(bar.name).size(), 24));
   }
-  const Time longest = longest_bar(ends);
+  const Time longest = longest_bar(ends, answer.baseline);
   const std::size_t room = kLines - lines.size();
   const bool all = answer.bars.size() <= room;
   for (std::size_t i = 0; i < (all ? answer.bars.size() : room - 1); ++i)

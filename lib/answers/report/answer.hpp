@@ -41,9 +41,10 @@ struct ReportAnswer {
   bool complete = true;   // all candidates were tried
 };
 
-/// The time of the longest bar that is drawn in full: at most three times that of the fastest candidate, so
-/// that small differences stay visible. Bars of longer times are cut. Times of 0 are unknown.
-Time longest_bar(const std::vector<Time>& ends);
+/// The time of the longest bar that is drawn in full: that of the baseline, or three times that of the
+/// fastest candidate if that is longer, so that small differences stay visible. Bars of longer times are cut.
+/// Times of 0 are unknown.
+Time longest_bar(const std::vector<Time>& ends, Time baseline);
 
 /// At most twelve lines of at most 80 columns. Other characters than printable ones are escaped.
 std::string answer_text(const ReportAnswer& answer);
