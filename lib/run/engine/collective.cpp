@@ -105,7 +105,13 @@ void Collective::start(const Operation& operation, const CollectiveBuffers& buff
   lane.count(counter, choice);
   counter.bytes += operation.bytes;
   for (const Bytes block : buffers.send_blocks) counter.bytes += block.size();
-  if (has_result_) {
+  if (has_result_ && engine_.one_hop().takes(context_, operation, choice.backend)) {
+    hop_.emplace(operation, buffers);
+    hop_->reducer = reducer;
+    hop_->backend = choice.backend;
+    hop_->tag = tag;
+    start_hop();
+  } else if (has_result_) {
     run_ = std::make_unique<Run>(*this, choice.backend, tag, reducer);
     run_->start(operation, buffers);
   } else {
@@ -113,6 +119,23 @@ void Collective::start(const Operation& operation, const CollectiveBuffers& buff
   }
   started_ = true;
   if (ended_) complete();
+}
+
+void Collective::start_hop() {
+  hop_->context = &context_;
+  hop_->owner = this;
+  hop_->on_end = [](HopOperation& hop) { static_cast<Collective*>(hop.owner)->on_hop_end(); };
+  engine_.one_hop().start(*hop_);
+}
+
+void Collective::on_hop_end() {
+  if (hop_->refused) {
+    run_ = std::make_unique<Run>(*this, hop_->backend, hop_->tag, hop_->reducer);
+    return run_->start(hop_->operation, hop_->buffers);
+  }
+  outcome_ = hop_->outcome;
+  engine_.count_completion();
+  ended();
 }
 
 void Collective::ended() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "lib/run/engine/engine.hpp"
@@ -38,6 +39,8 @@ class Collective {
 
  private:
   class Run;
+  void start_hop();
+  void on_hop_end();
   void ended();
   void complete();
   void certify(const Operation& operation, const CollectiveBuffers& buffers);
@@ -46,6 +49,7 @@ class Collective {
   Engine& engine_;
   Context& context_;
   std::unique_ptr<Run> run_;
+  std::optional<HopOperation> hop_;  // which `run_` follows if it is refused
   bool started_ = false;
   bool ended_ = false;      // the algorithm
   bool has_result_ = true;  // the MPI library makes it otherwise

@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "lib/run/engine/one_hop.hpp"
 #include "lib/run/engine/records.hpp"
 #include "lib/run/engine/unexpected_index.hpp"
 #include "simulators/world/rank_table.hpp"
@@ -92,6 +93,7 @@ class Context {
   std::uint32_t collective_number = 0;  // of the next collective operation; equal on all members
   std::uint32_t recorded = 0;           // which communicator it is in the recording of this rank
   std::uint64_t setup_id;               // see Team::setup_context()
+  std::unique_ptr<HopRing> hop;         // of its small collectives; null: there were none
 
  private:
   std::uint64_t id_;

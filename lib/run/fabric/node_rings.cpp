@@ -44,7 +44,8 @@ NodeRings::Layout::Layout(std::size_t ranks_, std::size_t ring_bytes_)
       board_words(rounded_up((1 + sender_words) * sizeof(std::uint64_t), kCacheLine) / sizeof(std::uint64_t)),
       counters(ranks * board_words * sizeof(std::uint64_t)),
       rings(rounded_up(counters + ranks * ranks * kCacheLine, kPage)),
-      bytes(rings + ranks * ranks * ring_bytes) {}
+      shared(rings + ranks * ranks * ring_bytes),
+      bytes(shared + ranks * kSharedBytes) {}
 
 NodeRings::~NodeRings() {
   if (memory_ != nullptr) munmap(memory_, layout_.bytes);
@@ -105,13 +106,15 @@ void NodeRings::open(const std::vector<int>& node, int rank, double bytes, const
   board_ = board_of(self_);
 }
 
-/// Takes the ring's memory now: where there is none left, a store into it would end the process. (Kernels
-/// before 5.14 cannot be asked; there is no ring then.)
+bool NodeRings::reserve(std::span<std::byte> pages) {
+  return madvise(pages.data(), pages.size(), MADV_POPULATE_WRITE) == 0;
+}
+
 bool NodeRings::prepare(std::size_t index) {
   Outgoing& to = outgoing_[index];
   to.state = Way::kNone;
   const RingMemory memory = ring(index, self_);
-  if (madvise(memory.data, memory.bytes, MADV_POPULATE_WRITE) != 0) return false;
+  if (!reserve({memory.data, memory.bytes})) return false;
   to.ring = RingWriter(memory);
   to.state = Way::kReady;
   std::atomic_ref(board_of(index)[1 + self_ / 64]).fetch_or(std::uint64_t{1} << (self_ % 64));

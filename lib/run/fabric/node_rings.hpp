@@ -75,6 +75,15 @@ class NodeRings {
     return board_ != nullptr ? std::atomic_ref(board_[0]).load(std::memory_order_relaxed) : 0;
   }
 
+  /// What a rank of the node shares with the others beside its rings (Fabric::shared_memory()).
+  [[nodiscard]] std::span<std::byte> shared_memory(std::size_t index) const {
+    if (memory_ == nullptr || (index != self_ && !join(index))) return {};
+    return {memory_ + layout_.shared + index * kSharedBytes, kSharedBytes};
+  }
+  /// Takes memory now: where there is none left, a store into it would end the process. (Kernels before 5.14
+  /// cannot be asked; there is none then.)
+  static bool reserve(std::span<std::byte> pages);
+
   /// Calls visit(index) for each rank of the node that has written to this one.
   template <typename Visitor>
   void for_each_sender(Visitor visit) {
@@ -106,8 +115,11 @@ class NodeRings {
     std::size_t board_words;   // per receiver, with the count of what was announced: whole lines
     std::size_t counters;      // offset of the readers' counters, one line per ring
     std::size_t rings;         // offset of the rings themselves
+    std::size_t shared;        // offset of what else the ranks share
     std::size_t bytes;         // of the segment
   };
+
+  static constexpr std::size_t kSharedBytes = std::size_t{2} << 20;  // per rank; taken as it is used
 
   static std::string create(std::size_t ranks, double bytes);
   bool attach(const std::string& name, std::size_t ranks);

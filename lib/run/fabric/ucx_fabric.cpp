@@ -162,6 +162,13 @@ class UcxFabric final : public ProcessFabric {
 
   [[nodiscard]] std::string version() const override { return ucp_get_version_string(); }
 
+  std::span<std::byte> shared_memory(int peer) override {
+    if (peer == rank_) return rings_.shared_memory(rings_.self());
+    const Neighbour* const neighbour = neighbours_of_[static_cast<std::size_t>(peer)];
+    return neighbour != nullptr ? rings_.shared_memory(neighbour->index) : std::span<std::byte>();
+  }
+  bool reserve(std::span<std::byte> part) override { return NodeRings::reserve(part); }
+
   void close(Sink& sink) override {
     // Endpoints end with the worker: closing them one by one would need the peer's help, or error handling,
     // which costs transports.

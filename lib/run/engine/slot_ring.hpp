@@ -1,0 +1,102 @@
+// Where the ranks of one communicator put what they contribute to small collectives: memory that all of them
+// see, with a ring of slots for each. A rank writes into its own slots and reads those of the others.
+//
+// Operations are numbered alike on all ranks, and number n has the slot n % kSlots of each. Every rank counts
+// up to which operation it has finished reading, and a slot is used again when all have finished with it.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+
+#include "lib/run/fabric/shared_ring.hpp"
+#include "offramp/model/message.hpp"
+
+namespace offramp {
+
+class SlotRing {
+ public:
+  static constexpr std::uint64_t kSlots = 8;
+  static constexpr std::size_t kSlotBytes = 1024;
+
+ private:
+  struct Head {
+    std::uint64_t came;  // the operation's number + 1
+    std::uint64_t bytes;
+  };
+
+ public:
+  /// The largest contribution.
+  static constexpr std::size_t kMostBytes = kSlotBytes - sizeof(Head);
+
+  /// What the slots of so many ranks take.
+  static constexpr std::size_t bytes(int ranks) {
+    return kCacheLine + static_cast<std::size_t>(ranks) * (kCacheLine + kSlots * kSlotBytes);
+  }
+
+  SlotRing() = default;
+  /// memory: aligned to a cache line, of bytes(ranks), zero before the first rank used it. It stays in place.
+  SlotRing(std::byte* memory, int rank, int ranks) : memory_(memory), rank_(rank), ranks_(ranks) {}
+
+  /// Whether this rank's slot of an operation is free.
+  [[nodiscard]] bool has_credit(std::uint64_t number) {
+    if (number < finished_by_all_ + kSlots) return true;
+    std::uint64_t least = ~std::uint64_t{0};
+    for (int rank = 0; rank < ranks_; ++rank)
+      least = std::min(least, std::atomic_ref(finished(rank)).load(std::memory_order_acquire));
+    finished_by_all_ = least;
+    return number < finished_by_all_ + kSlots;
+  }
+  /// Only with a credit. At most kMostBytes.
+  void publish(std::uint64_t number, Bytes contribution) const {
+    std::byte* const slot = slot_of(rank_, number);
+    auto& head = *reinterpret_cast<Head*>(slot);
+    std::byte* const to = slot + sizeof(Head);
+    if (contribution.size() == sizeof(std::uint64_t)) {  // the most frequent size, and known to the compiler
+      std::memcpy(to, contribution.data(), sizeof(std::uint64_t));
+    } else if (!contribution.empty()) {
+      std::memcpy(to, contribution.data(), contribution.size());
+    }
+    head.bytes = contribution.size();
+    std::atomic_ref(head.came).store(number + 1, std::memory_order_release);
+  }
+  /// Whether a rank's contribution is in its slot.
+  [[nodiscard]] bool has_come(int rank, std::uint64_t number) const {
+    auto& head = *reinterpret_cast<Head*>(slot_of(rank, number));
+    return std::atomic_ref(head.came).load(std::memory_order_acquire) == number + 1;
+  }
+  /// After it has come, until this rank has finished the operation.
+  [[nodiscard]] Bytes contribution(int rank, std::uint64_t number) const {
+    const std::byte* const slot = slot_of(rank, number);
+    return {slot + sizeof(Head),
+            std::min<std::size_t>(reinterpret_cast<const Head*>(slot)->bytes, kMostBytes)};
+  }
+  /// This rank reads nothing of any operation before this number any more.
+  void finish_before(std::uint64_t number) const {
+    std::atomic_ref(finished(rank_)).store(number, std::memory_order_release);
+  }
+
+  /// This rank does not use the memory any more.
+  void leave() const { std::atomic_ref(left()).fetch_add(1, std::memory_order_acq_rel); }
+  [[nodiscard]] bool all_have_left() const {
+    return std::atomic_ref(left()).load(std::memory_order_acquire) == static_cast<std::uint64_t>(ranks_);
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t& left() const { return *reinterpret_cast<std::uint64_t*>(memory_); }
+  [[nodiscard]] std::uint64_t& finished(int rank) const {
+    return *reinterpret_cast<std::uint64_t*>(memory_ + (1 + static_cast<std::size_t>(rank)) * kCacheLine);
+  }
+  [[nodiscard]] std::byte* slot_of(int rank, std::uint64_t number) const {
+    return memory_ + (1 + static_cast<std::size_t>(ranks_)) * kCacheLine +
+           (static_cast<std::size_t>(rank) * kSlots + number % kSlots) * kSlotBytes;
+  }
+
+  std::byte* memory_ = nullptr;
+  int rank_ = 0;
+  int ranks_ = 0;
+  std::uint64_t finished_by_all_ = 0;  // as last read
+};
+
+}  // namespace offramp
