@@ -105,8 +105,11 @@ void Collective::start(const Operation& operation, const CollectiveBuffers& buff
   lane.count(counter, choice);
   counter.bytes += operation.bytes;
   for (const Bytes block : buffers.send_blocks) counter.bytes += block.size();
-  if (has_result_ && engine_.one_hop().takes(context_, operation, choice.backend)) {
+  const OneHop::Answer hop =
+      has_result_ ? engine_.one_hop().takes(context_, operation, choice.backend) : OneHop::Answer();
+  if (hop.yes) {
     hop_.emplace(operation, buffers);
+    hop_->plan = hop.plan;
     hop_->reducer = reducer;
     hop_->backend = choice.backend;
     hop_->tag = tag;

@@ -99,17 +99,19 @@ HopRing* OneHop::ring_of(Context& context) {
   return context.hop->state_ == HopRing::State::kUnfit ? nullptr : context.hop.get();
 }
 
-bool OneHop::takes(Context& context, const Operation& operation, std::uint8_t backend) {
+OneHop::Answer OneHop::takes(Context& context, const Operation& operation, std::uint8_t backend) {
   if (context.size() < 2 || !has_slots(operation.kind) ||
       contributed_bytes(operation) > SlotRing::kMostBytes)
-    return false;
+    return {};
   HopRing* const ring = ring_of(context);
-  if (ring == nullptr) return false;
+  if (ring == nullptr) return {};
   if (ring->state_ == HopRing::State::kNew) {
-    if (++ring->calls_ < kCallsBeforeSlots) return false;
+    if (++ring->calls_ < kCallsBeforeSlots) return {};
     join(context, backend);
   }
-  return !reduces(operation.kind) || plan_of(context, operation, backend) != nullptr;
+  if (!reduces(operation.kind)) return {true, nullptr};
+  const CombinePlan* const plan = plan_of(context, operation, backend);
+  return {plan != nullptr, plan};
 }
 
 /// Null: there is none, alike on all members.
@@ -118,6 +120,8 @@ const CombinePlan* OneHop::plan_of(Context& context, const Operation& operation,
                            static_cast<std::size_t>(operation.root) * 5;
   std::unique_ptr<HopRing::Plan>& known = context.hop->plans_[hash % HopRing::kPlans];
   if (known == nullptr || known->operation != operation || known->backend != backend) {
+    if (waiting_.empty()) replaced_.clear();
+    if (known != nullptr) replaced_.push_back(std::move(known));
     const CombinePlan::Members members{context.rank(), *context.members(), context.id(), context.setup_id};
     known = std::make_unique<HopRing::Plan>(HopRing::Plan{
         operation, backend, CombinePlan::derive(engine_.lane().backend(backend), operation, members)});
@@ -300,8 +304,7 @@ void OneHop::collect(HopOperation& operation) {
 void OneHop::combine(HopOperation& operation) {
   Context& context = *operation.context;
   const CollectiveBuffers& buffers = operation.buffers;
-  const CombinePlan* const plan = plan_of(context, operation.operation, operation.backend);
-  std::array<const std::byte*, kMostRanks> contributions{};
+  std::array<const std::byte*, kMostRanks> contributions;
   alignas(std::max_align_t) std::array<std::byte, SlotRing::kMostBytes> copy;  // of what the result replaces
   for (int rank = 0; rank < operation.operation.ranks; ++rank) {
     const bool is_read = rank == context.rank() || rank < operation.end;
@@ -315,7 +318,7 @@ void OneHop::combine(HopOperation& operation) {
     std::memcpy(copy.data(), one.data(), one.size());
     contributions[static_cast<std::size_t>(rank)] = copy.data();
   }
-  plan->run(contributions.data(), buffers.receive, *operation.reducer);
+  operation.plan->run(contributions.data(), buffers.receive, *operation.reducer);
 }
 
 std::string OneHop::describe() const {

@@ -34,6 +34,7 @@ struct HopOperation {
   const Operation operation;
   const CollectiveBuffers buffers;
   Reducer* reducer = nullptr;
+  const CombinePlan* plan = nullptr;  // of a reduction
   std::uint8_t backend = 0;
   std::int32_t tag = 0;
   /// The operation is complete; or, if `refused`, the algorithm has to carry it after all.
@@ -96,9 +97,13 @@ class OneHop {
   OneHop(const OneHop&) = delete;
   OneHop& operator=(const OneHop&) = delete;
 
-  /// Whether a collective that this backend supports goes through slots. Asked once for each, in the order of
-  /// the calls on the context.
-  bool takes(Context& context, const Operation& operation, std::uint8_t backend);
+  /// How slots carry a collective that this backend supports. Asked once for each, in the order of the calls on
+  /// the context. The plan lives until the collective has ended.
+  struct Answer {
+    bool yes = false;
+    const CombinePlan* plan = nullptr;  // of a reduction
+  };
+  Answer takes(Context& context, const Operation& operation, std::uint8_t backend);
   /// May end before it returns. The context stays until the end.
   void start(HopOperation& operation);
   /// Returns the number of operations that have ended.
@@ -140,6 +145,8 @@ class OneHop {
   IntrusiveList<HopOperation, &HopOperation::link> waiting_;
   std::vector<Area> areas_;  // of the memory of this rank: for communicators whose first member it is
   std::vector<std::unique_ptr<Sent>> sent_;
+  // Replaced while operations may still use them.
+  std::vector<std::unique_ptr<HopRing::Plan>> replaced_;
   std::uint64_t carried_ = 0;
 };
 
