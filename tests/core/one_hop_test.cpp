@@ -122,14 +122,15 @@ struct Results {
   std::uint64_t carried = 0;  // through slots, by rank 0
 };
 Results run_all_kinds(const BackendDescription& backend, const Settings& settings, int ranks,
-                  std::vector<std::size_t> counts, const ClusterOptions& options) {
+                      std::vector<std::size_t> counts, const ClusterOptions& options) {
   Results results;
   results.seen.resize(static_cast<std::size_t>(ranks));
   Cluster cluster(ranks, backend, settings, options);
   EXPECT_EQ(cluster.run([&](ClusterRank& rank) -> Task<void> {
     Buffer& seen = results.seen[static_cast<std::size_t>(rank.rank())];
     (void)co_await rank.barrier();  // no slots yet
-    for (const std::size_t count : counts) co_await all_kinds(rank, count, static_cast<int>(count) % ranks, seen);
+    for (const std::size_t count : counts)
+      co_await all_kinds(rank, count, static_cast<int>(count) % ranks, seen);
   }),
             "");
   results.carried = cluster.engine(0).one_hop().carried();

@@ -78,7 +78,10 @@ class DataCarrier {
   /// from seed or script, link, and transfer.number, so that a run and a world agree. Only asked where wires
   /// have faults; the faults have no times then (FaultRates::timeless()).
   [[nodiscard]] virtual MessageFate fate(const Transfer& /*transfer*/) { return {}; }
-  /// Runs the collective to its end. Only called when supports() said yes on every rank.
+  /// Runs the collective to its end. Only called when supports() said yes on every rank. In a run the
+  /// algorithm, and so the order in which it combines, follows from the operation and the team's members
+  /// alone: for small payloads the library derives that order once, by running all ranks over symbols in one
+  /// process, and then moves the payloads itself.
   virtual Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) = 0;
   /// The communicator with this Team::context() is gone, and so may be what the hardware kept for it.
   virtual void forget(std::uint64_t /*context*/) {}

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "lib/run/engine/collective.hpp"
@@ -41,6 +42,13 @@ class Expressions {
     return symbol;
   }
   void write(std::byte* element, Symbol symbol) const { std::memcpy(element, &symbol, width_); }
+
+  /// Adds the contributions in an expression, from the lowest operand to the highest.
+  void list(Symbol symbol, std::vector<int>& ranks) const {
+    if (is_contribution(symbol)) return ranks.push_back(static_cast<int>(symbol) - 1);
+    list(pair(symbol).in, ranks);
+    list(pair(symbol).inout, ranks);
+  }
 
   Symbol combined(Pair operands) {
     if (!is_known(operands.in) || !is_known(operands.inout)) {
@@ -98,7 +106,7 @@ class SymbolicRanks {
   [[nodiscard]] bool succeeded() const {
     return !expressions_.failed() && std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& one) {
       return one.task.done() && one.task.handle().promise().value == Outcome::kOk;
-    });
+    }) && std::all_of(ranks_.begin(), ranks_.end(), [this](const Rank& one) { return is_right(one); });
   }
   [[nodiscard]] const Expressions& expressions() const { return expressions_; }
   [[nodiscard]] std::size_t element() const { return element_; }
@@ -125,9 +133,7 @@ class SymbolicRanks {
     }
     [[nodiscard]] std::uint64_t context() const override { return all_.members_.context; }
     [[nodiscard]] std::uint64_t setup_context() const override { return all_.members_.setup_context; }
-    MutableBytes scratch(std::size_t bytes) override {
-      return all_.scratch_.emplace_back(bytes);
-    }
+    MutableBytes scratch(std::size_t bytes) override { return all_.scratch_.emplace_back(bytes); }
 
    protected:
     void combine_elements(Bytes in, MutableBytes inout) override { all_.combine(in, inout); }
@@ -183,11 +189,32 @@ class SymbolicRanks {
     channel.sent.pop_front();
     if (to.waiter != nullptr) ready_.push_back(to.waiter);
   }
+  /// Each contribution that belongs to a result is in it once, and in the order of ranks where that matters.
+  [[nodiscard]] bool is_right(const Rank& one) const {
+    const int rank = one.team.rank();
+    const bool is_exclusive = operation_.kind == OperationKind::kExscan;
+    const int count = traits_of(operation_.kind).is_prefix ? rank + (is_exclusive ? 0 : 1) : operation_.ranks;
+    std::vector<int> expected(static_cast<std::size_t>(count));
+    std::iota(expected.begin(), expected.end(), 0);
+    Symbol last = 0;
+    for (std::size_t at = 0; at < one.receive.size(); at += element_) {
+      const Symbol symbol = expressions_.read(one.receive.data() + at);
+      if (symbol == last) continue;
+      if (!expressions_.is_known(symbol)) return false;
+      std::vector<int> contributions;
+      expressions_.list(symbol, contributions);
+      if (operation_.commutative) std::sort(contributions.begin(), contributions.end());
+      if (contributions != expected) return false;
+      last = symbol;
+    }
+    return true;
+  }
   void combine(Bytes in, MutableBytes inout) {
     Expressions::Pair last;
     Symbol symbol = 0;
     for (std::size_t at = 0; at + element_ <= inout.size(); at += element_) {
-      const Expressions::Pair operands{expressions_.read(in.data() + at), expressions_.read(inout.data() + at)};
+      const Expressions::Pair operands{expressions_.read(in.data() + at),
+                                       expressions_.read(inout.data() + at)};
       if (symbol == 0 || operands != last) symbol = expressions_.combined(last = operands);
       expressions_.write(inout.data() + at, symbol);
     }
@@ -228,14 +255,16 @@ class PlanCompiler {
   static constexpr Place kNone = -2;
 
   static Place place_of(Symbol contribution) { return static_cast<Place>(contribution) - 1; }
-  void step(Place copied, Place in, Place into) { plan_.steps_.push_back({begin_, bytes_, copied, in, into}); }
+  void step(Place copied, Place in, Place into) {
+    plan_.steps_.push_back({begin_, bytes_, copied, in, into});
+  }
 
   /// Computes an expression of several contributions. wanted: where; kNone: in a temporary. Returns where it
   /// is. The left operand comes first, so that a long sum needs two temporaries.
   Place compile(Symbol symbol, Place wanted) {
     const Expressions::Pair& operands = expressions_.pair(symbol);
-    const Place in = expressions_.is_contribution(operands.in) ? place_of(operands.in)
-                                                               : compile(operands.in, kNone);
+    const Place in =
+        expressions_.is_contribution(operands.in) ? place_of(operands.in) : compile(operands.in, kNone);
     Place into = wanted;
     if (expressions_.is_contribution(operands.inout)) {
       if (into == kNone) into = take();
@@ -244,7 +273,8 @@ class PlanCompiler {
       into = compile(operands.inout, wanted);
       step(into, in, into);
     }
-    if (in >= CombinePlan::kTemporary) in_use_[static_cast<std::size_t>(in - CombinePlan::kTemporary)] = false;
+    if (in >= CombinePlan::kTemporary)
+      in_use_[static_cast<std::size_t>(in - CombinePlan::kTemporary)] = false;
     return into;
   }
   Place take() {
@@ -279,7 +309,6 @@ std::optional<CombinePlan> CombinePlan::derive(DataCarrier& backend, const Opera
     const Symbol symbol = expressions.read(result.data() + begin);
     std::size_t end = begin;
     while (end < result.size() && expressions.read(result.data() + end) == symbol) end += ranks.element();
-    if (!expressions.is_known(symbol)) return std::nullopt;
     compiler.add(begin, end - begin, symbol);
     begin = end;
   }

@@ -19,8 +19,8 @@ class CombinePlan {
  public:
   /// The communicator, as the algorithm sees it (Team).
   struct Members {
-    int rank = 0;                 // whose result it is
-    std::span<const int> world;   // world rank of each member
+    int rank = 0;                // whose result it is
+    std::span<const int> world;  // world rank of each member
     std::uint64_t context = 0;
     std::uint64_t setup_context = 0;
   };

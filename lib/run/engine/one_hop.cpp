@@ -100,8 +100,7 @@ HopRing* OneHop::ring_of(Context& context) {
 }
 
 OneHop::Answer OneHop::takes(Context& context, const Operation& operation, std::uint8_t backend) {
-  if (context.size() < 2 || !has_slots(operation.kind) ||
-      contributed_bytes(operation) > SlotRing::kMostBytes)
+  if (context.size() < 2 || !has_slots(operation.kind) || contributed_bytes(operation) > SlotRing::kMostBytes)
     return {};
   HopRing* const ring = ring_of(context);
   if (ring == nullptr) return {};
@@ -274,7 +273,8 @@ void OneHop::collect(HopOperation& operation) {
   };
   const auto deliver_blocks = [&](auto sent) {
     for (int from = 0; from < operation.operation.ranks; ++from)
-      deliver(sent(from), buffers.receive.subspan(buffers.block * static_cast<std::size_t>(from), buffers.block));
+      deliver(sent(from),
+              buffers.receive.subspan(buffers.block * static_cast<std::size_t>(from), buffers.block));
   };
   switch (operation.operation.kind) {
     case OperationKind::kBcast:
@@ -292,7 +292,8 @@ void OneHop::collect(HopOperation& operation) {
       deliver_blocks([&](int from) { return contribution(operation, from); });
       break;
     case OperationKind::kAlltoall:
-      deliver_blocks([&](int from) { return block_of(contribution(operation, from), operation.operation, rank); });
+      deliver_blocks(
+          [&](int from) { return block_of(contribution(operation, from), operation.operation, rank); });
       break;
     case OperationKind::kBarrier:
       break;

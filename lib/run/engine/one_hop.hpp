@@ -2,8 +2,8 @@
 // its own result from those of the others, in the order of the backend's algorithm (CombinePlan). For
 // members that share memory; larger collectives and the others move along the algorithm itself (Collective).
 //
-// The engine owns one OneHop, and each context at most one HopRing. All decisions follow from what the members
-// know alike: kind, size, members, and the number of collectives so far.
+// The engine owns one OneHop, and each context at most one HopRing. All decisions follow from what the
+// members know alike: kind, size, members, and the number of collectives so far.
 #pragma once
 
 #include <array>
@@ -97,8 +97,8 @@ class OneHop {
   OneHop(const OneHop&) = delete;
   OneHop& operator=(const OneHop&) = delete;
 
-  /// How slots carry a collective that this backend supports. Asked once for each, in the order of the calls on
-  /// the context. The plan lives until the collective has ended.
+  /// How slots carry a collective that this backend supports. Asked once for each, in the order of the calls
+  /// on the context. The plan lives until the collective has ended.
   struct Answer {
     bool yes = false;
     const CombinePlan* plan = nullptr;  // of a reduction
