@@ -53,12 +53,6 @@ def replayed(build, program, platform, settings, sharing="fair", options=()):
     return float(re.search(r"# host: ([\d.]+) us", text)[1])
 
 
-def write_table(page, name, lines):
-    """Between the comments in the page that name the command."""
-    table = re.compile(rf"(<!-- table: written by {name} --write -->\n).*?(<!-- end of table -->)", re.DOTALL)
-    page.write_text(table.sub(lambda m: m[1] + "\n".join(lines) + "\n" + m[2], page.read_text(encoding="utf-8")), encoding="utf-8")
-
-
 class NoEnd(Exception):
     """A run took longer than its time limit."""
 

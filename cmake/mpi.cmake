@@ -83,6 +83,7 @@ function(offramp_add_interposer target family generated includes libraries)
   # What every source that knows MPI is compiled with.
   add_library(${target}_mpi INTERFACE)
   target_include_directories(${target}_mpi INTERFACE ${generated})
+  target_compile_options(${target}_mpi INTERFACE ${OFFRAMP_NARROW_LOADS})
   target_include_directories(${target}_mpi SYSTEM INTERFACE ${includes})
   target_compile_definitions(${target}_mpi INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX
                              OFFRAMP_MPI_FAMILY="${family}" OFFRAMP_NATIVE_FAMILY="lib/run/native/${family}.h")

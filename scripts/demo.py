@@ -67,9 +67,16 @@ def main():
             share = totals["offloaded"], sum(totals.values())
             print(f"{backend:10} {'agree with native' if same else 'DIFFER':>18} {seconds:9.2f}s "
                   f"{report['modelled_time_ns'] / 1e6:21.3f} ms {percent(*share):>10} {report['wire']['packets']:10}")
-    print("\nmodelled communication: the largest host clock at MPI_Finalize, without the program's own computing")
-    if not agree:
-        sys.exit("the answers differ")
+        print("\nmodelled communication: the largest host clock at MPI_Finalize, without the program's own computing")
+        if not agree:
+            sys.exit("the answers differ")
+        recording = os.path.join(folder, "hpcc.rec")
+        run([offramp, "record", "-n", str(RANKS), "-o", recording, "--", "hpcc"], folder)
+        print("\n$ offramp record -n 4 -o hpcc.rec -- hpcc\n$ offramp advise hpcc.rec --quick", flush=True)
+        advised = subprocess.run([offramp, "advise", "hpcc.rec", "--quick"], cwd=folder, env=environment(),
+                                 check=False, timeout=300).returncode
+        if advised not in (0, 3):
+            sys.exit(f"offramp advise failed: exit code {advised}")
 
 
 main()

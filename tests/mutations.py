@@ -85,6 +85,8 @@ MUTATIONS = [
              "return S_IRUSR | S_IWUSR;", "return S_IRUSR | S_IWUSR | S_IRGRP;"),
     Mutation("layers", "layers/includes", "the engine knows nothing of the commands", "lib/base/counters.cpp",
              '#include "lib/base/counters.hpp"\n', '#include "lib/base/counters.hpp"\n#include "tools/text/report.hpp"\n', ()),
+    Mutation("language", "language/habits", "comments keep to plain sentences", "lib/base/counters.cpp",
+             '#include "lib/base/counters.hpp"\n', '// Of the counters: whose they are, nobody told.\n#include "lib/base/counters.hpp"\n', ()),
     Mutation("compile_costs", "compile_costs/", "a header that many include stays small", "include/offramp/kernel/time.hpp",
              "#include <cstdint>\n", "#include <cstdint>\n#include <nlohmann/json.hpp>\n#include <CLI/CLI.hpp>\n", ("all",)),
     Mutation("harness", "harness/cases under one MPI_Init", "a run that fails at its end is a failure", "tests/mpi_programs.py",
@@ -105,7 +107,7 @@ MUTATIONS = [
              "if (all[i] == own) ranks.push_back", "if (!own.empty()) ranks.push_back"),
     Mutation("soak", "soak/", "memory does not grow", "lib/run/engine/engine.cpp",
              "!= Fabric::State::kPending)\n    free_notices_.push_back(&notice);",
-             "!= Fabric::State::kPending)\n    notice.header = {};"),
+             "!= Fabric::State::kPending)\n    notice.envelope = {};"),
 ]
 
 

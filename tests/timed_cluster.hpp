@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -105,9 +106,10 @@ class TimedCluster {
  public:
   using Program = std::function<Task<void>(TimedRank& rank)>;
 
+  /// host: the defaults if not set.
   TimedCluster(int ranks, const BackendDescription& backend, const Settings& settings,
-               const WorldOptions& options = {})
-      : world_(with_ranks(options, ranks), hardware(backend, settings)) {}
+               const WorldOptions& options = {}, const std::optional<Settings>& host = {})
+      : world_(with_ranks(options, ranks), hardware(backend, settings, host)) {}
   TimedCluster(int ranks, const BackendDescription& backend, const WorldOptions& options = {})
       : TimedCluster(ranks, backend, Settings::defaults(backend.parameters), options) {}
 
@@ -132,8 +134,10 @@ class TimedCluster {
     options.ranks = ranks;
     return options;
   }
-  static WorldBackend hardware(const BackendDescription& backend, const Settings& settings) {
+  static WorldBackend hardware(const BackendDescription& backend, const Settings& settings,
+                               const std::optional<Settings>& host) {
     WorldBackend hardware(backend, settings);
+    hardware.host_settings = host;
     const auto all = built_in_backends();
     hardware.host =
         *std::find_if(all.begin(), all.end(), [](const auto* one) { return one->name == "host"; });

@@ -187,6 +187,28 @@ void add_gmio(Add add) {
                       : "[xd100]"});
 }
 
+/// All blocks pass the root's one port, whose rate is their bound. Nothing of this size is published.
+template <typename Add>
+void add_blocks(Add add) {
+  Operation operation;
+  operation.bytes = 32768;
+  operation.ranks = 64;
+  WorldOptions options;
+  options.ranks = operation.ranks;
+  for (const OperationKind kind : {OperationKind::kGather, OperationKind::kScatter}) {
+    const bool gathers = kind == OperationKind::kGather;
+    operation.kind = kind;
+    World world(options, WorldBackend(aie_backend()));
+    (void)world.run([&](RankHandle& rank) -> Task<void> { (void)co_await rank.collective(operation); });
+    add({fmt::format("{} of 32 KiB on 64 ranks", to_string(kind)), "us", 0, world.end().seconds() * 1e6,
+         kHeldOut,
+         gathers ? "inferred: the bound is the root's port, `gmio_port`, which also pauses between "
+                   "2048 windows for 121 us (`gmio_turnaround`)"
+                 : "inferred: the bound is the root's port, `gmio_port`",
+         "above 524"});
+  }
+}
+
 }  // namespace
 
 ValidationRows validation() {
@@ -196,6 +218,7 @@ ValidationRows validation() {
   add_latencies(add);
   add_rates(add);
   add_gmio(add);
+  add_blocks(add);
   return rows;
 }
 

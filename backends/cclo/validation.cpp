@@ -200,6 +200,21 @@ void add_shapes(Table& table) {
                   kHeldOut, "published plot [accl-plus]");
 }
 
+/// Blocks over the link of each rank, one after the other; from host memory they cross PCIe before and
+/// behind.
+void add_alltoall(Table& table) {
+  const auto alltoall = [](const char* data) {
+    return collective(8, 0, OperationKind::kAlltoall, 65536,
+                      {{"profile", word("gen2")}, {"driver", word("mapped")}, {"data", word(data)}});
+  };
+  table.add_bound("alltoall of 64 KiB on 8 ranks, second generation, device memory", "above 38.6",
+                  alltoall("device"), "us", kHeldOut,
+                  "inferred: the bound is the link. Each of seven steps waits for its receiver's address");
+  table.add_bound("the same from host memory", "above 125", alltoall("host"), "us", kHeldOut,
+                  "inferred: the bound is the link and 512 KiB over PCIe each way (`pcie`): XRT's buffers "
+                  "are copied whole before the call and behind it");
+}
+
 }  // namespace
 
 ValidationRows validation() {
@@ -209,6 +224,7 @@ ValidationRows validation() {
   add_network(table);
   add_plateaus(table);
   add_shapes(table);
+  add_alltoall(table);
   return table.rows;
 }
 

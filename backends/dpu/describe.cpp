@@ -149,8 +149,7 @@ Described describe_hosts(const PlatformSpec& spec, std::span<const std::string> 
   }
   const std::string text = write_config(file);
   // Names are somebody's: what would not be read again is not written.
-  const ConfigResult again = parse_config(text, "the description");
-  described.error = again.error;
+  described.error = parse_config(text, "the description").error();
   const std::size_t first = text.find('\n') + 1;
   if (described.error.empty()) described.text = text.substr(0, first) + remarks + text.substr(first);
   return described;

@@ -34,7 +34,7 @@ std::string_view objection_to_reduction(const Operation& operation) {
 }  // namespace
 
 DpuBackend::DpuBackend(const BackendContext& context)
-    : driver_(driver_of(context.settings, context.faults, context.ranks, context.machine)),
+    : driver_(driver_of(context.settings, context.faults, context.ranks, context.machine, context.host)),
       node_(driver_.platform),
       path_(driver_.platform, node_, driver_.emit),
       shared_(driver_.platform),
@@ -48,6 +48,8 @@ Verdict DpuBackend::supports(const Operation& operation) const {
   if (placement.nodes(ranks_) * placement.per_node() > kMostProcesses)
     return Verdict::decline("the service knows 256 service processes");
   if (ranks_ > kMostPeers) return Verdict::decline("the service knows 10000 peers");
+  if (operation.on_one_node && !driver_.carries_within_node)
+    return Verdict::decline("messages within a node go over its memory (within_node)");
   if (!reduces(operation.kind)) return verdict;
   return verdict.unless(objection_to_reduction(operation));
 }

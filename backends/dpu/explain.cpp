@@ -77,12 +77,11 @@ Explanation render_config(const ExplainRequest& request) {
         describe_platform(placement.nodes(request.operation.ranks), placement.processes, placement.dpus));
     return explanation;
   }
-  const ConfigResult result = load_config(request.arguments.front());
-  explanation.error = result.error;
-  if (result.error.empty()) {
-    explanation.text =
-        fmt::format("{}: format version 1, {} hosts, {} service processes per DPU\n",
-                    request.arguments.front(), result.file.hosts.size(), result.file.processes());
+  const Result<ConfigFile> file = load_config(request.arguments.front());
+  explanation.error = file.error();
+  if (file) {
+    explanation.text = fmt::format("{}: format version 1, {} hosts, {} service processes per DPU\n",
+                                   request.arguments.front(), file->hosts.size(), file->processes());
   }
   return explanation;
 }

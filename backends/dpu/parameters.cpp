@@ -1,7 +1,10 @@
 #include "backends/dpu/parameters.hpp"
 
+#include <algorithm>
 #include <string>
 
+#include "backends/host/host.hpp"
+#include "backends/host/parameters.hpp"
 #include "offramp/kernel/immortal.hpp"
 #include "simulators/world/footing.hpp"
 
@@ -89,8 +92,12 @@ std::vector<Parameter> platform_parameters() {
              "allgather: blocks reach a node once and hosts copy them, or service processes do all"),
       choice("broadcast", spec.tree ? "tree" : "flat", {"flat", "tree"}, "read in [ucc-dpu]: flat",
              "all pull from the root, or along a binomial tree"),
-      integer("eager_limit", "B", 65536, {0, 1e9}, "design: small sends do not wait",
-              "up to here a message waits in the receiver's DPU"),
+      integer("eager_limit", "B", -1, {-1, 1e9},
+              "inferred: what an Arm core copies in the step that a READ takes more; 4454 (bf2), 6728 (bf3)",
+              "up to here a message waits in the receiver's DPU; -1: of the card"),
+      choice("within_node", "memory", {"memory", "dpu"},
+             "assumed: no MPI library is known to send by the DPU what its ranks can copy",
+             "messages between ranks of a node: declined, so that the host carries them, or by their DPU"),
       integer("notification_limit", "B", spec.notification_limit, {0, 1e9},
               "assumed: a usual threshold of UCX",
               "the payload of a longer notification is fetched by its receiver"),
@@ -205,6 +212,21 @@ std::vector<Parameter> failure_parameters() {
            "silence after which it is given up; a longer pause counts as death")};
 }
 
+/// Replaces the memory of the measured hosts by that of these.
+void use_memory_of(const Settings& host, const MachineLayout& machine, CardSpec& card) {
+  Settings measured = Settings::defaults(host_backend().parameters);
+  measured.set("processor", {0, "sc23"});
+  const host::NodeMemory there = host::node_memory_of(measured, machine);
+  const host::NodeMemory here = host::node_memory_of(host, machine);
+  const auto scale = [](Bandwidth& rate, Bandwidth now, Bandwidth then) {
+    const double share = static_cast<double>(now.count()) / static_cast<double>(then.count());
+    rate = Bandwidth::bits_per_second(
+        std::max<std::int64_t>(static_cast<std::int64_t>(static_cast<double>(rate.count()) * share), 1));
+  };
+  scale(card.shared_copy, here.cached, there.cached);
+  scale(card.single_copy, here.bandwidth, there.bandwidth);
+}
+
 }  // namespace
 
 const std::vector<Parameter>& parameters() {
@@ -219,11 +241,12 @@ const std::vector<Parameter>& parameters() {
 }
 
 DriverSpec driver_of(const Settings& settings, const FaultRates& faults, int ranks,
-                     const MachineLayout& machine) {
+                     const MachineLayout& machine, const Settings* host) {
   DriverSpec spec;
   PlatformSpec& platform = spec.platform;
   platform.ranks = ranks;
   platform.card = card_of(settings);
+  if (host != nullptr && machine.ranks_per_node > 1) use_memory_of(*host, machine, platform.card);
   platform.ranks_per_node = machine.ranks_per_node;
   platform.dpus = machine.cards_per_node;
   platform.links = machine.links_per_card;
@@ -238,7 +261,9 @@ DriverSpec driver_of(const Settings& settings, const FaultRates& faults, int ran
   platform.cache_entry = settings.integer("cache_entry");
   platform.failure = failure_of(settings);
   spec.emit = settings.nanoseconds("emit");
-  spec.eager_limit = settings.integer("eager_limit");
+  spec.eager_limit =
+      settings.integer("eager_limit") >= 0 ? settings.integer("eager_limit") : platform.card.eager_limit;
+  spec.carries_within_node = settings.choice("within_node") == "dpu";
   platform.transport.faults = faults;
   platform.transport.retry_timeout = settings.microseconds("retry_timeout");
   platform.transport.retries = static_cast<int>(settings.integer("retries"));

@@ -75,7 +75,8 @@ struct Processor {
 // xeon: AlaSKA and CSD3, 32 ranks on two sockets of six channels each: allgathers beyond the caches come at
 // 24 and 22 GB/s, in them at 26 and 45; the caches end between 34 and 68 MB, and beyond 136 MB. epyc: as many
 // bytes for each channel (16 of 3200 MT/s in place of 12 of 2666 to 2933) and for each core (128 in place of
-// 32). The fastest of any is the node of [sc23-logs], with 89 GB/s.
+// 32). sc23: the hosts of the dpu's measurements, whose processors are not published: 47 us per KiB of an
+// allgatherv of 128 ranks are 89 GB/s. They are the fastest of any.
 constexpr std::array kProcessors = {
     Processor{"any",
               {Bandwidth::gigabits_per_second(190), Bandwidth::gigabits_per_second(280), 96 << 20, 0.9, 3.8},
@@ -86,7 +87,10 @@ constexpr std::array kProcessors = {
     Processor{
         "epyc",
         {Bandwidth::gigabits_per_second(290), Bandwidth::gigabits_per_second(1120), 576 << 20, 0.5, 2.5},
-        0}};
+        0},
+    Processor{"sc23",
+              {Bandwidth::gigabits_per_second(712), Bandwidth::gigabits_per_second(712), 96 << 20, 1, 1},
+              0}};
 
 template <typename Table>
 auto row_of(const Table& table, std::string_view name) {
@@ -129,9 +133,8 @@ const std::vector<Parameter>& parameters() {
              "(200g)",
              "g: least time between two messages of one NIC; 0: of the NIC"),
       of_nic("bandwidth", "Gb/s", 100000,
-             "assumed: 100 (100g, bf2); published: 189.2 (200g) [azure-hbv2], 382.5 (400g) [smartns], of "
-             "which 187.8 and 375 are "
-             "payload",
+             "assumed: 100 (100g, bf2); published: 189.2 (200g) [azure-hbv2], 382.5 (400g) [smartns], "
+             "187.8 and 375 of them payload",
              "1/G: of the link, with what frames its packets; 0: of the NIC"),
       of_nic("pcie", "Gb/s", 100000, "inferred: PCIe x16 less framing; 208 (100g, bf2, 200g), 416 (400g)",
              "host memory to NIC and back; 0: of the NIC"),
@@ -162,16 +165,19 @@ const std::vector<Parameter>& parameters() {
            "fitted to half a round trip of 4 KiB, measured: Open MPI 4.1.4, vader: 2.39 us",
            "the system call that copies from another rank's memory"),
       choice("processor", kProcessors.front().name, names_of(kProcessors),
-             "any, xeon: fitted to [hpc-tests]; epyc: inferred from its channels and cores",
+             "any, xeon: fitted to [hpc-tests]; epyc: inferred from its channels and cores; sc23: fitted to "
+             "[sc23-logs], hosts of the dpu's measurements",
              "class of a node's two processors: memory_bandwidth, cache_bandwidth and cache"),
       of_nic("memory_bandwidth", "Gb/s", 1e6,
-             "fitted to [hpc-tests]: 190 (any, xeon); inferred: 290 (epyc); [sc23-logs] has 712",
+             "fitted to [hpc-tests]: 190 (any, xeon), to [sc23-logs]: 712 (sc23); inferred: 290 (epyc)",
              "of a node's memory, an equal part of each socket: all that its ranks receive beyond the "
              "caches; 0: of "
              "the processor"),
-      of_nic("cache_bandwidth", "Gb/s", 1e6, "fitted to [hpc-tests]: 280 (any, xeon); inferred: 1120 (epyc)",
+      of_nic("cache_bandwidth", "Gb/s", 1e6,
+             "fitted to [hpc-tests]: 280 (any, xeon); inferred: 1120 (epyc); assumed: 712 (sc23)",
              "the same in the caches; 0: memory_bandwidth if that is set, else of the processor"),
-      of_nic("cache", "MiB", 1e6, "fitted to [hpc-tests]: 96 (any, xeon); inferred: 576 (epyc)",
+      of_nic("cache", "MiB", 1e6,
+             "fitted to [hpc-tests]: 96 (any, xeon); inferred: 576 (epyc); assumed: 96 (sc23)",
              "buffers of all ranks of a node that fit into its caches; 0: of the processor"),
       real("memory_detour", "1", 1.5, {1, 10},
            "fitted to [hpc-tests]: allgather of 64 KiB on AlaSKA, through a buffer, and of 256 KiB, in one "
@@ -274,6 +280,12 @@ Footing footing(const Settings& settings, const MachineLayout& machine, int rank
     const double rate = in_gigabits(memory.bandwidth) / kGigabyte;
     footing.text += fmt::format(", memory of {:.0f} GB/s (processor = {}: {:.0f} to {:.0f})", rate,
                                 settings.choice("processor"), rate * memory.least, rate * memory.most);
+    const auto add = [&](std::string_view name, Bandwidth value) {
+      if (memory.least < memory.most)
+        footing.bands.push_back({name, in_gigabits(value) * memory.least, in_gigabits(value) * memory.most});
+    };
+    add("memory_bandwidth", memory.bandwidth);
+    if (settings.real("cache_bandwidth") <= 0) add("cache_bandwidth", memory.cached);
   }
   footing.text += ", " + selection_text(settings);
   return footing;

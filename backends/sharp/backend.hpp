@@ -97,7 +97,7 @@ class SharpBackend final : public Backend {
   void arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) override;
   Time receive(const Transfer& transfer, const Passage& passage, Time at, Matched matched) override;
   [[nodiscard]] Time copy_time(std::size_t bytes) const override {
-    return driver_.copy.bytes(static_cast<std::int64_t>(bytes));
+    return node_.copy.bytes(static_cast<std::int64_t>(bytes));
   }
   [[nodiscard]] Time post_receive_cost() const override { return {}; }
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override;
@@ -117,6 +117,7 @@ class SharpBackend final : public Backend {
   void spend(Team& team, std::string_view what, Time time);
 
   Driver driver_;
+  NodeCosts node_;
   MachineLayout machine_;
   std::array<ResourceDescription, kResources> resources_;
   Fabric fabric_;

@@ -207,7 +207,7 @@ Task<Outcome> SharpBackend::serve(Operation operation, Team& team) {
     for (const NodeTree::Child& child : node.children) {
       const std::size_t bytes = gathers ? operation.bytes * place(child.ranks) : whole;
       note(outcome, co_await team.receive(rank_of(child.local), team.scratch(bytes)));
-      if (adds) spend(team, "combine", driver_.combine.bytes(static_cast<std::int64_t>(bytes)));
+      if (adds) spend(team, "combine", node_.combine.bytes(static_cast<std::int64_t>(bytes)));
     }
     if (node.parent >= 0) {
       const std::size_t bytes = gathers ? operation.bytes * place(node.below) : whole;

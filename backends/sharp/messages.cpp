@@ -6,12 +6,11 @@
 namespace offramp::sharp {
 
 Time SharpBackend::way(const Transfer& transfer) const {
-  return machine_.on_one_node(transfer.source, transfer.destination) ? driver_.memory_latency
-                                                                     : driver_.spec.latency;
+  return machine_.on_one_node(transfer.source, transfer.destination) ? node_.latency : driver_.spec.latency;
 }
 
 void SharpBackend::issue(const Transfer& transfer, Passage& passage) {
-  passage.host_free = passage.begin = passage.issued + driver_.memory_overhead + copy_time(transfer.bytes);
+  passage.host_free = passage.begin = passage.issued + node_.overhead + copy_time(transfer.bytes);
   if (transfer.synchronous) {
     passage.protocol = Protocol::kRendezvous;
   } else {
@@ -49,7 +48,7 @@ void SharpBackend::arrive(const Transfer& transfer, Passage& passage, const Reso
 }
 
 Time SharpBackend::receive(const Transfer& transfer, const Passage& passage, Time at, Matched) {
-  const Time done = at + driver_.memory_overhead + copy_time(transfer.bytes);
+  const Time done = at + node_.overhead + copy_time(transfer.bytes);
   if (spans_ != nullptr)
     spans_->record({"sharp.host", "copy within the node", later(at, passage.stored), done, transfer.operation,
                     transfer.destination});

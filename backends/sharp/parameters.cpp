@@ -4,6 +4,8 @@
 #include <array>
 #include <string>
 
+#include "backends/host/host.hpp"
+#include "backends/host/parameters.hpp"
 #include "offramp/kernel/immortal.hpp"
 #include "simulators/world/footing.hpp"
 
@@ -117,17 +119,7 @@ const std::vector<Parameter>& parameters() {
       integer("least_ranks", "1", 2, {1, 1e6}, "assumed: 2; HCOLL takes 4 nodes [sharp-docs]",
               "fewer ranks are left to the host"),
       integer("node_radix", "1", 4, {2, 1024}, "assumed: 4, of the trees of UCC",
-              "of the tree in which the ranks of a node combine first"),
-      real("memory_latency", "ns", 65, {0, 1e9}, "assumed, as host.memory_latency",
-           "between two ranks of a node"),
-      real("memory_overhead", "ns", 50, {0, 1e9}, "assumed, as host.memory_overhead",
-           "of the processor for a message within a node, at each end"),
-      real("copy_bandwidth", "Gb/s", 80, {0.001, 100000}, "assumed, as host.copy_bandwidth",
-           "what a processor copies within a node"),
-      real("combine_bandwidth", "Gb/s", 160, {0.001, 100000}, "assumed, as host.combine_bandwidth",
-           "what a processor combines within a node"),
-      real("memory_bandwidth", "Gb/s", 712, {0.001, 1e6}, "published [sc23-logs], as host.memory_bandwidth",
-           "of a node's memory, for all that its ranks receive from each other")});
+              "of the tree in which the ranks of a node combine first")});
   return table;
 }
 
@@ -140,10 +132,6 @@ Driver driver_of(const Settings& settings) {
   driver.overhead = settings.nanoseconds("overhead");
   driver.least_ranks = static_cast<int>(settings.integer("least_ranks"));
   driver.node_radix = static_cast<int>(settings.integer("node_radix"));
-  driver.memory_latency = settings.nanoseconds("memory_latency");
-  driver.memory_overhead = settings.nanoseconds("memory_overhead");
-  driver.copy = settings.gigabits("copy_bandwidth");
-  driver.combine = settings.gigabits("combine_bandwidth");
 
   Spec& spec = driver.spec;
   const auto rate = [&](const char* name, Bandwidth own) {
@@ -183,6 +171,14 @@ Driver driver_of(const Settings& settings) {
                        : settings.real("stream_from") >= 1 ? bytes_of(settings, "stream_from")
                                                            : preset.stream_from;
   return driver;
+}
+
+NodeCosts node_costs_of(const BackendContext& context) {
+  static const Settings& defaults = immortal(Settings::defaults(host_backend().parameters));
+  const Settings& settings = context.host != nullptr ? *context.host : defaults;
+  const host::NodeMessages messages = host::node_messages_of(settings);
+  return {messages.latency, messages.overhead, settings.gigabits("copy_bandwidth"),
+          settings.gigabits("combine_bandwidth"), host::node_memory_of(settings, context.machine).bandwidth};
 }
 
 std::optional<double> in_force(const Settings& settings, std::string_view parameter) {

@@ -24,14 +24,20 @@ struct Driver {
   std::size_t low_latency_limit = 0;
   std::size_t stream_from = 0;  // 0: nothing is streamed
   int least_ranks = 2;
-  // Within a node: a tree over shared memory.
-  int node_radix = 2;
-  Time memory_latency;
-  Time memory_overhead;
-  Bandwidth copy = Bandwidth::gigabits_per_second(80);
-  Bandwidth combine = Bandwidth::gigabits_per_second(160);
+  int node_radix = 2;  // of the tree of a node's ranks over shared memory
 };
 Driver driver_of(const Settings& settings);
+
+/// What the ranks of a node take to combine over its memory: what the host takes.
+struct NodeCosts {
+  Time latency;
+  Time overhead;  // of the processor, at each end of a message
+  Bandwidth copy;
+  Bandwidth combine;
+  Bandwidth memory;  // of the node
+};
+/// Without a host in the context, its defaults.
+NodeCosts node_costs_of(const BackendContext& context);
 
 /// As in BackendDescription.
 std::optional<double> in_force(const Settings& settings, std::string_view parameter);

@@ -72,11 +72,11 @@ std::string_view objection_of_slingshot(const Operation& operation, bool reprodu
 
 SharpBackend::SharpBackend(const BackendContext& context)
     : driver_(driver_of(context.settings)),
+      node_(node_costs_of(context)),
       machine_(context.machine),
       resources_{{{"sharp.link", Scope::kLink, Occupation::kForAWhile, driver_.spec.link.count()},
                   {"sharp.link in", Scope::kLink, Occupation::kForAWhile, driver_.spec.link.count()},
-                  {"sharp.memory", Scope::kNode, Occupation::kForAWhile,
-                   context.settings.gigabits("memory_bandwidth").count()}}},
+                  {"sharp.memory", Scope::kNode, Occupation::kForAWhile, node_.memory.count()}}},
       fabric_(context.machine.switches),
       offloads_(driver_.spec),
       spans_(context.spans) {}

@@ -9,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "lib/answers/replay/replay.hpp"
+#include "lib/answers/replay/world_setting.hpp"
+#include "lib/base/registry/registry.hpp"
 #include "lib/programs/import/pattern.hpp"
 
 namespace offramp {

@@ -1,6 +1,6 @@
 // A step of data-parallel training: the gradients of one layer after the other, from the last to the first.
 // While the next layer is computed, MPI_Iallreduce sums the bucket of the last one over all ranks.
-// docs/fair.md asks which hardware suits it.
+// docs/questions.md asks which hardware suits it.
 //
 // usage: data_parallel [LAYERS [FLOATS [STEPS]]]   layers (default 8), floats of a bucket (default 262144),
 // steps (default 3)

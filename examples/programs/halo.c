@@ -1,6 +1,6 @@
 // A stencil in two dimensions: each rank has a block of the plane, exchanges its four borders with its
-// neighbours and computes; then all ranks agree on the largest change. docs/fair.md asks which hardware suits
-// it.
+// neighbours and computes; then all ranks agree on the largest change. docs/questions.md asks which hardware
+// suits it.
 //
 // usage: halo [POINTS [STEPS]]   points per side (default 512), steps (default 100)
 

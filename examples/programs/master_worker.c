@@ -1,5 +1,5 @@
 // A master hands out tasks of unequal length to the worker that answers first, and takes their results with
-// MPI_ANY_SOURCE. docs/fair.md asks which hardware suits it.
+// MPI_ANY_SOURCE. docs/questions.md asks which hardware suits it.
 //
 // usage: master_worker [TASKS [BYTES]]   tasks (default 400), bytes of a result (default 4096)
 

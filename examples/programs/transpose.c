@@ -1,5 +1,5 @@
 // Fourier transforms of the rows of a square matrix, then of its columns: each rank has a strip of rows, and
-// MPI_Alltoall transposes the matrix in between. docs/fair.md asks which hardware suits it.
+// MPI_Alltoall transposes the matrix in between. docs/questions.md asks which hardware suits it.
 //
 // usage: transpose [POINTS [TURNS]]   points per side, a power of two (default 512), turns (default 4)
 

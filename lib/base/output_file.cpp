@@ -29,22 +29,18 @@ using std::string;
 
 constexpr int kMostAttempts = 16;  // to find a name that is free
 
-/// The place of an output that may be written to. Its problem says why it may not.
-Place place_of(const string& path, Destination destination) {
-  Place place = find_place(path);
-  if (!place.problem.empty() || place.is_regular()) return place;
-  const mode_t mode = place.status.st_mode;
-  if (S_ISDIR(mode)) {
-    place.problem = output_reason(path, EISDIR);
-  } else if (destination == Destination::kRegular) {
-    place.problem = "it is not a regular file, which it has to be";
-  } else if (place.own_descriptor < 0 && !S_ISCHR(mode)) {
-    place.problem = fmt::format("it is a {}, which is not written to; name a regular file, or /dev/stdout",
-                                S_ISFIFO(mode)  ? "FIFO"
-                                : S_ISBLK(mode) ? "block device"
-                                                : "socket");
-  }
-  return place;
+/// The place of an output that may be written to.
+Result<Place> place_of(const string& path, Destination destination) {
+  Result<Place> place = find_place(path);
+  if (!place || place->is_regular()) return place;
+  const mode_t mode = place->status.st_mode;
+  if (S_ISDIR(mode)) return failure(output_reason(path, EISDIR));
+  if (destination == Destination::kRegular) return failure("it is not a regular file, which it has to be");
+  if (place->own_descriptor >= 0 || S_ISCHR(mode)) return place;
+  return failure(fmt::format("it is a {}, which is not written to; name a regular file, or /dev/stdout",
+                             S_ISFIFO(mode)  ? "FIFO"
+                             : S_ISBLK(mode) ? "block device"
+                                             : "socket"));
 }
 
 mode_t mode_of(Readers readers) {
@@ -177,45 +173,45 @@ ssize_t pwrite_or_fail(int file, const void* data, std::size_t bytes, off_t offs
 }
 
 string output_target(const string& path) {
-  const Place place = find_place(path);
-  if (!place.problem.empty()) return path;
-  if (!place.is_regular()) return {};
+  const Result<Place> place = find_place(path);
+  if (!place) return path;
+  if (!place->is_regular()) return {};
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::canonical(
-      place.folder_path.empty() ? std::filesystem::path(".") : std::filesystem::path(place.folder_path),
+      place->folder_path.empty() ? std::filesystem::path(".") : std::filesystem::path(place->folder_path),
       error);
-  return error ? place.path() : (folder / place.name).string();
+  return error ? place->path() : (folder / place->name).string();
 }
 
 bool is_stream(const string& path) {
-  const Place place = find_place(path);
-  return place.problem.empty() && !place.is_regular() && !S_ISDIR(place.status.st_mode);
+  const Result<Place> place = find_place(path);
+  return place && !place->is_regular() && !S_ISDIR(place->status.st_mode);
 }
 
-string output_problem(const string& path, Destination destination) {
-  const Place place = place_of(path, destination);
-  if (!place.problem.empty()) return place.problem;
-  if (place.own_descriptor >= 0) {
-    const bool writes = (fcntl(place.own_descriptor, F_GETFL) & O_ACCMODE) != O_RDONLY;
-    return writes ? string() : output_reason(path, EBADF);
+Result<void> check_output(const string& path, Destination destination) {
+  const Result<Place> place = place_of(path, destination);
+  if (!place) return failure(place.error());
+  if (place->own_descriptor >= 0) {
+    const bool writes = (fcntl(place->own_descriptor, F_GETFL) & O_ACCMODE) != O_RDONLY;
+    return writes ? Result<void>() : failure(output_reason(path, EBADF));
   }
-  if (place.exists && faccessat(place.folder.get(), place.name.c_str(), W_OK, AT_EACCESS) != 0)
-    return output_reason(path, errno);
-  if (!place.is_regular()) return {};
+  if (place->exists && faccessat(place->folder.get(), place->name.c_str(), W_OK, AT_EACCESS) != 0)
+    return failure(output_reason(path, errno));
+  if (!place->is_regular()) return {};
   string aside;
-  const OpenFile file = open_aside(place, aside, Readers::kOwner);
-  if (!file.is_open()) return output_reason(path, errno);
-  (void)unlinkat(place.folder.get(), aside.c_str(), 0);
+  const OpenFile file = open_aside(*place, aside, Readers::kOwner);
+  if (!file.is_open()) return failure(output_reason(path, errno));
+  (void)unlinkat(place->folder.get(), aside.c_str(), 0);
   return {};
 }
 
 Result<OutputFile> OutputFile::create(const string& path, Readers readers) {
-  Place place = place_of(path, Destination::kStream);
-  if (!place.problem.empty()) return Result<OutputFile>::failure(place.problem);
+  Result<Place> place = place_of(path, Destination::kStream);
+  if (!place) return failure(place.error());
   string aside;
-  OpenFile file = place.is_regular() ? open_aside(place, aside, readers) : open_in_place(place);
-  if (!file.is_open()) return Result<OutputFile>::failure(output_reason(path, errno));
-  return OutputFile(std::move(place.folder), place.path(), std::move(aside), std::move(file));
+  OpenFile file = place->is_regular() ? open_aside(*place, aside, readers) : open_in_place(*place);
+  if (!file.is_open()) return failure(output_reason(path, errno));
+  return OutputFile(std::move(place->folder), place->path(), std::move(aside), std::move(file));
 }
 
 OutputFile::OutputFile(OpenFile folder, string target, string aside, OpenFile file)
@@ -256,7 +252,7 @@ void OutputFile::close_file() {
     problem_ = output_reason(target_, errno);
 }
 
-string OutputFile::finish() {
+Result<void> OutputFile::finish() {
   close_file();
   if (problem_.empty() && !aside_.empty()) {
     const string name = std::filesystem::path(target_).filename().string();
@@ -266,53 +262,52 @@ string OutputFile::finish() {
       problem_ = output_reason(target_, errno);
     }
   }
-  return problem_;
+  return problem_.empty() ? Result<void>() : failure(problem_);
 }
 
 Result<OpenFile> open_named_output(const string& path, bool appends) {
-  using Opened = Result<OpenFile>;
-  const Place place = place_of(path, Destination::kStream);
-  if (!place.problem.empty()) return Opened::failure(place.problem);
-  if (!place.is_regular()) {
-    OpenFile file = open_in_place(place);
-    return file.is_open() ? Opened(std::move(file)) : Opened::failure(output_reason(path, errno));
+  const Result<Place> place = place_of(path, Destination::kStream);
+  if (!place) return failure(place.error());
+  if (!place->is_regular()) {
+    OpenFile file = open_in_place(*place);
+    if (!file.is_open()) return failure(output_reason(path, errno));
+    return file;
   }
   string aside;
-  OpenFile file = open_aside(place, aside, Readers::kOwner, appends ? O_APPEND : 0);
-  if (!file.is_open()) return Opened::failure(output_reason(path, errno));
-  if (renameat(place.folder.get(), aside.c_str(), place.folder.get(), place.name.c_str()) == 0)
-    return Opened(std::move(file));
+  OpenFile file = open_aside(*place, aside, Readers::kOwner, appends ? O_APPEND : 0);
+  if (!file.is_open()) return failure(output_reason(path, errno));
+  const int folder = place->folder.get();
+  if (renameat(folder, aside.c_str(), folder, place->name.c_str()) == 0) return file;
   const int error = errno;
-  (void)unlinkat(place.folder.get(), aside.c_str(), 0);
-  return Opened::failure(output_reason(path, error));
+  (void)unlinkat(folder, aside.c_str(), 0);
+  return failure(output_reason(path, error));
 }
 
 Result<OpenFile> join_named_output(const string& path) {
-  using Opened = Result<OpenFile>;
   for (int i = 0; i < kMostAttempts; ++i) {
-    const Place place = place_of(path, Destination::kStream);
-    if (!place.problem.empty()) return Opened::failure(place.problem);
-    if (!place.is_regular()) return open_named_output(path);
-    OpenFile file = open_own(place, O_WRONLY | O_APPEND);
-    if (!file.is_open() && errno == EPERM) return Opened::failure("it is a file of another user");
+    const Result<Place> place = place_of(path, Destination::kStream);
+    if (!place) return failure(place.error());
+    if (!place->is_regular()) return open_named_output(path);
+    OpenFile file = open_own(*place, O_WRONLY | O_APPEND);
+    if (!file.is_open() && errno == EPERM) return failure("it is a file of another user");
     // Several ranks may create it at the same time.
     if (!file.is_open() && errno == ENOENT)
-      file = OpenFile(openat(place.folder.get(), place.name.c_str(),
+      file = OpenFile(openat(place->folder.get(), place->name.c_str(),
                              O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                              S_IRUSR | S_IWUSR));
-    if (file.is_open()) return Opened(std::move(file));
-    if (errno != EEXIST) return Opened::failure(output_reason(path, errno));
+    if (file.is_open()) return file;
+    if (errno != EEXIST) return failure(output_reason(path, errno));
   }
-  return Opened::failure(output_reason(path, EEXIST));
+  return failure(output_reason(path, EEXIST));
 }
 
 void unlink_unfinished() {
   unfinished_file.remove();
 }
 
-string write_output(const string& path, std::string_view text, Readers readers) {
+Result<void> write_output(const string& path, std::string_view text, Readers readers) {
   Result<OutputFile> file = OutputFile::create(path, readers);
-  if (!file) return file.error();
+  if (!file) return failure(file.error());
   file->write(text);
   return file->finish();
 }
@@ -327,8 +322,8 @@ void remember_loss(const string& line) {
 
 }  // namespace
 
-string cannot_write(const string& path, const string& problem) {
-  return problem.empty() ? string() : fmt::format("cannot write {}: {}", printable(path), problem);
+Result<void> cannot_write(const string& path, const Result<void>& done) {
+  return done ? done : failure(fmt::format("cannot write {}: {}", printable(path), done.error()));
 }
 
 void tell_lost(std::string_view what, const string& path, const string& problem) {

@@ -37,8 +37,8 @@ std::string output_target(const std::string& path);
 /// go to the one device, because "/dev/null.0" would be a new file among the devices.
 bool is_stream(const std::string& path);
 
-/// Why a file could not be written under this name. Empty if it could. Leaves nothing behind.
-std::string output_problem(const std::string& path, Destination destination = Destination::kStream);
+/// A failure if no file can be written under this name. Leaves nothing behind.
+Result<void> check_output(const std::string& path, Destination destination = Destination::kStream);
 
 /// Who may read a new file. An output of a run shows what the program did, and may contain its data.
 enum class Readers : std::uint8_t { kOwner, kAsUmask };
@@ -76,8 +76,8 @@ class OutputFile {
 
   /// After a failure nothing more is written.
   void write(std::string_view text);
-  /// The file gets its name. Empty, or the first problem since create().
-  std::string finish();
+  /// The file gets its name. Fails with the first problem since create().
+  Result<void> finish();
 
  private:
   OutputFile(OpenFile folder, std::string target, std::string aside, OpenFile file);
@@ -108,11 +108,11 @@ ssize_t pwrite_or_fail(int file, const void* data, std::size_t bytes, off_t offs
 /// handlers.
 void unlink_unfinished();
 
-/// Writes a whole output. Empty, or why it could not be written.
-std::string write_output(const std::string& path, std::string_view text, Readers readers = Readers::kOwner);
+/// Writes a whole output.
+Result<void> write_output(const std::string& path, std::string_view text, Readers readers = Readers::kOwner);
 
-/// "cannot write PATH: problem". Empty if there is no problem.
-std::string cannot_write(const std::string& path, const std::string& problem);
+/// What was done, with "cannot write PATH: " in front of a failure's text.
+Result<void> cannot_write(const std::string& path, const Result<void>& done);
 
 /// Says on standard error that an output is lost ("report", its name, the reason), and remembers it.
 void tell_lost(std::string_view what, const std::string& path, const std::string& problem);

@@ -20,56 +20,54 @@ namespace {
 namespace fs = std::filesystem;
 using std::string;
 
-/// The place of a folder. Its problem says why there can be none.
-Place place_of_folder(const string& path) {
+Result<Place> place_of_folder(const string& path) {
   string name = path;
   while (name.size() > 1 && name.ends_with('/')) name.pop_back();
   const string last = fs::path(name).filename().string();
   std::error_code error;
   if (last == "." || last == "..") name = fs::weakly_canonical(name, error).string();
-  Place place = find_place(name);
-  if (place.problem.empty() && place.exists && !S_ISDIR(place.status.st_mode))
-    place.problem = "it is not a folder";
+  Result<Place> place = find_place(name);
+  if (place && place->exists && !S_ISDIR(place->status.st_mode)) return failure("it is not a folder");
   return place;
 }
 
-/// Moves what is in a folder into another one. Empty, or what went wrong; then everything is back.
-string move_contents(const string& from, const string& to) {
+/// Moves what is in a folder into another one. After a failure everything is back.
+Result<void> move_contents(const string& from, const string& to) {
   std::vector<fs::path> names;
   std::error_code error;
   for (fs::directory_iterator entry(from, error); !error && entry != fs::directory_iterator();
        entry.increment(error))
     names.push_back(entry->path().filename());
-  if (error) return error.message();
+  if (error) return failure(error.message());
   for (std::size_t i = 0; i < names.size(); ++i) {
     const fs::path target = fs::path(to) / names[i];
     if (renameat2(AT_FDCWD, (from / names[i]).c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) == 0)
       continue;
     const int problem = errno;
     while (i-- > 0) fs::rename(fs::path(to) / names[i], from / names[i], error);
-    return problem == EEXIST ? fmt::format("there is {} already", in_quotes(target.string()))
-                             : output_reason(target.string(), problem);
+    return failure(problem == EEXIST ? fmt::format("there is {} already", in_quotes(target.string()))
+                                     : output_reason(target.string(), problem));
   }
   return {};
 }
 
 }  // namespace
 
-string make_output_folder(const string& path) {
-  const Place place = place_of_folder(path);
-  if (!place.problem.empty()) return place.problem;
-  if (place.exists) return place.status.st_uid == geteuid() ? string() : "it is a folder of another user";
-  return mkdirat(place.folder.get(), place.name.c_str(), S_IRWXU) == 0 ? string()
-                                                                       : output_reason(path, errno);
+Result<void> make_output_folder(const string& path) {
+  const Result<Place> place = place_of_folder(path);
+  if (!place) return failure(place.error());
+  if (place->exists && place->status.st_uid != geteuid()) return failure("it is a folder of another user");
+  if (!place->exists && mkdirat(place->folder.get(), place->name.c_str(), S_IRWXU) != 0)
+    return failure(output_reason(path, errno));
+  return {};
 }
 
 Result<OutputFolder> OutputFolder::create(const string& path) {
-  const Place place = place_of_folder(path);
-  if (!place.problem.empty()) return Result<OutputFolder>::failure(place.problem);
+  const Result<Place> place = place_of_folder(path);
+  if (!place) return failure(place.error());
   const string name = name_aside();
-  if (mkdirat(place.folder.get(), name.c_str(), S_IRWXU) != 0)
-    return Result<OutputFolder>::failure(output_reason(path, errno));
-  return OutputFolder(place.path(), place.path_of(name));
+  if (mkdirat(place->folder.get(), name.c_str(), S_IRWXU) != 0) return failure(output_reason(path, errno));
+  return OutputFolder(place->path(), place->path_of(name));
 }
 
 OutputFolder::OutputFolder(string target, string aside)
@@ -83,12 +81,12 @@ OutputFolder::~OutputFolder() {
   if (!aside_.empty()) fs::remove_all(aside_, error);
 }
 
-string OutputFolder::finish() {
+Result<void> OutputFolder::finish() {
   if (rename(aside_.c_str(), target_.c_str()) == 0) {  // where none is, or an empty one
     aside_.clear();
     return {};
   }
-  if (errno != ENOTEMPTY && errno != EEXIST) return output_reason(target_, errno);
+  if (errno != ENOTEMPTY && errno != EEXIST) return failure(output_reason(target_, errno));
   return move_contents(aside_, target_);
 }
 

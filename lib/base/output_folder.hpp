@@ -7,8 +7,8 @@
 
 namespace offramp {
 
-/// Creates a folder for its owner only, or finds one that this user owns. Empty, or why there is none.
-std::string make_output_folder(const std::string& path);
+/// Creates a folder for its owner only, or finds one that this user owns.
+Result<void> make_output_folder(const std::string& path);
 
 /// A folder that another library fills, which opens its files by name. It is filled beside the target, where
 /// it is empty and closed to other users, and its contents get their names when they are complete.
@@ -25,8 +25,8 @@ class OutputFolder {
   /// Fill this one.
   [[nodiscard]] const std::string& path() const { return aside_; }
   /// The target gets the contents. If the target is there, they are added to it, and none of its files is
-  /// replaced. Empty, or what went wrong; then nothing is added.
-  std::string finish();
+  /// replaced. A failure adds nothing.
+  Result<void> finish();
 
  private:
   OutputFolder(std::string target, std::string aside);

@@ -38,7 +38,7 @@ class PlaceFinder {
  public:
   explicit PlaceFinder(const string& path) : asked_(path) {}
 
-  Place find() {
+  Result<Place> find() {
     Place place;
     push(asked_);
     if (const int error = enter(asked_.starts_with('/') ? "/" : "."); error != 0) return fail(error);
@@ -51,7 +51,7 @@ class PlaceFinder {
         if (errno != ENOENT || !parts_.empty()) return fail(errno);
       } else if (S_ISLNK(status.st_mode)) {
         if (parts_.empty() && is_on_proc()) return of_descriptor(part);
-        if (string problem = follow(part, status); !problem.empty()) return fail_with(std::move(problem));
+        if (const Result<void> done = follow(part, status); !done) return failure(done.error());
         if (parts_.empty()) return fail(EISDIR);
         continue;
       } else {
@@ -71,12 +71,7 @@ class PlaceFinder {
   }
 
  private:
-  static Place fail_with(string problem) {
-    Place place;
-    place.problem = std::move(problem);
-    return place;
-  }
-  [[nodiscard]] Place fail(int error) const { return fail_with(output_reason(asked_, error)); }
+  [[nodiscard]] Failure fail(int error) const { return failure(output_reason(asked_, error)); }
 
   /// The components of a path, the first one last. A name that ends in a slash is a folder.
   void push(const string& path) {
@@ -110,7 +105,7 @@ class PlaceFinder {
   }
 
   /// A link on /proc may lead to what has no name. Those of this process are its descriptors.
-  Place of_descriptor(const string& part) {
+  Result<Place> of_descriptor(const string& part) {
     struct stat folder {};
     struct stat own {};
     int number = -1;
@@ -119,30 +114,30 @@ class PlaceFinder {
     const bool is_own = fstat(folder_.get(), &folder) == 0 && stat("/proc/self/fd", &own) == 0 &&
                         folder.st_ino == own.st_ino && folder.st_dev == own.st_dev;
     if (!is_own || parsed.ec != std::errc() || parsed.ptr != end)
-      return fail_with("it lies on /proc, and is not a descriptor of this process");
+      return failure("it lies on /proc, and is not a descriptor of this process");
     Place place;
     place.name = asked_;
     place.own_descriptor = number;
     place.exists = fstat(number, &place.status) == 0;
-    if (!place.exists) place.problem = std::strerror(errno);
+    if (!place.exists) return failure(std::strerror(errno));
     return place;
   }
 
-  string follow(const string& part, const struct stat& link) {
+  Result<void> follow(const string& part, const struct stat& link) {
     struct stat folder {};
-    if (fstat(folder_.get(), &folder) != 0) return std::strerror(errno);
+    if (fstat(folder_.get(), &folder) != 0) return failure(std::strerror(errno));
     if (link.st_uid != geteuid() && link.st_uid != 0 && link.st_uid != folder.st_uid)
-      return fmt::format("{} is a link of another user, which is not followed",
-                         in_quotes(joined(path_, part)));
-    if (++links_ > kMostLinks) return std::strerror(ELOOP);
+      return failure(
+          fmt::format("{} is a link of another user, which is not followed", in_quotes(joined(path_, part))));
+    if (++links_ > kMostLinks) return failure(std::strerror(ELOOP));
     std::array<char, PATH_MAX> target{};
     const ssize_t length = readlinkat(folder_.get(), part.c_str(), target.data(), target.size());
-    if (length < 0) return std::strerror(errno);
+    if (length < 0) return failure(std::strerror(errno));
     const string next(target.data(), static_cast<std::size_t>(length));
     push(next);
     if (!next.starts_with('/')) return {};
     const int error = enter("/");
-    return error == 0 ? string() : std::strerror(error);
+    return error == 0 ? Result<void>() : failure(std::strerror(error));
   }
 
   const string& asked_;
@@ -158,7 +153,7 @@ string Place::path_of(const string& other) const {
   return joined(folder_path, other);
 }
 
-Place find_place(const string& path) {
+Result<Place> find_place(const string& path) {
   return PlaceFinder(path).find();
 }
 

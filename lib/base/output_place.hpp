@@ -18,7 +18,6 @@ struct Place {
   struct stat status {};
   bool exists = false;      // status is that of the file under the name
   int own_descriptor = -1;  // of /dev/stdout and the like; then there is no folder
-  std::string problem;      // why there is no place
 
   [[nodiscard]] std::string path() const { return path_of(name); }
   /// The path of another name in the folder.
@@ -27,7 +26,7 @@ struct Place {
 };
 
 /// Follows the links of a path that this user, root, or the owner of their folder made.
-Place find_place(const std::string& path);
+Result<Place> find_place(const std::string& path);
 
 /// A name for a file that is not complete.
 std::string name_aside();

@@ -131,7 +131,7 @@ def _backends(backends):
 
 
 def advise(program, backends="all", settings=None, **options):
-    """The answer for a recording, trace or pattern, as docs/advise.md names its fields: answer, why, sure, but, next, kind, holds,
+    """The answer for a recording, trace or pattern, as docs/questions.md names its fields: answer, why, sure, but, next, kind, holds,
     and bars, a list with a row for each candidate. With seconds=N it may be incomplete, which the field complete says."""
     words = ["advise", program, *_backends(backends), "--json", *_options(settings, options)]
     return json.loads(command(*words, accepted=(0, 3, 4)))["answer"]

@@ -12,6 +12,7 @@ CardSpec bluefield3() {
   card.import = Time::ns(30968);
   card.combine = megabytes_per_second(25'000);
   card.arm_copy = megabytes_per_second(31'500);
+  card.eager_limit = 6728;
   card.link = Bandwidth::gigabits_per_second(200);  // of the measured systems; the card is capable of 400
   card.pcie = megabytes_per_second(52'000);
   card.dram = megabytes_per_second(76'800);  // inferred: two channels of DDR5-4800

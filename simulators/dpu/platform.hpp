@@ -31,6 +31,9 @@ struct CardSpec {
   Time message_import;            // per long message whose buffers are not known yet
   Bandwidth combine = megabytes_per_second(8'500);    // reduction on Arm
   Bandwidth arm_copy = megabytes_per_second(12'800);  // the payload of a notification into the DPU's memory
+  // Up to here a message is such a payload. A READ takes a receiver's core one step more than a payload that
+  // it copies: the bytes that it copies in a step.
+  std::int64_t eager_limit = 4454;
   // The host. post: to emit a notification; post_per_rank: counts and displacements of a vector collective;
   // poll: until the program sees a flag in its memory.
   Time post = Time::ns(1500);

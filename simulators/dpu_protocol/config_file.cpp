@@ -74,104 +74,103 @@ class Parser {
  public:
   explicit Parser(std::string_view name) : name_(name) {}
 
-  ConfigResult parse(std::string_view text) {
+  Result<ConfigFile> parse(std::string_view text) {
     for (const std::string_view raw : split(text, '\n')) {
       ++line_;
       std::string_view line = raw;
       if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-      const std::string reason = line_ == 1 ? version(line) : take(line);
-      if (!reason.empty()) {
-        ConfigResult refused;
-        refused.error = text_of({name_, ":", std::to_string(line_), ": ", reason});
-        return refused;
-      }
+      const Result<void> taken = line_ == 1 ? check_version(line) : take(line);
+      if (!taken) return failure(text_of({name_, ":", std::to_string(line_), ": ", taken.error()}));
     }
-    return {std::move(file_), {}};
+    return std::move(file_);
   }
 
  private:
-  static std::string version(std::string_view line) {
+  static Result<void> check_version(std::string_view line) {
     skip_spaces(line);
     const bool comment = !line.empty() && line.front() == '#';
     if (comment) line.remove_prefix(1);
     skip_spaces(line);
-    if (!comment || !line.starts_with(kVersionText)) return "the first line must be \"# Format version: 1\"";
+    if (!comment || !line.starts_with(kVersionText))
+      return failure("the first line must be \"# Format version: 1\"");
     line.remove_prefix(kVersionText.size());
     skip_spaces(line);
     const auto value = number(line);
-    if (!value) return text_of({"the format version ", quoted(line), " is not a number"});
-    if (*value != 1) return text_of({"format version ", std::to_string(*value), " is unknown; only 1 is"});
+    if (!value) return failure(text_of({"the format version ", quoted(line), " is not a number"}));
+    if (*value != 1)
+      return failure(text_of({"format version ", std::to_string(*value), " is unknown; only 1 is"}));
     return {};
   }
 
-  std::string take(std::string_view line) {
+  Result<void> take(std::string_view line) {
     std::string_view begin = line;
     skip_spaces(begin);
     if (begin.empty() || begin.front() == '#') return {};
     const auto fields = split(line, ',');
     ConfiguredHost host;
     host.name = fields.front();
-    if (!is_name(host.name)) return text_of({"host name ", quoted(fields.front()), " is not a name"});
-    if (fields.size() < 2) return text_of({"host ", quoted(host.name), " has no DPU"});
+    if (!is_name(host.name))
+      return failure(text_of({"host name ", quoted(fields.front()), " is not a name"}));
+    if (fields.size() < 2) return failure(text_of({"host ", quoted(host.name), " has no DPU"}));
     for (const ConfiguredHost& other : file_.hosts) {
-      if (other.name == host.name) return text_of({"host ", quoted(host.name), " is listed twice"});
+      if (other.name == host.name) return failure(text_of({"host ", quoted(host.name), " is listed twice"}));
     }
     for (std::size_t i = 1; i < fields.size(); ++i) {
-      if (std::string reason = take_dpu(fields[i], host); !reason.empty()) return reason;
+      if (const Result<void> done = take_dpu(fields[i], host); !done) return done;
     }
     file_.hosts.push_back(std::move(host));
     return {};
   }
 
-  std::string take_dpu(std::string_view text, ConfiguredHost& host) {
+  Result<void> take_dpu(std::string_view text, ConfiguredHost& host) {
     const auto fields = split(text, ':');
     if (fields.size() != 4) {
-      return text_of({"DPU ", quoted(text), " has ", std::to_string(fields.size()),
-                      " fields; name:IPv4 address:ports:ports are four"});
+      return failure(text_of({"DPU ", quoted(text), " has ", std::to_string(fields.size()),
+                              " fields; name:IPv4 address:ports:ports are four"}));
     }
     ConfiguredDpu dpu;
     dpu.name = fields[0];
     dpu.address = fields[1];
-    if (!is_name(dpu.name)) return text_of({"DPU name ", quoted(dpu.name), " is not a name"});
-    if (!is_address(dpu.address)) return text_of({quoted(dpu.address), " is not an IPv4 address"});
+    if (!is_name(dpu.name)) return failure(text_of({"DPU name ", quoted(dpu.name), " is not a name"}));
+    if (!is_address(dpu.address)) return failure(text_of({quoted(dpu.address), " is not an IPv4 address"}));
     const auto same_name = [&dpu](const ConfiguredDpu& other) { return other.name == dpu.name; };
     if (file_.dpu(dpu.name) != nullptr || std::any_of(host.dpus.begin(), host.dpus.end(), same_name))
-      return text_of({"DPU ", quoted(dpu.name), " is listed twice"});
+      return failure(text_of({"DPU ", quoted(dpu.name), " is listed twice"}));
     for (auto* ports : {&dpu.process_ports, &dpu.rank_ports}) {
       const std::string_view list = ports == &dpu.process_ports ? fields[2] : fields[3];
-      if (std::string reason = take_ports(list, *ports); !reason.empty()) return reason;
+      if (const Result<void> done = take_ports(list, *ports); !done) return done;
     }
     return take_counts(std::move(dpu), host);
   }
 
-  static std::string take_ports(std::string_view list, std::vector<std::uint16_t>& ports) {
+  static Result<void> take_ports(std::string_view list, std::vector<std::uint16_t>& ports) {
     for (const std::string_view text : split(list, '&')) {
       const auto port = number(text);
       if (!port || *port < 1 || *port > 65535)
-        return text_of({"port ", quoted(text), " is not in 1 .. 65535"});
+        return failure(text_of({"port ", quoted(text), " is not in 1 .. 65535"}));
       ports.push_back(static_cast<std::uint16_t>(*port));
     }
     return {};
   }
 
-  std::string take_counts(ConfiguredDpu dpu, ConfiguredHost& host) {
+  Result<void> take_counts(ConfiguredDpu dpu, ConfiguredHost& host) {
     const std::size_t count = dpu.process_ports.size();
     if (count != dpu.rank_ports.size()) {
-      return text_of({"DPU ", quoted(dpu.name), " has ", std::to_string(count),
-                      " ports for service processes and ", std::to_string(dpu.rank_ports.size()),
-                      " for ranks; each service process has one of both"});
+      return failure(text_of({"DPU ", quoted(dpu.name), " has ", std::to_string(count),
+                              " ports for service processes and ", std::to_string(dpu.rank_ports.size()),
+                              " for ranks; each service process has one of both"}));
     }
-    if (count > kMostProcesses) return "a DPU has at most 256 service processes";
+    if (count > kMostProcesses) return failure("a DPU has at most 256 service processes");
     if (processes_ == 0) processes_ = count;
     if (count != processes_) {
-      return text_of({"DPU ", quoted(dpu.name), " has ", std::to_string(count),
-                      " service processes, others have ", std::to_string(processes_)});
+      return failure(text_of({"DPU ", quoted(dpu.name), " has ", std::to_string(count),
+                              " service processes, others have ", std::to_string(processes_)}));
     }
     std::vector<std::uint16_t> all = dpu.process_ports;
     all.insert(all.end(), dpu.rank_ports.begin(), dpu.rank_ports.end());
     std::sort(all.begin(), all.end());
     if (std::adjacent_find(all.begin(), all.end()) != all.end())
-      return text_of({"DPU ", quoted(dpu.name), " uses a port twice"});
+      return failure(text_of({"DPU ", quoted(dpu.name), " uses a port twice"}));
     host.dpus.push_back(std::move(dpu));
     return {};
   }
@@ -225,21 +224,17 @@ const ConfiguredHost* ConfigFile::host(std::string_view name) const {
   return nullptr;
 }
 
-ConfigResult parse_config(std::string_view text, std::string_view name) {
+Result<ConfigFile> parse_config(std::string_view text, std::string_view name) {
   return Parser(name).parse(text);
 }
 
-ConfigResult load_config(const std::string& path) {
+Result<ConfigFile> load_config(const std::string& path) {
   constexpr off_t kLargestFile = 16 << 20;
-  ConfigResult refused;
-  refused.error = text_of({path, ":0: cannot be read"});
+  const Failure refused = failure(text_of({path, ":0: cannot be read"}));
   struct stat status {};
   // A pipe or a device may have no end.
   if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return refused;
-  if (status.st_size > kLargestFile) {
-    refused.error = text_of({path, ":0: is larger than 16 MiB"});
-    return refused;
-  }
+  if (status.st_size > kLargestFile) return failure(text_of({path, ":0: is larger than 16 MiB"}));
   std::ifstream file(path, std::ios::binary);
   if (!file) return refused;
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
@@ -278,25 +273,21 @@ ConfigFile describe_platform(int hosts, int processes, int dpus_per_host) {
   return file;
 }
 
-ProcessList list_processes(const ConfigFile& file, std::string_view dpu_list) {
+Result<ProcessList> list_processes(const ConfigFile& file, std::string_view dpu_list) {
   ProcessList list;
   std::vector<std::string_view> seen;
   std::vector<const ConfiguredHost*> hosts;
   for (const std::string_view name : split(dpu_list, ',')) {
     const ConfiguredDpu* const dpu = file.dpu(name);
-    if (dpu == nullptr || std::find(seen.begin(), seen.end(), name) != seen.end()) {
-      list.processes.clear();
-      list.error = text_of({"DPU ", quoted(name), " of the list is ",
-                            dpu == nullptr ? "not in the configuration file" : "there twice"});
-      return list;
-    }
+    if (dpu == nullptr || std::find(seen.begin(), seen.end(), name) != seen.end())
+      return failure(text_of({"DPU ", quoted(name), " of the list is ",
+                              dpu == nullptr ? "not in the configuration file" : "there twice"}));
     seen.push_back(name);
     const ConfiguredHost* const host = file.host_of(*dpu);
     auto place = std::find(hosts.begin(), hosts.end(), host);
     if (place == hosts.end()) place = hosts.insert(place, host);
     for (int id = 0; id < file.processes(); ++id)
-      list.processes.push_back(
-          {static_cast<int>(list.processes.size()), id, static_cast<int>(place - hosts.begin()), dpu});
+      list.push_back({static_cast<int>(list.size()), id, static_cast<int>(place - hosts.begin()), dpu});
   }
   return list;
 }
@@ -329,7 +320,7 @@ std::uint64_t fingerprint_of(const ConfigFile& file) {
 
 std::uint64_t fingerprint_of(const ProcessList& list) {
   std::string text;
-  for (const ListedProcess& process : list.processes) text += process.dpu->name + ',';
+  for (const ListedProcess& process : list) text += process.dpu->name + ',';
   return fingerprint(text);
 }
 
@@ -345,55 +336,44 @@ bool has_connection(const Lookup& lookup) {
   return address != nullptr && *address != '\0';
 }
 
-ConfigResult connection_of(const Lookup& lookup) {
-  ConfigResult result;
+Result<ConfigFile> connection_of(const Lookup& lookup) {
   const char* const address = lookup("INTER_DPU_CONN_ADDR");
   const char* const port_text = lookup("INTER_DPU_CONN_PORT");
   const char* const list = lookup("DPU_OFFLOAD_LIST_DPUS");
   const auto port = port_text == nullptr ? std::optional<int>(kConnectionPort) : number(port_text);
-  if (address == nullptr || !is_address(address)) {
-    result.error = text_of(
-        {"INTER_DPU_CONN_ADDR is ", quoted(address == nullptr ? "" : address), ", not an IPv4 address"});
-  } else if (!port || *port < 1 || *port > 65535) {
-    result.error = text_of({"INTER_DPU_CONN_PORT is ", quoted(port_text), ", not 1 to 65535"});
-  } else if (list == nullptr) {
-    result.error = "DPU_OFFLOAD_LIST_DPUS is not set";
-  }
-  if (!result.error.empty()) return result;
+  if (address == nullptr || !is_address(address))
+    return failure(text_of(
+        {"INTER_DPU_CONN_ADDR is ", quoted(address == nullptr ? "" : address), ", not an IPv4 address"}));
+  if (!port || *port < 1 || *port > 65535)
+    return failure(text_of({"INTER_DPU_CONN_PORT is ", quoted(port_text), ", not 1 to 65535"}));
+  if (list == nullptr) return failure("DPU_OFFLOAD_LIST_DPUS is not set");
   const auto names = split(list, ',');
-  if (names.size() > 2) {
-    result.error = text_of({"INTER_DPU_CONN_ADDR names one address: with ", std::to_string(names.size()),
-                            " DPUs a configuration file is needed"});
-    return result;
-  }
+  if (names.size() > 2)
+    return failure(text_of({"INTER_DPU_CONN_ADDR names one address: with ", std::to_string(names.size()),
+                            " DPUs a configuration file is needed"}));
+  ConfigFile file;
   for (const std::string_view name : names) {
     ConfiguredDpu dpu;
     dpu.name = name;
     dpu.address = address;
     dpu.process_ports = {static_cast<std::uint16_t>(*port)};
     dpu.rank_ports = {0};  // the environment has it
-    result.file.hosts.push_back({"", {std::move(dpu)}});
+    file.hosts.push_back({"", {std::move(dpu)}});
   }
-  return result;
+  return file;
 }
 
-ServiceIdentity service_identity(const Lookup& lookup, std::string_view dpu) {
+Result<ServiceIdentity> service_identity(const Lookup& lookup, std::string_view dpu) {
   constexpr std::array<const char*, 3> kNames = {"DPU_OFFLOAD_SERVICE_PROCESS_GLOBAL_ID",
                                                  "DPU_OFFLOAD_SERVICE_PROCESS_LOCAL_ID",
                                                  "DPU_OFFLOAD_SERVICE_PROCESSES_PER_DPU"};
   ServiceIdentity identity;
   const char* const list = lookup("DPU_OFFLOAD_LIST_DPUS");
-  if (list == nullptr) {
-    identity.error = "DPU_OFFLOAD_LIST_DPUS is not set";
-    return identity;
-  }
+  if (list == nullptr) return failure("DPU_OFFLOAD_LIST_DPUS is not set");
   identity.dpu_list = list;
   const auto dpus = split(identity.dpu_list, ',');
   const auto own = std::find(dpus.begin(), dpus.end(), dpu);
-  if (own == dpus.end()) {
-    identity.error = text_of({"DPU ", quoted(dpu), " is not in DPU_OFFLOAD_LIST_DPUS"});
-    return identity;
-  }
+  if (own == dpus.end()) return failure(text_of({"DPU ", quoted(dpu), " is not in DPU_OFFLOAD_LIST_DPUS"}));
   const int place = static_cast<int>(own - dpus.begin());
   std::array<int, 3> values = {place, 0, 1};
   int set = 0;
@@ -402,16 +382,15 @@ ServiceIdentity service_identity(const Lookup& lookup, std::string_view dpu) {
     if (text == nullptr) continue;
     ++set;
     const auto value = number(text);
-    if (!value || *value < 0) identity.error = text_of({std::string(kNames[i]), " is ", quoted(text)});
-    values[i] = value.value_or(0);
+    if (!value || *value < 0) return failure(text_of({std::string(kNames[i]), " is ", quoted(text)}));
+    values[i] = *value;
   }
-  if (identity.error.empty() && set != 0 && set != 3)
-    identity.error = "of the three variables of a service process's ids, all or none are set";
+  if (set != 0 && set != 3)
+    return failure("of the three variables of a service process's ids, all or none are set");
   const auto [global_id, local_id, per_dpu] = values;
-  if (identity.error.empty() &&
-      (per_dpu < 1 || local_id >= per_dpu || global_id != place * per_dpu + local_id))
-    identity.error =
-        "the ids do not belong together: global id = place of the DPU x processes per DPU + local id";
+  if (per_dpu < 1 || local_id >= per_dpu || global_id != place * per_dpu + local_id)
+    return failure(
+        "the ids do not belong together: global id = place of the DPU x processes per DPU + local id");
   identity.global_id = global_id;
   identity.local_id = local_id;
   identity.per_dpu = per_dpu;

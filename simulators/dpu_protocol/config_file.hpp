@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "offramp/kernel/result.hpp"
+
 namespace offramp::dpu {
 
 struct ConfiguredDpu {
@@ -38,13 +40,9 @@ struct ConfigFile {
   [[nodiscard]] const ConfiguredHost* host(std::string_view name) const;
 };
 
-/// error is empty, or "NAME:LINE: reason"; then the file is empty.
-struct ConfigResult {
-  ConfigFile file;
-  std::string error;
-};
-ConfigResult parse_config(std::string_view text, std::string_view name);
-ConfigResult load_config(const std::string& path);
+/// A failure is "NAME:LINE: reason".
+Result<ConfigFile> parse_config(std::string_view text, std::string_view name);
+Result<ConfigFile> load_config(const std::string& path);
 /// The text of a file; parse_config() gives it back.
 std::string write_config(const ConfigFile& file);
 /// The same for files that say the same. Never 0.
@@ -60,13 +58,10 @@ struct ListedProcess {
   int host = 0;  // of its DPU, in the order of the list
   const ConfiguredDpu* dpu = nullptr;
 };
-/// The service processes of the DPUs in a comma-separated list, whose order gives the global ids. error names
-/// the entry that is not in the file.
-struct ProcessList {
-  std::vector<ListedProcess> processes;
-  std::string error;
-};
-ProcessList list_processes(const ConfigFile& file, std::string_view dpu_list);
+using ProcessList = std::vector<ListedProcess>;
+/// The service processes of the DPUs in a comma-separated list, whose order gives the global ids. A failure
+/// names the entry that is not in the file.
+Result<ProcessList> list_processes(const ConfigFile& file, std::string_view dpu_list);
 /// The same for lists with the same DPUs in the same order. Never 0.
 std::uint64_t fingerprint_of(const ProcessList& list);
 
@@ -87,7 +82,7 @@ bool has_connection(const Lookup& lookup);
 /// The file that INTER_DPU_CONN_ADDR and INTER_DPU_CONN_PORT stand for (not set: kConnectionPort). They name
 /// one address, at which the second DPU of a list listens for the first: so a list has one or two, with one
 /// service process each. Ranks then connect by DPU_OFFLOAD_SERVER_ADDR.
-ConfigResult connection_of(const Lookup& lookup);
+Result<ConfigFile> connection_of(const Lookup& lookup);
 inline constexpr int kConnectionPort = 11111;  // read in [dpu-service-src]
 
 /// Who a service process is: global id, local id and number per DPU, all three or none.
@@ -96,9 +91,8 @@ struct ServiceIdentity {
   int local_id = 0;
   int per_dpu = 1;
   std::string dpu_list;
-  std::string error;
 };
 /// dpu: the name of the DPU it runs on.
-ServiceIdentity service_identity(const Lookup& lookup, std::string_view dpu);
+Result<ServiceIdentity> service_identity(const Lookup& lookup, std::string_view dpu);
 
 }  // namespace offramp::dpu

@@ -14,12 +14,11 @@ namespace offramp {
 namespace {
 
 Result<std::shared_ptr<const Topology>> topology_of(const NetworkOptions& options, int nodes) {
-  using Made = Result<std::shared_ptr<const Topology>>;
   if (!is_platform_file(options.topology)) return parse_topology(options.topology, nodes);
-  if (options.platform == nullptr) return Made::failure(fmt::format("{} was not read", options.topology));
+  if (options.platform == nullptr) return failure(fmt::format("{} was not read", options.topology));
   if (options.platform->nodes() < nodes)
-    return Made::failure(fmt::format("{}: it has {} hosts, and there are {} nodes", options.platform->place(),
-                                     options.platform->nodes(), nodes));
+    return failure(fmt::format("{}: it has {} hosts, and there are {} nodes", options.platform->place(),
+                               options.platform->nodes(), nodes));
   return std::shared_ptr<const Topology>(options.platform);
 }
 
@@ -48,30 +47,27 @@ std::shared_ptr<const SwitchMap> switches_of(const NetworkOptions& options, int 
 
 Result<NetworkPlaces> place_in_network(const NetworkOptions& options, int ranks,
                                        const MachineLayout& machine) {
-  using Made = Result<NetworkPlaces>;
   const int nodes = machine.nodes(ranks);
   const int least = std::max(nodes, options.least_nodes);
   auto topology = topology_of(options, least);
-  if (!topology) return Made::failure("network.topology: " + topology.error());
+  if (!topology) return failure("network.topology: " + topology.error());
   NetworkPlaces found{std::move(*topology), least, {}};
   if (found.topology != nullptr) found.nodes = found.topology->nodes();
   auto places = place_nodes(options.placement, nodes, found.nodes);
-  if (!places)
-    return Made::failure(fmt::format("network.placement: \"{}\" {}", options.placement, places.error()));
+  if (!places) return failure(fmt::format("network.placement: \"{}\" {}", options.placement, places.error()));
   found.places = std::move(*places);
   return found;
 }
 
 Result<std::shared_ptr<Network>> make_network(const NetworkOptions& options, int ranks,
                                               const MachineLayout& machine) {
-  using Made = Result<std::shared_ptr<Network>>;
   if (options.is_star()) return std::shared_ptr<Network>();
   auto found = place_in_network(options, ranks, machine);
-  if (!found) return Made::failure(found.error());
+  if (!found) return failure(found.error());
   if (!found->topology->knows(options.routing))
-    return Made::failure(fmt::format("network.routing: {} is not for the topology \"{}\"",
-                                     options.routing == Routing::kAdaptive ? "adaptive" : "valiant",
-                                     options.topology));
+    return failure(fmt::format("network.routing: {} is not for the topology \"{}\"",
+                               options.routing == Routing::kAdaptive ? "adaptive" : "valiant",
+                               options.topology));
   NetworkSetting setting{found->topology, options.routing, std::move(found->places), machine, options.link,
                          options.hop,     options.seed};
   if (options.sharing == Sharing::kFair)

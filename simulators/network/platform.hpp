@@ -2,9 +2,8 @@
 // zones, with routes between them, or clusters that make theirs.
 //
 // The format is that of SimGrid's documentation ("The XML reference", version 4.1), whose notation and
-// meaning are kept: which are read is in docs/network.md. What is known and not read is a note; anything else
-// is an error that names the line.
-// Hosts are nodes in the order of the file.
+// meaning are kept: which are read is in docs/configuration.md. What is known and not read is a note;
+// anything else is an error that names the line. Hosts are nodes in the order of the file.
 //
 // The links of a cluster's hosts stand for the backends' own wires, which have their latency already: they
 // have a rate here, and no latency.

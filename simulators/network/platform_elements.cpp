@@ -91,8 +91,8 @@ class ElementCheck {
     const auto* const words = std::find_if(std::begin(kElements), std::end(kElements),
                                            [&](const ElementWords& one) { return one.name == element.name; });
     if (words == std::end(kElements))
-      throw WrongPlatform{element.line,
-                          fmt::format("<{}> is not read by Offramp: see docs/network.md", element.name)};
+      throw WrongPlatform{
+          element.line, fmt::format("<{}> is not read by Offramp: see docs/configuration.md", element.name)};
     for (const auto& [attribute, value] : element.attributes) {
       if (is_word_of(words->read, attribute) || is_word_of(words->without_effect, attribute)) continue;
       if (!is_word_of(words->noted, attribute))

@@ -596,9 +596,8 @@ class PlatformReader {
 };
 
 Result<std::shared_ptr<const Platform>> Platform::read(string_view text, const string& file) {
-  using Read = Result<std::shared_ptr<const Platform>>;
   const Result<XmlElement> root = read_xml(text, file);
-  if (!root) return Read::failure(root.error());
+  if (!root) return failure(root.error());
   const auto platform = std::make_shared<Platform>();
   try {
     PlatformReader reader(*platform);
@@ -607,7 +606,7 @@ Result<std::shared_ptr<const Platform>> Platform::read(string_view text, const s
     platform->place_ = fmt::format("{}:{}", file, reader.line());
     for (string& note : platform->notes_) note = fmt::format("{}:{}", file, note);
   } catch (const Wrong& wrong) {
-    return Read::failure(fmt::format("{}:{}: {}", file, wrong.line, wrong.what));
+    return failure(fmt::format("{}:{}: {}", file, wrong.line, wrong.what));
   }
   return std::shared_ptr<const Platform>(platform);
 }

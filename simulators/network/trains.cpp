@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "offramp/kernel/prefetch.hpp"
+
 namespace offramp {
 namespace {
 
@@ -66,9 +68,8 @@ void TrainNetwork::approach(Train& train, NetworkWorld& world) {
 
 void TrainNetwork::prefetch(const void* what) const {
   const Train& train = *static_cast<const Train*>(what);
-  const auto* const message = reinterpret_cast<const char*>(train.message);
-  for (std::size_t line = 0; line < sizeof(Passing); line += 64) __builtin_prefetch(message + line);
-  __builtin_prefetch(&carried(train.link));
+  fetch_ahead(train.message, sizeof(Passing));
+  fetch_line(&carried(train.link));
 }
 
 void TrainNetwork::step(void* what, NetworkWorld& world) {

@@ -101,7 +101,7 @@ Result<XmlElement> read_xml(std::string_view text, const std::string& file) {
     handler.problem = XML_ErrorString(XML_GetErrorCode(parser.get()));
     handler.line = handler.line_now();
   }
-  return Result<XmlElement>::failure(fmt::format("{}:{}: {}", file, handler.line, handler.problem));
+  return failure(fmt::format("{}:{}: {}", file, handler.line, handler.problem));
 }
 
 }  // namespace offramp

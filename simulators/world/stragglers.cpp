@@ -33,7 +33,6 @@ Time below(Time bound, std::uint64_t draw) {
 Result<std::shared_ptr<const Stragglers>> Stragglers::make(const StragglerOptions& options,
                                                            const std::vector<int>& places, int machine,
                                                            const MachineLayout& layout) {
-  using Made = Result<std::shared_ptr<const Stragglers>>;
   auto made = std::make_shared<Stragglers>();
   made->noise_ = options.noise;
   made->spread_ = Time::ps(std::llround(
@@ -45,11 +44,11 @@ Result<std::shared_ptr<const Stragglers>> Stragglers::make(const StragglerOption
   made->factor_ = std::llround(options.slow.factor * static_cast<double>(kMillion));
   made->slow_.resize(places.size());
   if (options.slow.drawn > nodes)
-    return Made::failure(
+    return failure(
         fmt::format("{} nodes are to be slow, and the ranks are on {}", options.slow.drawn, nodes));
   for (const int slow : options.slow.nodes) {
     if (slow >= machine)
-      return Made::failure(
+      return failure(
           fmt::format("there is no node {}: the machine has the nodes 0 to {}", slow, machine - 1));
     const auto at = std::find(places.begin(), places.end(), slow);
     if (at != places.end()) made->slow_[static_cast<std::size_t>(at - places.begin())] = true;

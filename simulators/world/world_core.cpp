@@ -30,15 +30,16 @@ Core::Core(const WorldOptions& options, const WorldBackend& backend)
       rules_(backend.rules),
       has_host_(backend.host != nullptr || backend.backend->name == kHost),
       faulty_(options.faults.any()),
-      prefetches_(options.ranks >= kManyRanks),
+      prefetches_(kPrefetches && options.ranks >= kManyRanks),
       is_observed_(options.spans != nullptr || options.packets != nullptr || options.log != nullptr),
       shuffle_(options.shuffle_seed) {
   assert(options.ranks > 0 && options.ranks <= static_cast<int>(EventQueue<Event>::kMaximumRank));
   if (options_.check || Audit::of_all()) audit_ = std::make_unique<Audit>();
   members_.reserve(kInline + backend.further.size());  // devices point into them
   const BackendDescription* const host = backend.host;
-  if (host != nullptr && host->name != backend.backend->name)
-    add_member(*host, backend.host_settings ? *backend.host_settings : Settings::defaults(host->parameters));
+  host_settings_ = backend.host_settings;
+  if (host != nullptr && !host_settings_) host_settings_ = Settings::defaults(host->parameters);
+  if (host != nullptr && host->name != backend.backend->name) add_member(*host, *host_settings_);
   add_member(*backend.backend, backend.settings);
   primary_ = static_cast<std::uint8_t>(members_.size() - 1);
   assert(backend.further.empty() || host != nullptr);
@@ -67,8 +68,9 @@ void Core::add_member(const BackendDescription& description, const Settings& set
   member.description = &description;
   member.settings = settings;
   if (description.is_one_machine) has_wires_of_its_own(description);
-  member.backend = description.create({0, options_.ranks, member.settings, options_.faults, options_.spans,
-                                       options_.packets, options_.machine});
+  member.backend =
+      description.create({0, options_.ranks, member.settings, options_.faults, options_.spans,
+                          options_.packets, options_.machine, host_settings_ ? &*host_settings_ : nullptr});
   member.devices = std::make_unique<Devices>(*this, static_cast<std::uint8_t>(members_.size() - 1));
   member.resources = member.backend->resources();
   member.sender_hold = held(member.resources, Occupation::kBySender);

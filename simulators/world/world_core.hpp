@@ -14,6 +14,7 @@
 
 #include "offramp/kernel/event_queue.hpp"
 #include "offramp/kernel/operation_id.hpp"
+#include "offramp/kernel/prefetch.hpp"
 #include "simulators/world/audit.hpp"
 #include "simulators/world/match_queue.hpp"
 #include "simulators/world/pool.hpp"
@@ -29,14 +30,6 @@ class Collective;
 struct Message;
 struct Operation;
 struct Meeting;
-
-/// Fetches memory that is touched soon. The compiler takes a function that only prefetches for one without
-/// effect, and leaves out its calls; the statement without instructions forbids that.
-inline void fetch(const void* memory, std::size_t bytes) {
-  asm volatile("");
-  const auto* const first = static_cast<const char*>(memory);
-  for (std::size_t line = 0; line < bytes; line += 64) __builtin_prefetch(first + line);
-}
 
 /// A resource that one message holds at a time; others wait for it in the order in which they came.
 struct Hold {
@@ -133,9 +126,10 @@ struct Operation : Matchable {
   Kind kind;
   bool done = false;
   bool cancelled = false;
-  bool given_up = false;  // the world ends it when it is done
-  bool claimed = false;   // a receive that was not posted
-  bool in_turn = false;   // the collective goes on once it is served, not at once
+  bool given_up = false;   // the world ends it when it is done
+  bool claimed = false;    // a receive that was not posted
+  bool in_turn = false;    // the collective goes on once it is served, not at once
+  bool by_thread = false;  // the rank's thread that makes progress works on it
   Outcome outcome = Outcome::kOk;
   Handling handling = Handling::kOffloaded;  // of a message that was received
   Rank* rank;
@@ -243,8 +237,17 @@ class Core final : private NetworkWorld {
   }
   /// Something goes on in calls of MPI only.
   [[nodiscard]] bool needs_calls() const { return needs_calls_; }
-  /// What takes so long where the program has its processor alone.
-  [[nodiscard]] Time beside_thread(Time computing) const;
+  /// What takes so long where the program has its processor alone. The thread that makes progress takes its
+  /// share while an operation is open that needs it.
+  [[nodiscard]] Time beside_thread(const Rank& rank, Time computing) const;
+  /// Whether there may be such a thread.
+  [[nodiscard]] bool has_thread() const { return thread_share_ > 0; }
+  /// Whether the backend that carries the operation needs it.
+  [[nodiscard]] bool needs_thread(const offramp::Operation& operation) const {
+    return members_[carrier_of(operation)].backend->progress_share() > 0;
+  }
+  /// The number of the backend that carries such an operation.
+  [[nodiscard]] std::uint8_t carrier_of(const offramp::Operation& operation) const;
   /// A thread comes to a call that waits or asks.
   void enter_call(Thread& thread, Time at);
   /// Its program begins, at its clock.
@@ -256,7 +259,10 @@ class Core final : private NetworkWorld {
   [[nodiscard]] bool is_by_processor(std::uint8_t backend) const { return has_host_ && backend == 0; }
 
   /// What posting a receive costs the program.
-  [[nodiscard]] Time post_cost(Rank& rank) { return device(rank, primary_).backend->post_receive_cost(); }
+  [[nodiscard]] Time post_cost(Rank& rank) { return post_cost(rank, primary_); }
+  [[nodiscard]] Time post_cost(Rank& rank, std::uint8_t backend) {
+    return device(rank, backend).backend->post_receive_cost();
+  }
 
   /// An operation was declined that nothing else carries: run() returns the reason.
   [[nodiscard]] bool has_declined() const { return !declined_.empty(); }
@@ -449,6 +455,7 @@ class Core final : private NetworkWorld {
   void discard(Operation& operation);
 
   WorldOptions options_;
+  std::optional<Settings> host_settings_;  // BackendContext::host
   std::vector<Member> members_;
   std::vector<std::unique_ptr<Device[]>> further_devices_;  // by rank; null: none is used
   // As Flow::issued; of collectives by ~destination.

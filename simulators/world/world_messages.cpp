@@ -164,6 +164,7 @@ void Core::give_up(Operation& operation) {
 void Core::discard(Operation& operation) {
   if (operation.kind == Operation::Kind::kReceive && operation.message != nullptr) free(*operation.message);
   given_up_.erase(&operation);
+  if (operation.by_thread) --operation.rank->by_thread;
   delete &operation;
 }
 

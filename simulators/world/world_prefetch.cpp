@@ -44,11 +44,11 @@ void Core::prefetch() const {
     Resumption resumption = resumed_by(*entry);
     if (resumption.frame != nullptr && level == 0 && resumption.collective != nullptr) {
       const Team& team = *resumption.collective;
-      fetch(&team, bytes_between(&team, resumption.collective + 1));
+      fetch_ahead(&team, bytes_between(&team, resumption.collective + 1));
     }
     for (std::size_t i = 0; i < level && resumption.frame != nullptr; ++i) resumption.go_out();
     if (resumption.frame != nullptr)
-      fetch(resumption.frame.address(), (level == 0 ? kFrameLines : kOuterFrameLines) * kLines);
+      fetch_ahead(resumption.frame.address(), (level == 0 ? kFrameLines : kOuterFrameLines) * kLines);
   }
 }
 
@@ -61,14 +61,15 @@ void Core::Resumption::go_out() {
 
 void Core::prefetch_objects(const EventQueue<Event>::Entry& entry) const {
   const Event& event = entry.event;
-  if (!is_of_message(event.kind) && event.kind != EventKind::kWake) return fetch(event.object, 2 * kLines);
+  if (!is_of_message(event.kind) && event.kind != EventKind::kWake)
+    return fetch_ahead(event.object, 2 * kLines);
   const Rank& rank = *ranks_.find(entry.rank(), 1);
   if (is_arrival(event.kind) || event.kind == EventKind::kWake) {
-    fetch(&rank, bytes_between(&rank, rank.end_of_first()));
+    fetch_ahead(&rank, bytes_between(&rank, rank.end_of_first()));
   } else if (const Device* const device = rank.device_if_inline(primary_); device != nullptr) {
-    fetch(device, sizeof(Device));
+    fetch_ahead(device, sizeof(Device));
   }
-  if (event.kind != EventKind::kWake) fetch(event.object, sizeof(Message));
+  if (event.kind != EventKind::kWake) fetch_ahead(event.object, sizeof(Message));
 }
 
 void Core::prefetch_referred(const EventQueue<Event>::Entry& entry) const {
@@ -78,12 +79,12 @@ void Core::prefetch_referred(const EventQueue<Event>::Entry& entry) const {
   const Rank& rank = *ranks_.find(entry.rank(), 1);
   if (const Device* const device = rank.device_if_inline(primary_);
       device != nullptr && device->resources.front() != nullptr)
-    fetch(device->resources.front(), 4 * kLines);
+    fetch_ahead(device->resources.front(), 4 * kLines);
   if (!is_arrival(event.kind)) return;
   const Message& message = *static_cast<const Message*>(event.object);
-  fetch(message.flow, sizeof(Flow));
-  fetch(message.source, kLines);
-  if (rank.posted.first() != nullptr) fetch(rank.posted.first(), sizeof(Operation));
+  fetch_ahead(message.flow, sizeof(Flow));
+  fetch_ahead(message.source, kLines);
+  if (rank.posted.first() != nullptr) fetch_ahead(rank.posted.first(), sizeof(Operation));
 }
 
 /// What an event probably resumes.

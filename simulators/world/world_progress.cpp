@@ -28,8 +28,14 @@ void Core::enter_call(Thread& thread, Time at) {
   rank.unserved.clear();
 }
 
-Time Core::beside_thread(Time computing) const {
-  if (thread_share_ <= 0) [[likely]]
+std::uint8_t Core::carrier_of(const offramp::Operation& operation) const {
+  const std::uint8_t chosen = std::min(route_of(rules_, operation, primary_), last_);
+  const bool is_carried = (last_ > 0 && chosen == 0) || members_[chosen].backend->supports(operation).yes();
+  return is_carried ? chosen : 0;
+}
+
+Time Core::beside_thread(const Rank& rank, Time computing) const {
+  if (rank.by_thread == 0) [[likely]]
     return computing;
   return Time::ps(std::llround(static_cast<double>(computing.count()) / (1 - thread_share_)));
 }

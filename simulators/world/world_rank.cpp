@@ -135,12 +135,25 @@ void Thread::compute(Time duration, std::uint64_t questions) {
   asked = rank_.going_on > 0;
 }
 
-void Thread::start_send(Operation& send, const Communicator& communicator, int to, std::size_t bytes, int tag,
-                        ElementType element, Synchronous synchronous) {
+offramp::Operation Thread::message_question(const Communicator& communicator, int peer, std::size_t bytes,
+                                            int tag, ElementType element) {
   offramp::Operation question;
   question.element = element;
   question.bytes = bytes;
   question.tag = tag;
+  // Unknown for a wildcard.
+  question.on_one_node =
+      peer >= 0 && core().options().machine.is_within_node(rank_.number(), communicator.world_rank(peer));
+  return question;
+}
+
+void Thread::begin_beside(Operation& operation, const offramp::Operation& question) {
+  operation.by_thread = core().needs_thread(question);
+  if (operation.by_thread) ++rank_.by_thread;
+}
+
+void Thread::start_send(Operation& send, const Communicator& communicator, int to, std::size_t bytes, int tag,
+                        ElementType element, Synchronous synchronous) {
   SendArguments arguments;
   arguments.destination = communicator.world_rank(to);
   arguments.source_in_group = communicator.rank();
@@ -149,7 +162,7 @@ void Thread::start_send(Operation& send, const Communicator& communicator, int t
   arguments.bytes = bytes;
   arguments.element = element;
   arguments.synchronous = synchronous == Synchronous::kYes;
-  const Core::Choice choice = core().choose(question, rank_);
+  const Core::Choice choice = core().choose(message_question(communicator, to, bytes, tag, element), rank_);
   arguments.backend = choice.backend;
   arguments.handling = choice.handling;
   take_turn();
@@ -160,13 +173,19 @@ void Thread::start_receive(Operation& receive, const Communicator& communicator,
                            int tag) {
   receive.key = Rank::key_of(communicator, from, tag);
   receive.bytes = bytes;
-  clock = core().processed(rank_, clock, core().post_cost(rank_));
+  // Hardware may leave messages within a node to the host, whose receives cost less.
+  const offramp::Operation question = message_question(communicator, from, bytes, tag, ElementType::kByte);
+  clock = core().processed(
+      rank_, clock,
+      question.on_one_node ? core().post_cost(rank_, core().carrier_of(question)) : core().post_cost(rank_));
   core().receive(receive, clock);
 }
 
 Received Thread::observe(Operation& operation) {
   const Time before = clock;
   Received received;
+  if (std::exchange(operation.by_thread, false)) [[unlikely]]
+    --rank_.by_thread;
   take_turn();
   switch (operation.kind) {
     case Operation::Kind::kSend:
@@ -271,7 +290,7 @@ void RankHandle::compute(Time duration, std::uint64_t questions) {
   const Time taken =
       stragglers != nullptr ? stragglers->computed(thread_.rank().number(), duration) : duration;
   thread_.rank().held_up += taken - duration;
-  thread_.compute(thread_.core().beside_thread(taken), questions);
+  thread_.compute(thread_.core().beside_thread(thread_.rank(), taken), questions);
 }
 void RankHandle::work(Time duration) {
   thread_.clock = thread_.core().processed(thread_.rank(), thread_.clock, duration);
@@ -352,12 +371,18 @@ RankRequest RankHandle::start(const PersistentMessage& message) {
 RankRequest RankHandle::isend(const Communicator& communicator, int to, std::size_t bytes, int tag,
                               ElementType element, Synchronous synchronous) {
   RankRequest request(new world::Operation(Kind::kSend, thread_.rank()));
+  if (thread_.core().has_thread()) [[unlikely]]
+    thread_.begin_beside(*request.operation_,
+                         thread_.message_question(communicator, to, bytes, tag, element));
   thread_.start_send(*request.operation_, communicator, to, bytes, tag, element, synchronous);
   return request;
 }
 
 RankRequest RankHandle::irecv(const Communicator& communicator, int from, std::size_t bytes, int tag) {
   RankRequest request(new world::Operation(Kind::kReceive, thread_.rank()));
+  if (thread_.core().has_thread()) [[unlikely]]
+    thread_.begin_beside(*request.operation_,
+                         thread_.message_question(communicator, from, bytes, tag, ElementType::kByte));
   thread_.start_receive(*request.operation_, communicator, from, bytes, tag);
   return request;
 }
@@ -389,13 +414,13 @@ const std::vector<Received>& RankHandle::learn_as_they_come(const std::vector<Ra
 
 void RankHandle::prefetch_operations(const std::vector<RankRequest>& requests) const {
   if (!thread_.core().prefetches()) return;
-  for (const RankRequest& request : requests) world::fetch(request.operation_, sizeof(world::Operation));
+  for (const RankRequest& request : requests) fetch_ahead(request.operation_, sizeof(world::Operation));
 }
 void RankHandle::prefetch_messages(const std::vector<RankRequest>& requests) const {
   if (!thread_.core().prefetches()) return;
   for (const RankRequest& request : requests) {
     if (!request.empty() && request.operation_->message != nullptr)
-      world::fetch(request.operation_->message, sizeof(world::Message));
+      fetch_ahead(request.operation_->message, sizeof(world::Message));
   }
 }
 
@@ -575,6 +600,8 @@ RankRequest RankHandle::start(const Communicator& communicator, const Operation&
   auto* const collective = new world::Collective(
       thread_, communicator, backend, world::Collective::tag_of(communicator.local_->collectives++));
   RankRequest request(collective);
+  if (operation.nonblocking && thread_.core().has_thread()) [[unlikely]]
+    thread_.begin_beside(*collective, operation);
   if (thread_.core().has_declined()) {
     collective->outcome = Outcome::kFault;
     thread_.core().done(*collective, thread_.clock);

@@ -77,6 +77,11 @@ class Thread {
     return true;
   }
 
+  /// What is asked of a backend before a message.
+  [[nodiscard]] offramp::Operation message_question(const Communicator& communicator, int peer,
+                                                    std::size_t bytes, int tag, ElementType element);
+  /// The program goes on beside the operation, which a thread may have to work on meanwhile.
+  void begin_beside(Operation& operation, const offramp::Operation& question);
   void start_send(Operation& send, const Communicator& communicator, int to, std::size_t bytes, int tag,
                   ElementType element, Synchronous synchronous);
   void start_receive(Operation& receive, const Communicator& communicator, int from, std::size_t bytes,
@@ -194,6 +199,7 @@ class alignas(64) Rank {
   std::uint32_t on_their_way = 0;  // messages that it sent and that have not come to their receivers
   std::uint64_t departures = 0;    // messages and work that it gave to its devices
   int going_on = 0;                // collectives that need the processor
+  int by_thread = 0;               // nonblocking operations that the thread making progress works on
 
  private:
   Flow first_flow_;  // many ranks have one peer; the others' flows are elsewhere

@@ -28,12 +28,18 @@ TEST(AieValidation, HoldsEachRow) {
   int rows = 0;
   for (const ValidationRow& row : validation()) {
     ++rows;
+    EXPECT_FALSE(row.source.empty()) << row.quantity;
+    if (!row.bound.empty()) {  // what all bytes take on the root's port, and a tenth for what else there is
+      EXPECT_GT(row.ours, 524.2) << row.quantity;
+      EXPECT_LT(row.ours, row.quantity.starts_with("gather") ? (524.3 + 121) * 1.1 : 524.3 * 1.1)
+          << row.quantity;
+      continue;
+    }
     const double error = 100 * (row.ours / row.published - 1);
     std::printf("%-50s %10.1f %10.1f %+6.2f %%\n", row.quantity.c_str(), row.published, row.ours, error);
     EXPECT_LE(std::abs(error), allowed(row.quantity)) << row.quantity;
-    EXPECT_FALSE(row.source.empty()) << row.quantity;
   }
-  EXPECT_EQ(rows, 17 + 7 + 17 + 8 + 5 + 6);
+  EXPECT_EQ(rows, 17 + 7 + 17 + 8 + 5 + 6 + 2);
 }
 
 }  // namespace

@@ -274,7 +274,7 @@ class Plugins(CliTest):
     def test_of_another_abi_or_with_a_taken_name_are_refused(self):
         self.build(abi="1")
         path = {"OFFRAMP_PLUGIN_PATH": str(self.folder)}
-        self.assertIn("built for backend abi 1, but this offramp has abi 11;", self.refused("run", "--", "/bin/true", **path))
+        self.assertIn("built for backend abi 1, but this offramp has abi 12;", self.refused("run", "--", "/bin/true", **path))
         for name, reason in (("host", "there already is"), ("off", "is taken"), ("clock", "is a key")):
             self.build(name)
             self.assertIn(reason, self.refused("run", "--", "/bin/true", **path))
@@ -317,6 +317,15 @@ class Predict(CliTest):
                          [[b, "2", size] for size in ("1024", "2048", "4096") for b in ("host", "zrlmpi")])
         ranks = self.predict("barrier", "--backend", "host", "--sweep", "ranks=2:32:x4", "--csv").splitlines()
         self.assertEqual([row.split(",")[2] for row in ranks[1:]], ["2", "8", "32"])
+
+    def test_says_what_the_memory_of_a_node_makes_of_it(self):
+        shared = "allgather", "--backend", "host,dpu", "--ranks", "64", "--bytes", "1MiB", "--set", "machine.ranks_per_node=32"
+        for answer in json.loads(self.predict(*shared, "--json")):
+            least, most = answer["band_ns"]
+            self.assertTrue(least < answer["time_ns"] < most, answer)
+        self.assertRegex(self.predict(*shared), r"# host: \d+\.\d+ to \d+\.\d+ us with the fastest and the slowest memory")
+        alone = json.loads(self.predict("allgather", "--backend", "host", "--ranks", "4", "--bytes", "1MiB", "--json"))
+        self.assertNotIn("band_ns", alone)
 
     def test_parameters_change_the_answer(self):
         slow = json.loads(self.predict("send", "--backend", "zrlmpi", "--bytes", "64K", "--json"))
@@ -874,6 +883,13 @@ class Calibrate(CliTest):
         for row in found["comparisons"]:
             if row["operation"] in ("loaded", "rate"):
                 self.assertLess(abs(row["error"]), 0.05, row)
+
+    def test_expands_quoted_wildcards(self):
+        for name, row in (("a-1.out", "osu_latency,2,1,8,1.8"), ("a-2.out", "osu_bw,2,1,4194304,12000"), ("b.out", "no table")):
+            (self.folder / name).write_text(f"{self.COLUMNS}\n{row}\n")
+        found = json.loads(self.offramp("calibrate", "--from", "a-*.out", "--json").stdout)
+        self.assertAlmostEqual(found["host"]["bandwidth"], 98, delta=1)
+        self.assertIn("cannot read c-*.out", self.refused("calibrate", "--from", "c-*.out"))
 
     def test_refuses_outputs_that_are_broken_with_their_lines(self):
         def refused(text, *options):

@@ -1,5 +1,6 @@
 """What hardware carries in time, and what communication is of the whole run. Needs OFFRAMP_BUILD, as cli_test.py does."""
 
+import csv
 import json
 import os
 import pathlib
@@ -302,6 +303,15 @@ class Settings(Fair):
         text = self.offramp("replay", "pattern:incast:4:1KiB", "--compare", "host,dpu", "--sweep", "bytes=1KiB:1MiB:x1024").stdout
         self.assertIn("\n# by communication: dpu against host: not faster at first, faster from bytes = 1048576B on\n", text)
         self.refused("replay", "pattern:incast:4:1KiB", "--sweep", "bytes=1KiB")
+
+    def test_sweep_as_comma_separated_values(self):
+        words = ("replay", str(PROGRAMS / "halo-4.rec"), "--compare", "host,dpu", "--sweep", "latency=x0.5:x2")
+        rows = list(csv.DictReader(self.offramp(*words, "--csv").stdout.splitlines()))
+        points = json.loads(self.offramp(*words, "--json").stdout)
+        self.assertEqual([(row["latency"], row["backend"], float(row["modelled_ns"]), float(row["ratio"]) if row["ratio"] else None)
+                          for row in rows],
+                         [(point["latency"], point["backend"], point["modelled_time_ns"], point.get("ratio")) for point in points])
+        self.refused("replay", str(PROGRAMS / "halo-4.rec"), "--csv")
 
     def test_sweep_says_of_what_it_speaks_and_what_the_sides_stand_on(self):
         text = self.offramp("replay", str(PROGRAMS / "halo-4.rec"), "--compare", "host,cclo", "--sweep", "host.bandwidth=100:400:x4").stdout

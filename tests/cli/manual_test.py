@@ -84,13 +84,6 @@ class ManualPages(FolderTest):
         self.assertIn('did you mean "man"?', self.offramp("manual", "mann", code=2))
 
 
-class Reference(FolderTest):
-    def test_is_what_the_command_prints(self):
-        made = self.offramp("manual", "markdown")
-        kept = (ROOT / "docs/options.md").read_text(encoding="utf-8")
-        self.assertEqual(kept, made, "run scripts/update-docs")
-
-
 class Sample(FolderTest):
     def test_is_toml_with_every_key_at_its_default(self):
         sample = tomllib.loads(self.offramp("info", "-c"))

@@ -560,22 +560,22 @@ TEST_F(ConfigurationFrom, ARelativeOrMissingPluginFolderIsAnError) {
 
 TEST(RegistryOfBackends, RefusesWhatCannotBeUsed) {
   Registry registry;
-  EXPECT_EQ(registry.add(&quiet(), "x"), "");
-  EXPECT_EQ(registry.add(&quiet(), "x"), "x: there already is a backend \"host\"");
-  EXPECT_EQ(registry.add(nullptr, "x"), "x: offramp_backend_v1 returned no description");
+  EXPECT_EQ(registry.add(&quiet(), "x").error(), "");
+  EXPECT_EQ(registry.add(&quiet(), "x").error(), "x: there already is a backend \"host\"");
+  EXPECT_EQ(registry.add(nullptr, "x").error(), "x: offramp_backend_v1 returned no description");
   BackendDescription other = engine();
   other.abi = 1;
   EXPECT_EQ(
-      registry.add(&other, "p.so"),
-      "p.so: built for backend abi 1, but this offramp has abi 11; rebuild the plugin against its headers");
+      registry.add(&other, "p.so").error(),
+      "p.so: built for backend abi 1, but this offramp has abi 12; rebuild the plugin against its headers");
   for (const std::string_view name : {"", "off", "Upper", "a-b", "1st", "a.b"}) {
     other = engine();
     other.name = name;
-    EXPECT_NE(registry.add(&other, "p.so"), "") << name;
+    EXPECT_NE(registry.add(&other, "p.so").error(), "") << name;
   }
   other = engine();
   other.create = nullptr;
-  EXPECT_NE(registry.add(&other, "p.so"), "");
+  EXPECT_NE(registry.add(&other, "p.so").error(), "");
   EXPECT_EQ(registry.all().size(), 1U);
   EXPECT_EQ(registry.find("zrlmpi"), nullptr);
 }
@@ -589,7 +589,7 @@ TEST(RegistryOfBackends, RefusesAParameterTableThatDoesNotHoldTogether) {
   for (const Parameter& parameter : bad) {
     BackendDescription description = quiet();
     description.parameters = {&parameter, 1};
-    EXPECT_NE(Registry().add(&description, "p.so"), "") << parameter.name;
+    EXPECT_NE(Registry().add(&description, "p.so").error(), "") << parameter.name;
   }
 }
 

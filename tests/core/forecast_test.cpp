@@ -24,6 +24,44 @@ Operation operation_of(OperationKind kind, std::size_t bytes) {
   return operation;
 }
 
+/// Of a class of machines the slowest and the fastest are tried; what the user sets is no class.
+TEST(AForecast, HasTheEndsOfWhatIsTheValueOfAClass) {
+  ForecastSetting setting = setting_of("host");
+  const BackendDescription& host = test::backend_named("host");
+  EXPECT_FALSE(at_end_of_band(setting, host, 8, true)) << "no rank shares a node";
+  setting.machine.ranks_per_node = 4;
+  std::array<Time, 3> times;  // with the fastest, the usual and the slowest memory
+  const std::array settings = {at_end_of_band(setting, host, 8, true), std::optional(setting),
+                               at_end_of_band(setting, host, 8, false)};
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    ASSERT_TRUE(settings.at(i));
+    times.at(i) = forecast(*settings.at(i), operation_of(OperationKind::kAllgather, 8 << 20))->time;
+  }
+  EXPECT_LT(times[0], times[1]);
+  EXPECT_LT(times[1], times[2]);
+  setting.settings.set("memory_bandwidth", {300, {}});
+  EXPECT_FALSE(at_end_of_band(setting, host, 8, true));
+}
+
+TEST(AForecast, ChoosesAsTheRecordedLibraryDoes) {
+  const Registry registry{built_in_backends()};
+  const auto chosen_for = [&](std::string_view library, const Configuration& configuration = {}) {
+    const Configuration followed = configuration_for_library(configuration, registry, library);
+    const Result<Settings> settings = followed.settings_for(registry.baseline());
+    EXPECT_TRUE(settings) << settings.error();
+    return settings->choice("collectives");
+  };
+  EXPECT_EQ(chosen_for("Open MPI v4.0.3"), "openmpi-4.0");
+  EXPECT_EQ(chosen_for("Open MPI v3.1.6"), "openmpi-3.1");
+  EXPECT_EQ(chosen_for("Open MPI v5.0.7"), "openmpi-5");
+  EXPECT_EQ(chosen_for("Open MPI v4.1.4"), "openmpi");
+  EXPECT_EQ(chosen_for("MPICH 4.0.2"), "mpich");
+  EXPECT_EQ(chosen_for(""), "openmpi");
+  Configuration own;
+  own.sections["host"]["collectives"] = {"best", RawValue::Type::kText, "the user"};
+  EXPECT_EQ(chosen_for("MPICH 4.0.2", own), "best");
+}
+
 TEST(AForecast, RepeatsAnOperationAsALoopInAProgramDoes) {
   Result<Forecast> three = forecast(setting_of("host"), operation_of(OperationKind::kBcast, 100), 3);
   ASSERT_TRUE(three) << three.error();

@@ -41,11 +41,11 @@ class OutputFileTest : public testing::Test {
 };
 
 TEST_F(OutputFileTest, ProbeNamesTheReasonAndLeavesNothing) {
-  EXPECT_EQ(output_problem(path("a")), "");
+  EXPECT_EQ(check_output(path("a")).error(), "");
   EXPECT_EQ(files(), 0U);
-  EXPECT_EQ(output_problem(path("none/a")), "there is no folder \"" + path("none") + "\"");
-  EXPECT_EQ(output_problem(path("")), "it is a folder");
-  EXPECT_EQ(output_problem("/dev/null"), "");
+  EXPECT_EQ(check_output(path("none/a")).error(), "there is no folder \"" + path("none") + "\"");
+  EXPECT_EQ(check_output(path("")).error(), "it is a folder");
+  EXPECT_EQ(check_output("/dev/null").error(), "");
 }
 
 TEST_F(OutputFileTest, TheNameIsThereOnlyWhenTheFileIsComplete) {
@@ -54,20 +54,20 @@ TEST_F(OutputFileTest, TheNameIsThereOnlyWhenTheFileIsComplete) {
   file->write("one ");
   EXPECT_FALSE(fs::exists(path("a")));
   file->write("two");
-  EXPECT_EQ(file->finish(), "");
+  EXPECT_EQ(file->finish().error(), "");
   EXPECT_EQ(contents(path("a")), "one two");
   EXPECT_EQ(files(), 1U);
 }
 
 TEST_F(OutputFileTest, AnUnfinishedFileLeavesTheOldOne) {
-  ASSERT_EQ(write_output(path("a"), "old"), "");
+  ASSERT_EQ(write_output(path("a"), "old").error(), "");
   { OutputFile::create(path("a"))->write("new"); }
   EXPECT_EQ(contents(path("a")), "old");
   EXPECT_EQ(files(), 1U);
 }
 
 TEST_F(OutputFileTest, ASignalHandlerRemovesOnlyWhatHasNoName) {
-  ASSERT_EQ(write_output(path("a"), "whole"), "");
+  ASSERT_EQ(write_output(path("a"), "whole").error(), "");
   unlink_unfinished();
   EXPECT_EQ(contents(path("a")), "whole");
   const Result<OutputFile> file = OutputFile::create(path("b"));
@@ -77,17 +77,17 @@ TEST_F(OutputFileTest, ASignalHandlerRemovesOnlyWhatHasNoName) {
 }
 
 TEST_F(OutputFileTest, AFullDeviceIsAnError) {
-  EXPECT_EQ(write_output("/dev/full", "text"), "No space left on device");
+  EXPECT_EQ(write_output("/dev/full", "text").error(), "No space left on device");
 }
 
 TEST_F(OutputFileTest, LinksAndPermissionsStay) {
-  ASSERT_EQ(write_output(path("target"), "old"), "");
+  ASSERT_EQ(write_output(path("target"), "old").error(), "");
   struct stat status {};
   ASSERT_EQ(stat(path("target").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600U);
   ASSERT_EQ(chmod(path("target").c_str(), 0640), 0);
   fs::create_symlink("target", path("link"));
-  ASSERT_EQ(write_output(path("link"), "new"), "");
+  ASSERT_EQ(write_output(path("link"), "new").error(), "");
   EXPECT_TRUE(fs::is_symlink(path("link")));
   EXPECT_EQ(contents(path("target")), "new");
   ASSERT_EQ(stat(path("target").c_str(), &status), 0);
@@ -97,7 +97,7 @@ TEST_F(OutputFileTest, LinksAndPermissionsStay) {
 TEST_F(OutputFileTest, ALinkToNothingStaysAndItsTargetIsMade) {
   fs::create_symlink("target", path("first"));
   fs::create_symlink("first", path("link"));
-  ASSERT_EQ(write_output(path("link"), "new"), "");
+  ASSERT_EQ(write_output(path("link"), "new").error(), "");
   EXPECT_TRUE(fs::is_symlink(path("link")));
   EXPECT_TRUE(fs::is_symlink(path("first")));
   EXPECT_EQ(contents(path("target")), "new");
@@ -105,7 +105,7 @@ TEST_F(OutputFileTest, ALinkToNothingStaysAndItsTargetIsMade) {
 
 TEST_F(OutputFileTest, TheUmaskDecidesWhereTheOwnerIsNotTheOnlyReader) {
   const mode_t before = umask(027);
-  ASSERT_EQ(write_output(path("a"), "text", Readers::kAsUmask), "");
+  ASSERT_EQ(write_output(path("a"), "text", Readers::kAsUmask).error(), "");
   umask(before);
   struct stat status {};
   ASSERT_EQ(stat(path("a").c_str(), &status), 0);
@@ -122,7 +122,7 @@ class SharedFolderTest : public OutputFileTest {
   void SetUp() override {
     if (geteuid() != 0) GTEST_SKIP() << "only root can make files of other users";
     ASSERT_EQ(chmod(path("").c_str(), 0777), 0);
-    ASSERT_EQ(write_output(path("precious"), "precious"), "");
+    ASSERT_EQ(write_output(path("precious"), "precious").error(), "");
   }
   void give_to_stranger(const std::string& name) const {
     ASSERT_EQ(lchown(path(name).c_str(), kStranger, kStranger), 0);
@@ -148,8 +148,8 @@ TEST_F(SharedFolderTest, AStrangersLinkIsNotFollowed) {
   link_of_stranger("folder", path(""));
   for (const std::string& name : {path("run.json"), path("folder/precious"), path("folder/new")}) {
     const std::string why = "is a link of another user, which is not followed";
-    EXPECT_NE(output_problem(name).find(why), std::string::npos) << output_problem(name);
-    EXPECT_NE(write_output(name, "text").find(why), std::string::npos);
+    EXPECT_NE(check_output(name).error().find(why), std::string::npos) << check_output(name).error();
+    EXPECT_NE(write_output(name, "text").error().find(why), std::string::npos);
     EXPECT_FALSE(open_named_output(name));
     EXPECT_FALSE(join_named_output(name));
   }
@@ -158,7 +158,7 @@ TEST_F(SharedFolderTest, AStrangersLinkIsNotFollowed) {
 
 TEST_F(SharedFolderTest, AStrangersFileIsReplacedAndItsModeIsNotAdopted) {
   for (const char* const name : {"whole", "named"}) file_of_stranger(name);
-  ASSERT_EQ(write_output(path("whole"), "mine"), "");
+  ASSERT_EQ(write_output(path("whole"), "mine").error(), "");
   ASSERT_TRUE(open_named_output(path("named")));
   for (const char* const name : {"whole", "named"}) {
     EXPECT_EQ(status_of(name).st_uid, geteuid());
@@ -180,17 +180,17 @@ TEST_F(SharedFolderTest, AStrangersFileIsNotJoined) {
 TEST_F(OutputFileTest, AFifoIsRefusedAtOnce) {
   ASSERT_EQ(mkfifo(path("fifo").c_str(), 0600), 0);
   const std::string why = "it is a FIFO, which is not written to; name a regular file, or /dev/stdout";
-  EXPECT_EQ(output_problem(path("fifo")), why);
-  EXPECT_EQ(write_output(path("fifo"), "text"), why);
+  EXPECT_EQ(check_output(path("fifo")).error(), why);
+  EXPECT_EQ(write_output(path("fifo"), "text").error(), why);
   EXPECT_EQ(open_named_output(path("fifo")).error(), why);
   EXPECT_EQ(join_named_output(path("fifo")).error(), why);
 }
 
 TEST_F(OutputFileTest, ADeviceIsWrittenInPlaceOrRefused) {
-  EXPECT_EQ(write_output("/dev/null", "text"), "");
+  EXPECT_EQ(write_output("/dev/null", "text").error(), "");
   EXPECT_TRUE(open_named_output("/dev/null"));
   EXPECT_TRUE(is_stream("/dev/null"));
-  EXPECT_EQ(output_problem("/dev/null", Destination::kRegular),
+  EXPECT_EQ(check_output("/dev/null", Destination::kRegular).error(),
             "it is not a regular file, which it has to be");
   struct stat status {};
   ASSERT_EQ(stat("/dev/null", &status), 0);
@@ -202,21 +202,21 @@ TEST_F(OutputFileTest, ADescriptorOfThisProcessIsWrittenTo) {
   ASSERT_EQ(write(file, "one ", 4), 4);
   const std::string name = "/dev/fd/" + std::to_string(file);
   EXPECT_EQ(output_target(name), "");
-  EXPECT_EQ(output_problem(name), "");
-  EXPECT_EQ(write_output(name, "two "), "");
+  EXPECT_EQ(check_output(name).error(), "");
+  EXPECT_EQ(write_output(name, "two ").error(), "");
   ASSERT_EQ(write(file, "three", 5), 5);
   close(file);
   EXPECT_EQ(contents(path("a")), "one two three");
   // Of another user's process not even that is known.
   EXPECT_THAT(
-      output_problem("/proc/1/fd/1"),
+      check_output("/proc/1/fd/1").error(),
       testing::AnyOf("it lies on /proc, and is not a descriptor of this process", "Permission denied"));
 }
 
 // --- files that have their name from the beginning ---
 
 TEST_F(OutputFileTest, ANamedOutputReplacesWhatWasThereAtOnce) {
-  ASSERT_EQ(write_output(path("a"), "old"), "");
+  ASSERT_EQ(write_output(path("a"), "old").error(), "");
   Result<OpenFile> first = open_named_output(path("a"), true);
   ASSERT_TRUE(first);
   EXPECT_EQ(contents(path("a")), "");
@@ -234,7 +234,7 @@ TEST_F(OutputFileTest, TheLimitOfAFilesSizeIsAnError) {
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   const rlimit low{1024, before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &low), 0);
-  const std::string problem = write_output(path("a"), std::string(4096, 'x'));
+  const std::string problem = write_output(path("a"), std::string(4096, 'x')).error();
   setrlimit(RLIMIT_FSIZE, &before);
   EXPECT_EQ(problem, "File too large");
   EXPECT_EQ(files(), 0U);
@@ -256,14 +256,14 @@ TEST_F(OutputFileTest, AFolderGetsItsNameWhenItIsComplete) {
     Result<OutputFolder> folder = OutputFolder::create(path("a"));
     ASSERT_TRUE(folder);
     std::ofstream(folder->path() + (there ? "/second" : "/first")) << "text";
-    EXPECT_EQ(folder->finish(), "");
+    EXPECT_EQ(folder->finish().error(), "");
   }
   EXPECT_EQ(contents(path("a/first")), "text");
   EXPECT_EQ(contents(path("a/second")), "text");
   Result<OutputFolder> again = OutputFolder::create(path("a"));
   std::ofstream(again->path() + "/first") << "other";
   std::ofstream(again->path() + "/third") << "other";
-  EXPECT_EQ(again->finish(), "there is \"" + path("a/first") + "\" already");
+  EXPECT_EQ(again->finish().error(), "there is \"" + path("a/first") + "\" already");
   EXPECT_EQ(contents(path("a/first")), "text");
   EXPECT_FALSE(fs::exists(path("a/third")));
 }

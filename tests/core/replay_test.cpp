@@ -474,6 +474,61 @@ TEST_F(AReplay, WaitsForSome) {
   }
 }
 
+/// However the order of arrival went in the recorded run, the world decides anew.
+TEST_F(AReplay, ReceivesWhatAProbeFindsInThisOrder) {
+  std::set<Time> ends;
+  for (const bool reversed : {false, true}) {
+    std::vector<Tape> tapes(4);
+    for (const int rank : {1, 2, 3}) {
+      const int source = reversed ? 4 - rank : rank;
+      tapes[0].message(EventKind::kProbe, kAnySource, 0, 0, 0);
+      tapes[0].took(source, 0);
+      tapes[0].receive(source, 1'000'000 * static_cast<std::uint64_t>(source));
+      tapes[static_cast<std::size_t>(rank)].compute(100'000 * static_cast<std::uint64_t>(4 - rank));
+      tapes[static_cast<std::size_t>(rank)].send(0, 1'000'000 * static_cast<std::uint64_t>(rank));
+    }
+    ReplayOptions options;
+    options.compute.kind = Compute::Kind::kMeasured;
+    options.arrival = Arrival::kModelled;
+    const ReplayResult result = replayed(setting_, tapes, options);
+    EXPECT_THAT(result.unfinished, IsEmpty());
+    ends.insert(result.modelled_time);
+  }
+  EXPECT_EQ(ends.size(), 1u);
+}
+
+TEST_F(AReplay, KnowsAllBehindALoopThatWaitsForSome) {
+  std::set<Time> ends;
+  const std::vector<std::vector<std::vector<std::uint32_t>>> loops = {
+      {{0}, {0}, {0}}, {{2}, {1}, {0}}, {{0, 2}, {0}}, {{1, 0}, {0}}, {{0, 1, 2}}};
+  for (const auto& loop : loops) {
+    std::vector<Tape> tapes(4);
+    std::vector<std::uint64_t> left;
+    for (const int rank : {1, 2, 3}) {
+      left.push_back(tapes[0].irecv(rank, 64));
+      tapes[static_cast<std::size_t>(rank)].compute(rank == 2 ? 900'000 : 1000);
+      tapes[static_cast<std::size_t>(rank)].send(0, 64);
+      tapes[static_cast<std::size_t>(rank)].receive(0, 8);
+    }
+    for (const auto& choice : loop) {
+      tapes[0].wait_for(recording::kSome, left, choice);
+      std::vector<std::uint64_t> still;
+      for (std::uint32_t i = 0; i < left.size(); ++i) {
+        if (std::find(choice.begin(), choice.end(), i) == choice.end()) still.push_back(left[i]);
+      }
+      left = still;
+    }
+    for (const int rank : {1, 2, 3}) tapes[0].send(rank, 8);
+    ReplayOptions options;
+    options.compute.kind = Compute::Kind::kMeasured;
+    options.arrival = Arrival::kModelled;
+    const ReplayResult result = replayed(setting_, tapes, options);
+    EXPECT_GT(result.clocks()[1], Time::us(900)) << "the loop ends when the last message has come";
+    ends.insert(result.modelled_time);
+  }
+  EXPECT_EQ(ends.size(), 1u);
+}
+
 TEST_F(AReplay, LeavesOutReceivesThatWereCancelled) {
   std::vector<Tape> tapes(2);
   const std::uint64_t cancelled = tapes[0].irecv(kAnySource, 64, 1);

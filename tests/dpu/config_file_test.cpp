@@ -12,22 +12,22 @@ namespace {
 constexpr const char* kHeader = "# Format version: 1\n";
 
 std::string error_of(const std::string& text) {
-  return parse_config(text, "nodes.cfg").error;
+  return parse_config(text, "nodes.cfg").error();
 }
 
 TEST(DpuConfigFile, ReadsWhatTheGrammarAllows) {
-  const ConfigResult result = parse_config(
+  const Result<ConfigFile> result = parse_config(
       "  #   Format version:  1\n"
       "   # rack 7 is down\n"
       "\n"
       "nodeB,bfB:10.1.0.2:7100&7101:9100&9101\n"
       "nodeC,bfC0:10.1.0.3:7100&7101:9100&9101,bfC1:10.1.0.4:7100&7101:9100&9101\r\n",
       "nodes.cfg");
-  ASSERT_EQ(result.error, "");
-  ASSERT_EQ(result.file.hosts.size(), 2U);
-  EXPECT_EQ(result.file.processes(), 2);
-  EXPECT_EQ(result.file.hosts[1].dpus.size(), 2U);
-  const ConfiguredDpu* const dpu = result.file.dpu("bfC1");
+  ASSERT_EQ(result.error(), "");
+  ASSERT_EQ(result->hosts.size(), 2U);
+  EXPECT_EQ(result->processes(), 2);
+  EXPECT_EQ(result->hosts[1].dpus.size(), 2U);
+  const ConfiguredDpu* const dpu = result->dpu("bfC1");
   ASSERT_NE(dpu, nullptr);
   EXPECT_EQ(dpu->address, "10.1.0.4");
   EXPECT_EQ(dpu->process_ports, (std::vector<std::uint16_t>{7100, 7101}));
@@ -35,10 +35,10 @@ TEST(DpuConfigFile, ReadsWhatTheGrammarAllows) {
 }
 
 TEST(DpuConfigFile, ReadsOneDpuWithOneServiceProcess) {
-  const ConfigResult result =
+  const Result<ConfigFile> result =
       parse_config(std::string(kHeader) + "nodeA,bfA:10.1.0.1:7100:9100", "nodes.cfg");
-  ASSERT_EQ(result.error, "");
-  EXPECT_EQ(result.file.processes(), 1);
+  ASSERT_EQ(result.error(), "");
+  EXPECT_EQ(result->processes(), 1);
 }
 
 TEST(DpuConfigFile, RefusesEveryInvalidExampleWithItsLine) {
@@ -81,10 +81,10 @@ TEST(DpuConfigFile, WritesWhatItReads) {
   for (const int hosts : {0, 1, 3, 600}) {
     for (const int processes : {1, 2, 8}) {
       const std::string text = write_config(describe_platform(hosts, processes));
-      const ConfigResult result = parse_config(text, "nodes.cfg");
-      EXPECT_EQ(result.error, "");
-      EXPECT_EQ(result.file.hosts.size(), static_cast<std::size_t>(hosts));
-      EXPECT_EQ(write_config(result.file), text);
+      const Result<ConfigFile> result = parse_config(text, "nodes.cfg");
+      EXPECT_EQ(result.error(), "");
+      EXPECT_EQ(result->hosts.size(), static_cast<std::size_t>(hosts));
+      EXPECT_EQ(write_config(*result), text);
     }
   }
 }
@@ -96,9 +96,9 @@ TEST(DpuConfigFile, OfRandomBytesIsSoundOrRefused) {
     std::string text = i % 2 == 0 ? kHeader : "";
     const auto length = static_cast<std::size_t>(random() % 80);
     for (std::size_t j = 0; j < length; ++j) text += alphabet[random() % alphabet.size()];
-    const ConfigResult result = parse_config(text, "x");
-    for (const ConfiguredHost& host : result.file.hosts) EXPECT_FALSE(host.dpus.empty());
-    EXPECT_TRUE(result.error.empty() || result.file.hosts.empty());
+    const Result<ConfigFile> result = parse_config(text, "x");
+    if (!result) continue;
+    for (const ConfiguredHost& host : result->hosts) EXPECT_FALSE(host.dpus.empty());
   }
 }
 
@@ -113,20 +113,20 @@ TEST(DpuConfigFile, FindsHostsAndDpusByTheirWholeName) {
 
 TEST(DpuConfigFile, TheOrderOfTheListGivesTheIds) {
   const ConfigFile file = describe_platform(4, 2);
-  const ProcessList list = list_processes(file, "dpu2,dpu0");
-  ASSERT_EQ(list.error, "");
-  ASSERT_EQ(list.processes.size(), 4U);
+  const Result<ProcessList> list = list_processes(file, "dpu2,dpu0");
+  ASSERT_EQ(list.error(), "");
+  ASSERT_EQ(list->size(), 4U);
   for (int i = 0; i < 4; ++i) {
-    const ListedProcess& process = list.processes[static_cast<std::size_t>(i)];
+    const ListedProcess& process = (*list)[static_cast<std::size_t>(i)];
     EXPECT_EQ(process.global_id, i);
     EXPECT_EQ(process.local_id, i % 2);
     EXPECT_EQ(process.dpu->name, i < 2 ? "dpu2" : "dpu0");
   }
-  EXPECT_EQ(list.processes[0].host, 0);  // in the order of the list
-  EXPECT_EQ(list.processes[2].host, 1);
-  EXPECT_EQ(list_processes(file, "dpu0,dpu9").error,
+  EXPECT_EQ((*list)[0].host, 0);  // in the order of the list
+  EXPECT_EQ((*list)[2].host, 1);
+  EXPECT_EQ(list_processes(file, "dpu0,dpu9").error(),
             "DPU \"dpu9\" of the list is not in the configuration file");
-  EXPECT_EQ(list_processes(file, "dpu0,dpu0").error, "DPU \"dpu0\" of the list is there twice");
+  EXPECT_EQ(list_processes(file, "dpu0,dpu0").error(), "DPU \"dpu0\" of the list is there twice");
 }
 
 TEST(DpuConfigFile, HostsMayHaveSeveralDpus) {
@@ -135,12 +135,12 @@ TEST(DpuConfigFile, HostsMayHaveSeveralDpus) {
             "# Format version: 1\n"
             "node0,dpu0:10.0.0.1:7100&7101:9100&9101,dpu1:10.0.0.2:7100&7101:9100&9101\n"
             "node1,dpu2:10.0.0.3:7100&7101:9100&9101,dpu3:10.0.0.4:7100&7101:9100&9101\n");
-  EXPECT_EQ(write_config(parse_config(write_config(file), "x").file), write_config(file));
-  const ProcessList list = list_processes(file, "dpu3,dpu0,dpu2");
+  EXPECT_EQ(write_config(*parse_config(write_config(file), "x")), write_config(file));
+  const Result<ProcessList> list = list_processes(file, "dpu3,dpu0,dpu2");
   const int hosts[] = {0, 0, 1, 1, 0, 0};
-  ASSERT_EQ(list.processes.size(), 6U);
-  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(list.processes[i].host, hosts[i]) << i;
-  EXPECT_NE(fingerprint_of(list), fingerprint_of(list_processes(file, "dpu0,dpu3,dpu2")));
+  ASSERT_EQ(list->size(), 6U);
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ((*list)[i].host, hosts[i]) << i;
+  EXPECT_NE(fingerprint_of(*list), fingerprint_of(*list_processes(file, "dpu0,dpu3,dpu2")));
   EXPECT_NE(fingerprint_of(file), fingerprint_of(describe_platform(2, 2, 1)));
   const ConfiguredHost& host = file.hosts[1];
   const char* const expected[] = {"dpu2", "dpu2", "dpu3", "dpu3", "dpu2"};
@@ -177,20 +177,21 @@ TEST(DpuEnvironment, OneAddressStandsForAFileOfTwoDpus) {
     values[name] = value;
     return connection_of(variables(values));
   };
-  const ConfigResult found = connection_of(variables(two));
-  ASSERT_EQ(found.error, "");
-  EXPECT_EQ(found.file.processes(), 1);
-  ASSERT_NE(found.file.dpu("bf1"), nullptr);
-  EXPECT_EQ(found.file.dpu("bf1")->address, "10.1.0.2");
-  EXPECT_EQ(found.file.dpu("bf1")->process_ports.front(), 11111);
-  EXPECT_EQ(with("INTER_DPU_CONN_PORT", "7000").file.dpu("bf0")->process_ports.front(), 7000);
-  EXPECT_EQ(with("DPU_OFFLOAD_LIST_DPUS", "bf0").error, "");
-  EXPECT_EQ(with("INTER_DPU_CONN_PORT", "70x0").error, "INTER_DPU_CONN_PORT is \"70x0\", not 1 to 65535");
-  EXPECT_EQ(with("INTER_DPU_CONN_PORT", "65536").error, "INTER_DPU_CONN_PORT is \"65536\", not 1 to 65535");
-  EXPECT_EQ(with("INTER_DPU_CONN_ADDR", "bf1").error, "INTER_DPU_CONN_ADDR is \"bf1\", not an IPv4 address");
-  EXPECT_EQ(with("DPU_OFFLOAD_LIST_DPUS", "a,b,c").error,
+  const Result<ConfigFile> found = connection_of(variables(two));
+  ASSERT_EQ(found.error(), "");
+  EXPECT_EQ(found->processes(), 1);
+  ASSERT_NE(found->dpu("bf1"), nullptr);
+  EXPECT_EQ(found->dpu("bf1")->address, "10.1.0.2");
+  EXPECT_EQ(found->dpu("bf1")->process_ports.front(), 11111);
+  EXPECT_EQ(with("INTER_DPU_CONN_PORT", "7000")->dpu("bf0")->process_ports.front(), 7000);
+  EXPECT_EQ(with("DPU_OFFLOAD_LIST_DPUS", "bf0").error(), "");
+  EXPECT_EQ(with("INTER_DPU_CONN_PORT", "70x0").error(), "INTER_DPU_CONN_PORT is \"70x0\", not 1 to 65535");
+  EXPECT_EQ(with("INTER_DPU_CONN_PORT", "65536").error(), "INTER_DPU_CONN_PORT is \"65536\", not 1 to 65535");
+  EXPECT_EQ(with("INTER_DPU_CONN_ADDR", "bf1").error(),
+            "INTER_DPU_CONN_ADDR is \"bf1\", not an IPv4 address");
+  EXPECT_EQ(with("DPU_OFFLOAD_LIST_DPUS", "a,b,c").error(),
             "INTER_DPU_CONN_ADDR names one address: with 3 DPUs a configuration file is needed");
-  EXPECT_EQ(connection_of(variables({{"INTER_DPU_CONN_ADDR", "10.1.0.2"}})).error,
+  EXPECT_EQ(connection_of(variables({{"INTER_DPU_CONN_ADDR", "10.1.0.2"}})).error(),
             "DPU_OFFLOAD_LIST_DPUS is not set");
 }
 
@@ -199,22 +200,22 @@ TEST(DpuEnvironment, IdsAreThereTogetherOrNotAtAll) {
     values.try_emplace("DPU_OFFLOAD_LIST_DPUS", "d0,d1");
     return service_identity(variables(std::move(values)), "d1");
   };
-  EXPECT_EQ(service_identity(variables({}), "d1").error, "DPU_OFFLOAD_LIST_DPUS is not set");
-  EXPECT_EQ(identity({{"DPU_OFFLOAD_LIST_DPUS", "d0,d10"}}).error,
+  EXPECT_EQ(service_identity(variables({}), "d1").error(), "DPU_OFFLOAD_LIST_DPUS is not set");
+  EXPECT_EQ(identity({{"DPU_OFFLOAD_LIST_DPUS", "d0,d10"}}).error(),
             "DPU \"d1\" is not in DPU_OFFLOAD_LIST_DPUS");
-  const ServiceIdentity alone = identity({});
-  EXPECT_EQ(alone.error, "");
-  EXPECT_EQ(alone.global_id, 1);
-  const ServiceIdentity third = identity({{"DPU_OFFLOAD_SERVICE_PROCESS_GLOBAL_ID", "5"},
-                                          {"DPU_OFFLOAD_SERVICE_PROCESS_LOCAL_ID", "1"},
-                                          {"DPU_OFFLOAD_SERVICE_PROCESSES_PER_DPU", "4"}});
-  EXPECT_EQ(third.error, "");
-  EXPECT_EQ(third.global_id, 5);
-  EXPECT_NE(identity({{"DPU_OFFLOAD_SERVICE_PROCESS_LOCAL_ID", "0"}}).error, "");
+  const Result<ServiceIdentity> alone = identity({});
+  EXPECT_EQ(alone.error(), "");
+  EXPECT_EQ(alone->global_id, 1);
+  const Result<ServiceIdentity> third = identity({{"DPU_OFFLOAD_SERVICE_PROCESS_GLOBAL_ID", "5"},
+                                                  {"DPU_OFFLOAD_SERVICE_PROCESS_LOCAL_ID", "1"},
+                                                  {"DPU_OFFLOAD_SERVICE_PROCESSES_PER_DPU", "4"}});
+  EXPECT_EQ(third.error(), "");
+  EXPECT_EQ(third->global_id, 5);
+  EXPECT_NE(identity({{"DPU_OFFLOAD_SERVICE_PROCESS_LOCAL_ID", "0"}}).error(), "");
   EXPECT_NE(identity({{"DPU_OFFLOAD_SERVICE_PROCESS_GLOBAL_ID", "6"},
                       {"DPU_OFFLOAD_SERVICE_PROCESS_LOCAL_ID", "1"},
                       {"DPU_OFFLOAD_SERVICE_PROCESSES_PER_DPU", "4"}})
-                .error,
+                .error(),
             "");
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backends/dpu/dpu.hpp"
+#include "backends/host/host.hpp"
 #include "simulators/dpu/collective.hpp"
 #include "tests/cluster.hpp"
 #include "tests/timed_cluster.hpp"
@@ -31,6 +32,13 @@ inline WorldOptions timed_nodes_of(int ranks_per_node) {
   WorldOptions options;
   options.machine.ranks_per_node = ranks_per_node;
   return options;
+}
+
+/// The hosts of the published measurements.
+inline Settings measured_hosts() {
+  Settings settings = Settings::defaults(host_backend().parameters);
+  settings.set("processor", {0, "sc23"});
+  return settings;
 }
 
 inline double microseconds(Time t) {

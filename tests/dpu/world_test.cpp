@@ -5,6 +5,9 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "backends/host/host.hpp"
 #include "simulators/dpu/node.hpp"
 #include "tests/core/support.hpp"
 #include "tests/dpu/support.hpp"
@@ -189,6 +192,64 @@ TEST(DpuWorld, BandwidthHasNoStepWhereMessagesWaitForTheirReceive) {
       before = bandwidth;
     }
   }
+}
+
+/// One byte more never makes messages much faster, one by one, from several senders, or in a window.
+TEST(DpuWorld, TimesGrowWithTheBytesAcrossTheEagerLimit) {
+  const auto alone = [](std::size_t bytes) {
+    return [bytes](RankHandle& rank) -> Task<void> {
+      if (rank.rank() == 0) (void)co_await rank.send(1, bytes);
+      if (rank.rank() == 1) (void)co_await rank.receive(0, bytes);
+    };
+  };
+  const auto incast = [](std::size_t bytes) {
+    return [bytes](RankHandle& rank) -> Task<void> {
+      if (rank.rank() > 0) (void)co_await rank.send(0, bytes);
+      for (int from = 1; rank.rank() == 0 && from < rank.size(); ++from)
+        (void)co_await rank.receive(from, bytes);
+    };
+  };
+  for (const char* const card : {"bf2", "bf3"}) {
+    const std::size_t limit = std::string_view(card) == "bf2" ? 4454 : 6728;
+    std::vector<std::size_t> sizes = {limit, limit + 1};
+    for (std::size_t bytes = 1; bytes <= kMebibyte; bytes *= 2) sizes.push_back(bytes);
+    std::sort(sizes.begin(), sizes.end());
+    Time before[3];
+    for (const std::size_t bytes : sizes) {
+      const Time now[] = {end_of(2, 1, {{"card", {0, card}}}, alone(bytes)),
+                          end_of(9, 1, {{"card", {0, card}}}, incast(bytes)),
+                          Time::ps(static_cast<std::int64_t>(64e3 * static_cast<double>(bytes) /
+                                                             windowed_bandwidth(card, bytes)))};
+      for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_GE(now[i].seconds(), 0.9 * before[i].seconds()) << card << ' ' << bytes << ", case " << i;
+        before[i] = now[i];
+      }
+    }
+  }
+}
+
+/// Ranks of a node send to each other over its memory, as the host does.
+TEST(DpuWorld, LeavesMessagesWithinANodeToTheHost) {
+  const auto end = [](const BackendDescription& backend, const char* within, int ranks_per_node) {
+    WorldOptions options;
+    options.ranks = 4;
+    options.machine.ranks_per_node = ranks_per_node;
+    Settings settings = Settings::defaults(backend.parameters);
+    if (within != nullptr) settings.set("within_node", {0, within});
+    WorldBackend hardware(backend, settings);
+    hardware.host = &host_backend();
+    World world(options, hardware);
+    EXPECT_EQ(world.run([](RankHandle& rank) -> Task<void> {
+      if (rank.rank() == 0) (void)co_await rank.send(1, 8);
+      if (rank.rank() == 1) (void)co_await rank.receive(0, 8);
+    }),
+              "");
+    return world.end();
+  };
+  const Time by_host = end(host_backend(), nullptr, 4);
+  EXPECT_EQ(end(dpu_backend(), nullptr, 4), by_host);
+  EXPECT_GT(end(dpu_backend(), "dpu", 4), by_host * 5);
+  EXPECT_EQ(end(dpu_backend(), nullptr, 1), end(dpu_backend(), "dpu", 1)) << "between nodes it is the DPU's";
 }
 
 // What service processes do to import memory handles is told by itself.

@@ -1,5 +1,11 @@
 // What every fabric promises, on every fabric.
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -7,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <random>
+#include <thread>
 
 #include "tests/fabric/worlds.hpp"
 #include "tests/pattern.hpp"
@@ -243,9 +250,12 @@ struct Collected final : PieceSink {
 };
 
 /// The fabric of one node has them.
-using InPieces = EveryFabric<test::NodeWorld>;
+class InPieces : public EveryFabric<test::NodeWorld> {
+ protected:
+  void carry_payloads();
+};
 
-TEST_F(InPieces, CarriesPayloads) {
+void InPieces::carry_payloads() {
   const Buffer data = pattern(3 * kLarge + 5, 1);
   ASSERT_TRUE(rank(0).fabric().has_pieces(1));
   for (const auto& [made, used] : {std::pair(false, false), {false, true}, {true, false}, {true, true}}) {
@@ -264,6 +274,31 @@ TEST_F(InPieces, CarriesPayloads) {
     EXPECT_EQ(sink.ended, used);
     rank(1).messages.clear();
   }
+}
+
+TEST_F(InPieces, CarriesPayloads) {
+  carry_payloads();
+}
+
+/// As a program may do that gives up its rights: for this thread alone.
+void refuse_copies_between_processes() {
+  const sock_filter program[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                                 BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+                                 BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+                                 BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog filter{std::size(program), const_cast<sock_filter*>(program)};
+  ASSERT_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+  ASSERT_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
+  char byte = 0;
+  iovec own{&byte, 1};
+  ASSERT_EQ(process_vm_readv(getpid(), &own, 1, &own, 1, 0), -1);
+}
+
+TEST_F(InPieces, CarriesPayloadsThatTheKernelDoesNotCopy) {
+  std::thread([this] {
+    refuse_copies_between_processes();
+    carry_payloads();
+  }).join();
 }
 
 TEST_F(InPieces, MayDropAPayload) {

@@ -101,7 +101,7 @@ TYPED_TEST(HostilePeer, SendsGarbageThatIsDroppedAndCounted) {
 class RawPeer {
  public:
   /// The kinds of messages, and what the ring holds of a payload: see lib/fabric/node_fabric.cpp.
-  enum Kind : std::uint32_t { kOffer = 1, kEnd, kAsk, kPiece, kUnknown };
+  enum Kind : std::uint32_t { kOffer = 1, kEnd, kAsk, kPiece, kAskBytes, kBytes, kUnknown };
   struct Place {
     std::uint64_t address = 0;
     std::uint64_t size = 0;
@@ -190,6 +190,32 @@ TEST_F(RingOfANode, IsGivenUpAfterAQuestionForPiecesOfAWholePayload) {
 
 TEST_F(RingOfANode, IsGivenUpAfterAPieceOfAnUnknownPull) {
   EXPECT_TRUE(is_damaged_by(RawPeer::kPiece, {.size = 8, .pull = 3}));
+}
+
+TEST_F(RingOfANode, IsGivenUpAfterAQuestionForBytesOfAnUnknownOffer) {
+  EXPECT_TRUE(is_damaged_by(RawPeer::kAskBytes, {.size = 8, .offer = 7}));
+}
+
+TEST_F(RingOfANode, IsGivenUpAfterAQuestionForBytesBesideAPayload) {
+  const test::Buffer payload(kSize);
+  Sent sent;
+  fabric_->offer(1, {}, payload, sent);
+  const auto begin = reinterpret_cast<std::uintptr_t>(payload.data());
+  EXPECT_FALSE(is_damaged_by(RawPeer::kAskBytes, {.address = begin, .size = kSize}));
+  EXPECT_FALSE(is_damaged_by(RawPeer::kAskBytes, {.address = begin + kSize - 1, .size = 1}));
+  EXPECT_TRUE(is_damaged_by(RawPeer::kAskBytes, {.address = begin + kSize - 1, .size = 2}));
+}
+
+TEST_F(RingOfANode, IsGivenUpAfterAQuestionForBytesBeforeAPayload) {
+  const test::Buffer payload(kSize);
+  Sent sent;
+  fabric_->offer(1, {}, payload, sent);
+  EXPECT_TRUE(is_damaged_by(RawPeer::kAskBytes,
+                            {.address = reinterpret_cast<std::uintptr_t>(payload.data()) - 8, .size = 8}));
+}
+
+TEST_F(RingOfANode, IsGivenUpAfterBytesThatNobodyAskedFor) {
+  EXPECT_TRUE(is_damaged_by(RawPeer::kBytes, {.size = 8}));
 }
 
 TEST_F(RingOfANode, IsGivenUpAfterAnUnknownKindOfMessage) {

@@ -16,13 +16,12 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     offramp::fuzz::require(decode(encode(*header)) == header);
   }
   const std::string list(input.text().substr(0, input.text().find('\n')));
-  const ConfigResult result = parse_config(input.text(), "fuzz");
-  if (!result.error.empty()) return 0;
-  static_cast<void>(list_processes(result.file, list));
-  for (const ConfiguredHost& host : result.file.hosts)
-    offramp::fuzz::require(result.file.host(host.name) != nullptr);
-  const std::string written = write_config(result.file);
-  const ConfigResult again = parse_config(written, "again");
-  offramp::fuzz::require(again.error.empty() && write_config(again.file) == written);
+  const Result<ConfigFile> result = parse_config(input.text(), "fuzz");
+  if (!result) return 0;
+  static_cast<void>(list_processes(*result, list));
+  for (const ConfiguredHost& host : result->hosts) offramp::fuzz::require(result->host(host.name) != nullptr);
+  const std::string written = write_config(*result);
+  const Result<ConfigFile> again = parse_config(written, "again");
+  offramp::fuzz::require(again && write_config(*again) == written);
   return 0;
 }

@@ -40,13 +40,13 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static_cast<void>(offramp::trace::rehearse(*program));
   std::vector<std::string> unsaid;
   const std::string again = path() + ".goal";
-  if (offramp::trace::write_goal_text(*program, again, unsaid).empty())
+  if (offramp::trace::write_goal_text(*program, again, unsaid).error().empty())
     offramp::fuzz::require(static_cast<bool>(offramp::trace::open_program(again)));
   const std::string folder = path() + "-chakra";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directory(folder);
   const std::string graphs = folder + "/a";
-  if (offramp::trace::write_chakra(*program, graphs, unsaid).empty())
+  if (offramp::trace::write_chakra(*program, graphs, unsaid).error().empty())
     offramp::fuzz::require(static_cast<bool>(offramp::trace::open_program(graphs + ".0.et")));
   return 0;
 }

@@ -200,7 +200,10 @@ TEST(Bounds, ADoubledRateMakesAProgramSlowerByAnomaliesAtMost) {
       }
     }
     fmt::print("{}: at most {:.4f} with a doubled rate ({})\n", name, worst.ratio, worst.where);
-    EXPECT_LE(worst.ratio, std::max(1.1, 1 + choice_for_usual_rates(name))) << name << ": " << worst.where;
+    // A core of the dpu serves what comes first, so that a faster link may bring a READ in front of another.
+    EXPECT_LE(worst.ratio,
+              std::max(std::string_view(name) == "dpu" ? 1.13 : 1.1, 1 + choice_for_usual_rates(name)))
+        << name << ": " << worst.where;
     for (const auto& [rate, sum] : sums)
       EXPECT_LE(sum / kPrograms, 1 + 0.0005 + choice_for_usual_rates(name)) << name << ": " << rate;
   }

@@ -215,6 +215,57 @@ TEST(Progress, OfWhatABackendDeclinesIsTheHosts) {
   EXPECT_GT(hidden(backend, 4, begin), 0.99);
 }
 
+/// A thread that makes progress works while something nonblocking of the host is open, and not beside what
+/// the hardware carries.
+TEST(Progress, AThreadTakesItsShareWhereTheHostCarriesSomethingOnly) {
+  const WorldBackend by_thread = host("thread", 0.5);
+  const auto computed = [&](const WorldBackend& backend, const Begin& begin, bool before) {
+    WorldOptions options;
+    options.ranks = 2;
+    World world(options, backend);
+    EXPECT_EQ(world.run([&](RankHandle& rank) -> Task<void> {
+      RankRequest request;
+      if (before) request = begin(rank);
+      rank.compute(kComputing);
+      if (!before) request = begin(rank);
+      (void)co_await rank.wait(request);
+    }),
+              "");
+    return world.end();
+  };
+  const Begin reduction = collective(OperationKind::kAllreduce, kMi, 2);
+  EXPECT_GE(computed(by_thread, reduction, true), kComputing * 2);
+  EXPECT_LT(computed(by_thread, reduction, false), kComputing * 2) << "nothing is open while it computes";
+  for (const Begin& begin : {reduction, message(kMi)}) {
+    WorldBackend offloaded = test::with_host(test::hardware("dpu"));
+    const Time without = computed(offloaded, begin, true);
+    offloaded.host_settings = by_thread.settings;
+    EXPECT_EQ(computed(offloaded, begin, true), without) << "the hardware carries it";
+    WorldBackend declined = test::with_host(test::hardware("zrlmpi"));
+    declined.host_settings = by_thread.settings;
+    EXPECT_GE(computed(declined, collective(OperationKind::kAlltoall, kMi, 2), true), kComputing * 2);
+  }
+}
+
+/// Nothing is open any more where the program freed its request and the operation is done.
+TEST(Progress, AThreadEndsWithARequestThatWasFreed) {
+  WorldOptions options;
+  options.ranks = 2;
+  World world(options, host("thread", 0.5));
+  EXPECT_EQ(world.run([&](RankHandle& rank) -> Task<void> {
+    RankRequest request = message(8)(rank);
+    if (rank.rank() == 0) {
+      rank.give_up(request);
+    } else {
+      (void)co_await rank.wait(request);
+    }
+    (void)co_await rank.barrier();
+    if (rank.rank() == 0) rank.compute(kComputing);
+  }),
+            "");
+  EXPECT_LT(world.end(), kComputing * 2);
+}
+
 TEST(Progress, DependsOnNoOrderOfSimulation) {
   using enum OperationKind;
   for (std::uint64_t seed = 1; seed < 20; ++seed) {

@@ -85,7 +85,7 @@ class SmallFile : public testing::Test {
  protected:
   SmallFile() {
     const Result<Recording> recording = small_recording();
-    EXPECT_EQ(recording->write(path_), "");
+    EXPECT_EQ(recording->write(path_).error(), "");
     bytes_ = contents(path_);
     for (int rank = 0; rank < 3; ++rank) whole_.push_back(reading(*recording, rank));
   }
@@ -141,7 +141,7 @@ TEST_F(SmallFile, SaysWhatWasWritten) {
 
 TEST_F(SmallFile, IsTheSameFromEveryWayItCame) {
   const Result<Recording> again = Recording::open(path_);
-  EXPECT_EQ(again->write(folder_.file("again")), "");
+  EXPECT_EQ(again->write(folder_.file("again")).error(), "");
   EXPECT_EQ(contents(folder_.file("again")), bytes_);
 
   Description description = again->description();
@@ -157,7 +157,7 @@ TEST_F(SmallFile, IsTheSameFromEveryWayItCame) {
   }
   const Result<Recording> mixed = Recording::from_parts(description, std::move(parts));
   ASSERT_TRUE(mixed) << mixed.error();
-  EXPECT_EQ(mixed->write(folder_.file("mixed")), "");
+  EXPECT_EQ(mixed->write(folder_.file("mixed")).error(), "");
   EXPECT_EQ(contents(folder_.file("mixed")), bytes_);
 }
 
@@ -177,8 +177,9 @@ class IndexOfParts : public SmallFile {
     ASSERT_TRUE(recording) << recording.error();
     EXPECT_TRUE(recording->is_in_parts(path_));
     EXPECT_FALSE(recording->is_in_parts(folder_.file("elsewhere")));
-    EXPECT_THAT(recording->write_index(folder_.file("elsewhere")), HasSubstr("not all parts lie beside it"));
-    ASSERT_EQ(recording->write_index(path_), "");
+    EXPECT_THAT(recording->write_index(folder_.file("elsewhere")).error(),
+                HasSubstr("not all parts lie beside it"));
+    ASSERT_EQ(recording->write_index(path_).error(), "");
   }
   /// What is missing, where ranks that are there read as they should.
   std::string missing_of(const Recording& recording) {
@@ -200,7 +201,7 @@ TEST_F(IndexOfParts, IsReadAsTheOneFileIs) {
   EXPECT_TRUE(recording->is_in_parts(path_));
   EXPECT_EQ(recording->checksum(), std::nullopt);
   EXPECT_LT(contents(path_).size(), bytes_.size() / 2);
-  EXPECT_EQ(recording->write(folder_.file("joined")), "");
+  EXPECT_EQ(recording->write(folder_.file("joined")).error(), "");
   EXPECT_EQ(contents(folder_.file("joined")), bytes_);
 }
 
@@ -289,7 +290,7 @@ TEST_F(SmallFile, AnErrorSaysWhere) {
                                  ": its checksum is wrong");
   Event event;
   EXPECT_FALSE(reader->next(event)) << "an error stays";
-  EXPECT_THAT(recording->write(folder_.file("copy")), HasSubstr("its checksum is wrong"));
+  EXPECT_THAT(recording->write(folder_.file("copy")).error(), HasSubstr("its checksum is wrong"));
   EXPECT_EQ(folder_.files(), 1U) << "no half file";
 }
 
@@ -318,11 +319,11 @@ TEST_F(SmallFile, OtherVersionsAndOtherFilesAreRefused) {
 TEST_F(SmallFile, WhatCannotBeWrittenLeavesNothing) {
   const Result<Recording> recording = small_recording();
   const std::string nowhere = folder_.file("no/such/folder");
-  EXPECT_EQ(recording->write(nowhere),
+  EXPECT_EQ(recording->write(nowhere).error(),
             "cannot write " + nowhere + ": there is no folder \"" + folder_.file("no/such") + "\"");
   const std::string folder = folder_.file("folder");
   ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
-  EXPECT_EQ(recording->write(folder), "cannot write " + folder + ": it is a folder");
+  EXPECT_EQ(recording->write(folder).error(), "cannot write " + folder + ": it is a folder");
   EXPECT_EQ(folder_.files(), 2U);
 }
 
@@ -521,7 +522,7 @@ TEST_F(Unfinished, PartsBesideTheFileAreRead) {
   EXPECT_EQ(events(2), 0U);
   EXPECT_EQ(events(3), steps.size());
   EXPECT_EQ(reading(*recording, 3).text, reading(*recording, 1).text);
-  EXPECT_EQ(recording->write(path_), "");
+  EXPECT_EQ(recording->write(path_).error(), "");
   EXPECT_EQ(events(1, false), steps.size());
   EXPECT_EQ(events(3), steps.size()) << "cut in the one file as well";
 }
@@ -562,7 +563,7 @@ TEST_F(Unfinished, AnUntimelyEndHasItsReason) {
   ASSERT_TRUE(recording) << recording.error();
   EXPECT_EQ(reading(*recording, 0).cut, reason);
   EXPECT_EQ((*recording).read(0)->events(), 24U);
-  EXPECT_EQ((*recording).write(path_), "");
+  EXPECT_EQ((*recording).write(path_).error(), "");
   EXPECT_EQ(reading(*Recording::open(path_), 0).cut, reason) << "in the one file as well";
   ASSERT_EQ(unlink(path_.c_str()), 0);
   recorder.finish();

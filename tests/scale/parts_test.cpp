@@ -219,7 +219,7 @@ TEST(RecordingWriter, EachEventStaysThatOfItsThread) {
     tape.of_thread(0).compute(8192).send(0, 2);
     tape.of_thread(1).send(0, 3);
   };
-  EXPECT_EQ(trace::write_recording(written(body, 1), folder.file("threads.rec")), "");
+  EXPECT_EQ(trace::write_recording(written(body, 1), folder.file("threads.rec")).error(), "");
   const auto again = trace::open_program(folder.file("threads.rec"));
   ASSERT_TRUE(again) << again.error();
   const auto reader = again->read(0);
@@ -239,7 +239,7 @@ TEST(RecordingWriter, WhatIsWrittenIsReadAgain) {
   };
   trace::Program program = written(body, 3);
   program.description.facts = {{"program", "p"}};
-  EXPECT_EQ(trace::write_recording(program, folder.file("with.rec")), "");
+  EXPECT_EQ(trace::write_recording(program, folder.file("with.rec")).error(), "");
   const auto again = trace::open_program(folder.file("with.rec"));
   ASSERT_TRUE(again) << again.error();
   EXPECT_TRUE(again->has_arrival);
@@ -252,7 +252,7 @@ TEST(RecordingWriter, WhatIsWrittenIsReadAgain) {
   EXPECT_EQ(reader->match()->source, 2);
 
   program.has_arrival = false;
-  EXPECT_EQ(trace::write_recording(program, folder.file("without.rec")), "");
+  EXPECT_EQ(trace::write_recording(program, folder.file("without.rec")).error(), "");
   const auto without = trace::open_program(folder.file("without.rec"));
   ASSERT_TRUE(without) << without.error();
   EXPECT_FALSE(without->has_arrival);

@@ -419,6 +419,26 @@ TEST(Scaling, ALoopThatIsNotComeToHasNoTurns) {
   expect_exact(inner, {2, 4, 8, 12}, 32);
 }
 
+/// Sizes that grow with the ranks up to a limit: recordings below it do not show that there is one.
+TEST(Scaling, GrowthBeyondTheRecordingsIsNamed) {
+  const auto growing_at = [](int ranks) {
+    const Body body = [](Tape& tape, int rank, int all) {
+      const auto bytes = static_cast<std::uint64_t>(std::min(64 * all, 1024));
+      const auto receive = tape.irecv((rank + all - 1) % all, bytes, 0);
+      tape.send((rank + 1) % all, bytes, 0);
+      tape.wait({receive});
+      tape.send((rank + 1) % all, 8, 1);
+      tape.receive((rank + all - 1) % all, 8, 1);
+    };
+    const Result<Scaling> made = scaled(body, {2, 4, 8, 16}, ranks);
+    EXPECT_TRUE(made) << made.error();
+    return made ? made->growing : std::vector<std::string>();
+  };
+  EXPECT_THAT(growing_at(32), testing::Contains(HasSubstr("64 * ranks B")));
+  EXPECT_THAT(growing_at(32), testing::Not(testing::Contains(HasSubstr("8 B"))));
+  EXPECT_THAT(growing_at(16), testing::IsEmpty()) << "as many were recorded";
+}
+
 TEST(Scaling, WhatTheOthersForetellNothingOfIsDoubtful) {
   const Result<Scaling> made = scaled(rows_and_columns, {2, 4, 8, 16}, 32);
   ASSERT_TRUE(made) << made.error();

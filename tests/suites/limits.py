@@ -92,6 +92,13 @@ def test_derived(arguments, tally):
                grown is not None and grown <= bound)
 
 
+def test_refused_copies(arguments, tally):
+    """Over Open MPI, which copies through its own memory then; MPICH ends the program."""
+    for backend in arguments.backends[:2]:
+        record(tally, "messages come where the kernel copies nothing", "refused_copies", backend,
+               start(arguments, tally, "refused_copies", backend, 3))
+
+
 def test_crowd(arguments, tally):
     """Waiting ranks give way: 16 ranks take a small multiple of what they take natively, not their time slices."""
     native = start(arguments, tally, "crowd", None, 16)

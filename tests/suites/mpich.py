@@ -1,6 +1,7 @@
 """Programs of MPICH beside Open MPI's, with libofframp.so in LD_PRELOAD, which hands over to the library that was built for MPICH. The fast
 tier runs the cases of tests/mpi over the dealer (tests/fixtures/dealer.cpp), and what only MPI 4 has; the thorough tier runs the programs of
-tests/mpi and tests/fortran natively and over every backend. The modelled times are those that the same program has over Open MPI."""
+tests/mpi and tests/fortran natively and over every backend. With the same algorithms of the host, the modelled times are those that the
+program has over Open MPI."""
 
 import argparse
 import json
@@ -47,10 +48,11 @@ def within(arguments):
 
 
 def each_rank(build, command, backend, folder, name):
-    """The modelled times of the ranks, which `offramp run` started: it finds library and launcher by itself."""
+    """The modelled times of the ranks, which `offramp run` started: it finds library and launcher by itself. The host's collectives are those
+    of one library: without the setting they follow the library of the run."""
     path = os.path.join(folder, f"{name}.json")
     result = launch([os.path.join(build, "bin/offramp"), "run", "-n", "3", "--backend", backend, "--report", path, "--", *command],
-                    base_environment(), 90)
+                    base_environment({"OFFRAMP_HOST_COLLECTIVES": "openmpi"}), 90)
     if not result.ok or not os.path.exists(path):
         return None, result
     with open(path, encoding="utf-8") as file:

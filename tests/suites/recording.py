@@ -23,7 +23,7 @@ SAME = ["fixed_pattern", "communicators", "send_recv_modes", "derived_types", "r
         "intercomm", "topologies", "windows_beside", "persistent_collectives", "self_messages", "bsend_buffers", "sendrecv"]
 # They end the job, wait for minutes (unexpected_storm: 126,000 messages that wait, on every backend), or start processes.
 NOT_REPLAYED = {"fatal_errors", "end_of_program", "soak", "native_blocking", "modules", "dynamic_processes", "unexpected_storm"}
-# What MPICH 4.0 does not get right by itself (docs/compatibility.md): these programs leave parts of it out then, or the status says of a
+# What MPICH 4.0 does not get right by itself (docs/reliability.md): these programs leave parts of it out then, or the status says of a
 # message what it was not. Recorded while Offramp carries them, they are whole.
 NOT_BY_MPICH = {"persistent_collectives", "isendrecv"}
 # Their threads communicate at once. Each recording has another order of their calls, so there are several.

@@ -221,7 +221,7 @@ def check_block(scratch, block, tally):
 def hidden_commands(blocks):
     known = ("sh", "console", "toml", "cpp", "c", "json", "lua")
     return [f"{block.label}: {line}" for block in blocks if not block.reason and block.kind not in known
-            and block.page != "docs/options.md" for line in block.text if COMMAND.match(line)]
+            for line in block.text if COMMAND.match(line)]
 
 
 def need_cores(blocks):
@@ -297,7 +297,7 @@ def test_what_is_installed(scratch, tally):
     if tally.wants(label):
         wanted = ("share/man/man1/offramp.1", "share/man/man1/offramp-run.1", "share/man/man5/offramp.toml.5",
                   "share/bash-completion/completions/offramp", "share/doc/offramp/README.md", "share/doc/offramp/LICENSE",
-                  "share/doc/offramp/docs/tutorial.md", "share/doc/offramp/examples/jacobi/jacobi.c")
+                  "share/doc/offramp/docs/tutorial.md", "share/doc/offramp/docs/options.md", "share/doc/offramp/examples/jacobi/jacobi.c")
         missing = [name for name in wanted if not os.path.isfile(os.path.join(scratch.prefix, name))]
         tally.record(label, not missing, "\n".join(missing))
     label = "snippets/pkg-config gives plain paths"
@@ -319,8 +319,8 @@ def pages_with_commands():
     return sorted({block.page for block in all_blocks() if not block.reason and block.kind in ("sh", "console", "toml")})
 
 
-# Pages of many replays that other pages show as well take 80 of 150 processor seconds.
-IN_THE_THOROUGH_TIER = ("docs/questions.md", "docs/fair.md", "docs/network.md")
+# Many replays, which other pages show as well.
+IN_THE_THOROUGH_TIER = ("docs/questions.md",)
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, marks=[pytest.mark.thorough] if page in IN_THE_THOROUGH_TIER else [])

@@ -4,6 +4,8 @@ backend's are held against the host's of the same build. After a change that is 
 
 Of a question that finds nothing, over host, how many more than over the MPI library alone: a program may ask millions of times.
 
+Of a message in a world, how many more where memory is fetched ahead: a compiler that takes that for no effect leaves its calls out.
+
 And of a message while the backend is off, over each MPI library that there are programs for: 2 % more than natively at most. It is
 one of 8 bytes to the rank itself, the cheapest there is: nothing is waited for, so of any other one it is less."""
 
@@ -32,6 +34,9 @@ TOLERANCE = 1.05
 OFF_TOLERANCE = 1.02
 # 15 % above what g++ 12 makes of them.
 MORE_PER_QUESTION = {"testany": 131, "test": 207, "testsome": 117, "iprobe": 0}
+MANY_RANKS = 512  # from here on a world fetches memory ahead (simulators/world/world_core.cpp)
+FEW_ROUNDS, MANY_ROUNDS = 2, 12
+LEAST_PREFETCHING = 570  # 620 by g++ 12; 523 where the compiler leaves out the calls that it may
 FEW_MESSAGES, MANY_MESSAGES = 1000, 101000  # the start of a run differs by a million instructions
 
 
@@ -124,6 +129,23 @@ def test_operations_cost_what_they_did(arguments, tally, operation):
             seen, known = per_operation(arguments.build, backend, operation), expected[operation].get(backend)
             ok = None not in (factor, seen, known) and seen <= known * factor * TOLERANCE
             tally.record(label, ok, f"{seen} instructions, expected {known} times {factor}")
+
+
+def per_message_of_world(build, ranks):
+    """Instructions of a world for a message between two of so many ranks."""
+    few, many = (counted([os.path.join(build, "bench/world_cost"), "host", "pingpong", ranks, BYTES, count])
+                 for count in (FEW_ROUNDS, MANY_ROUNDS))
+    return None if few is None or many is None else (many - few) / (MANY_ROUNDS - FEW_ROUNDS) / ranks
+
+
+@pytest.mark.thorough
+def test_worlds_of_many_ranks_prefetch(arguments, tally):
+    label = "speed/instructions that fetch memory ahead, per message of a world"
+    if not tally.wants(label):
+        return
+    without, ahead = (per_message_of_world(arguments.build, ranks) for ranks in (MANY_RANKS - 2, MANY_RANKS))
+    ok = None not in (without, ahead) and ahead - without >= LEAST_PREFETCHING
+    tally.record(f"{label}: {ahead} and {without} without", ok, f"fewer than {LEAST_PREFETCHING}, or a run failed")
 
 
 if __name__ == "__main__":

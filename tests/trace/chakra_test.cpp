@@ -203,7 +203,7 @@ TEST(ChakraTrace, OfAPatternHasItsMessagesAndCollectives) {
         opened(fmt::format("pattern:{}{}:9:4096:2", kind.name, kind.parameter.empty() ? "" : ":3"));
     std::vector<std::string> unsaid;
     const std::string path = folder.file(std::string(kind.name));
-    const std::string problem = write_chakra(program, path, unsaid);
+    const std::string problem = write_chakra(program, path, unsaid).error();
     if (kind.name == "experts") {
       EXPECT_THAT(problem, HasSubstr("blocks of different sizes, and the format has one size"));
       continue;
@@ -225,8 +225,8 @@ TEST(ChakraTrace, OfAPatternHasItsMessagesAndCollectives) {
 TEST(ChakraTrace, WritesTheGraphThatItRead) {
   const Folder folder;
   std::vector<std::string> unsaid;
-  ASSERT_EQ(write_chakra(opened(data("chakra/step.0.et")), folder.file("a"), unsaid), "");
-  ASSERT_EQ(write_chakra(opened(folder.file("a.0.et")), folder.file("b"), unsaid), "");
+  ASSERT_EQ(write_chakra(opened(data("chakra/step.0.et")), folder.file("a"), unsaid).error(), "");
+  ASSERT_EQ(write_chakra(opened(folder.file("a.0.et")), folder.file("b"), unsaid).error(), "");
   for (const char* end : {".0.et", ".3.et", ".json"})
     EXPECT_EQ(contents_of(folder.file(std::string("a") + end)),
               contents_of(folder.file(std::string("b") + end)));
@@ -286,7 +286,7 @@ TEST(ChakraTrace, WritesWhatWaitsForASend) {
       "6\n"
       "1 finalize\n";
   std::vector<std::string> unsaid;
-  ASSERT_EQ(write_chakra(opened(folder.file("t", text)), folder.file("a"), unsaid), "");
+  ASSERT_EQ(write_chakra(opened(folder.file("t", text)), folder.file("a"), unsaid).error(), "");
   const Program again = opened(folder.file("a.0.et"));
   const Result<Graph> graph = again.graph(0);
   ASSERT_TRUE(graph) << graph.error();

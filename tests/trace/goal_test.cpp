@@ -111,10 +111,10 @@ TEST(GoalSchedule, WritesTheBytesThatItRead) {
   const Folder folder;
   const Program program = opened(folder.file("t.bin", small_binary()));
   std::vector<std::string> unsaid;
-  ASSERT_EQ(write_goal_binary(program, folder.file("again.bin"), unsaid), "");
+  ASSERT_EQ(write_goal_binary(program, folder.file("again.bin"), unsaid).error(), "");
   EXPECT_EQ(contents_of(folder.file("again.bin")), small_binary());
-  ASSERT_EQ(write_goal_text(program, folder.file("t.goal"), unsaid), "");
-  ASSERT_EQ(write_goal_binary(opened(folder.file("t.goal")), folder.file("third.bin"), unsaid), "");
+  ASSERT_EQ(write_goal_text(program, folder.file("t.goal"), unsaid).error(), "");
+  ASSERT_EQ(write_goal_binary(opened(folder.file("t.goal")), folder.file("third.bin"), unsaid).error(), "");
   EXPECT_EQ(contents_of(folder.file("third.bin")), small_binary());
 }
 
@@ -186,7 +186,7 @@ TEST(GoalSchedule, OfAPatternHasItsMessages) {
     for (const bool binary : {false, true}) {
       std::vector<std::string> unsaid;
       const std::string path = folder.file(std::string(kind.name));
-      ASSERT_EQ((binary ? write_goal_binary : write_goal_text)(program, path, unsaid), "");
+      ASSERT_EQ((binary ? write_goal_binary : write_goal_text)(program, path, unsaid).error(), "");
       const Program again = opened(path);
       EXPECT_EQ(messages_of(again), messages_of(program)) << kind.name;
       const Result<ReplayResult> result = replayed(again, "host");

@@ -163,7 +163,8 @@ TEST(LogGopsRules, AreOfBothForms) {
   const Folder folder;
   std::vector<std::string> unsaid;
   ASSERT_EQ(
-      write_goal_binary(opened(folder.file("tree.goal", tree_of(8, 1024))), folder.file("tree.bin"), unsaid),
+      write_goal_binary(opened(folder.file("tree.goal", tree_of(8, 1024))), folder.file("tree.bin"), unsaid)
+          .error(),
       "");
   const Result<LogGopsTimes> times = times_of(opened(folder.file("tree.bin")));
   ASSERT_TRUE(times) << times.error();

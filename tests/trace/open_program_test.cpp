@@ -34,7 +34,7 @@ class Door : public testing::Test {
     }
     const std::string path = folder_.file(name);
     auto recording = recording::Recording::from_parts({}, std::move(parts));
-    EXPECT_EQ(recording->write(path), "");
+    EXPECT_EQ(recording->write(path).error(), "");
     return path;
   }
   static std::string error_of(const std::string& name) {

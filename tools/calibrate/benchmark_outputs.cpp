@@ -107,39 +107,38 @@ class BenchmarkFile {
   BenchmarkFile(const std::string& path, const Placement& placement, Measurement& measurement)
       : path_(path), placement_(placement), measurement_(measurement) {}
 
-  /// What is wrong; empty: all is read.
-  std::string read(std::string_view text) {
+  Result<void> read(std::string_view text) {
     const std::size_t before = measurement_.figures.size();
     while (!text.empty()) {
       const std::size_t end = text.find('\n');
       const std::string_view line = without_prefix(trimmed(text.substr(0, end)));
       text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
       ++line_;
-      if (const std::string problem = take(line); !problem.empty())
-        return fmt::format("{}:{}: {}", path_, line_, problem);
+      if (const Result<void> done = take(line); !done)
+        return failure(fmt::format("{}:{}: {}", path_, line_, done.error()));
     }
     if (measurement_.figures.size() > before || has_title_) return {};
-    return fmt::format(
+    return failure(fmt::format(
         "{} has no figure of osu_latency, osu_bw, osu_mbw_mr or a collective: it is neither the output of "
         "OSU's or Intel's benchmarks nor a table with the columns {}",
-        path_, kColumns);
+        path_, kColumns));
   }
 
  private:
   static constexpr std::string_view kColumns = "benchmark,nodes,ranks_per_node,bytes,value";
 
-  std::string take(std::string_view line) {
+  Result<void> take(std::string_view line) {
     if (line == kColumns) {
       is_table_ = true;
       return {};
     }
     if (line.empty()) return {};
-    if (line.starts_with('#')) return is_table_ ? std::string() : comment(line);
+    if (line.starts_with('#')) return is_table_ ? Result<void>() : comment(line);
     return is_table_ ? table_row(line) : output_row(line);
   }
 
   /// A title, or what IMB says below its titles. Other comments say nothing that is needed.
-  std::string comment(std::string_view line) {
+  Result<void> comment(std::string_view line) {
     constexpr std::string_view kOsu = "# OSU MPI";
     constexpr std::string_view kImb = "# Benchmarking ";
     constexpr std::string_view kProcesses = "# #processes = ";
@@ -157,7 +156,7 @@ class BenchmarkFile {
     if (line.find("#repetitions") != std::string_view::npos) read_columns(line);
     return {};
   }
-  std::string begin(std::string_view name, std::string_view Benchmark::*named, int ranks) {
+  Result<void> begin(std::string_view name, std::string_view Benchmark::*named, int ranks) {
     has_title_ = true;
     benchmark_ = nullptr;
     is_imb_ = named == &Benchmark::of_imb;
@@ -170,7 +169,7 @@ class BenchmarkFile {
     const bool is_placed = !is_of_all() || placement_.ranks_per_node > 0;
     // One output of IMB has messages and collectives: these are not needed for what those tell.
     if (!is_placed && !is_imb_)
-      return "the output does not say where its ranks were: give --ranks and --ranks-per-node";
+      return failure("the output does not say where its ranks were: give --ranks and --ranks-per-node");
     if (benchmark_ == nullptr || !is_placed)
       measurement_.notes.push_back(fmt::format("{}:{}: the figures of {} are not used{}", path_, line_,
                                                in_quotes(name),
@@ -196,7 +195,7 @@ class BenchmarkFile {
   }
 
   /// Batch systems print their own lines in between: those do not begin with a number.
-  std::string output_row(std::string_view line) {
+  Result<void> output_row(std::string_view line) {
     const std::vector<std::string_view> words = split(line, ' ');
     if (benchmark_ == nullptr || !number_in<double>(words.front())) return {};
     const bool has_size = benchmark_->kind != BenchmarkKind::kBarrier;
@@ -208,45 +207,47 @@ class BenchmarkFile {
                      : benchmark_->kind == BenchmarkKind::kLatency ? "t[usec]"
                                                                    : "Mbytes/sec");
     }
-    if (!value || words.size() <= *value) return "there is no figure behind the size";
+    if (!value || words.size() <= *value) return failure("there is no figure behind the size");
     if (is_of_all()) return add(*benchmark_, *bytes, words[*value], ranks_, placement_.ranks_per_node);
     const int ranks = benchmark_->kind == BenchmarkKind::kRate && ranks_ > 0 ? ranks_ : 2;
     if (is_imb_ && ranks_ > 2) return {};  // of several pairs, whose sum IMB does not print
     return add(*benchmark_, *bytes, words[*value], ranks, placement_.within_node ? ranks : ranks / 2);
   }
 
-  std::string table_row(std::string_view line) {
+  Result<void> table_row(std::string_view line) {
     const std::vector<std::string_view> cells = split(line, ',');
     constexpr std::size_t kCells = 5;
     if (cells.size() != kCells)
-      return fmt::format("{} columns in place of {}: {}", cells.size(), kCells, kColumns);
+      return failure(fmt::format("{} columns in place of {}: {}", cells.size(), kCells, kColumns));
     const Benchmark* benchmark = nullptr;
     for (const Benchmark& one : kBenchmarks) {
       if (cells[0] == one.program) benchmark = &one;
     }
-    if (benchmark == nullptr) return fmt::format("there is no benchmark {}", in_quotes(cells[0]));
+    if (benchmark == nullptr) return failure(fmt::format("there is no benchmark {}", in_quotes(cells[0])));
     const auto nodes = number_in<int>(cells[1]);
     const auto each = number_in<int>(cells[2]);
     const auto bytes = number_in<std::size_t>(cells[3]);
     if (!nodes || *nodes < 1 || *nodes > kMostRanks)
-      return fmt::format("{} is no number of nodes (1 .. {})", in_quotes(cells[1]), kMostRanks);
+      return failure(fmt::format("{} is no number of nodes (1 .. {})", in_quotes(cells[1]), kMostRanks));
     if (!each || *each < 1 || *each > kMostRanks)
-      return fmt::format("{} is no number of ranks on a node (1 .. {})", in_quotes(cells[2]), kMostRanks);
-    if (!bytes) return fmt::format("{} is no number of bytes", in_quotes(cells[3]));
+      return failure(
+          fmt::format("{} is no number of ranks on a node (1 .. {})", in_quotes(cells[2]), kMostRanks));
+    if (!bytes) return failure(fmt::format("{} is no number of bytes", in_quotes(cells[3])));
     return add(*benchmark, *bytes, cells[4], *nodes * *each, *each);
   }
 
-  std::string add(const Benchmark& benchmark, std::size_t bytes, std::string_view word, int ranks,
-                  int ranks_per_node) {
-    if (bytes > kMostBytes) return fmt::format("{} bytes are more than {}", bytes, kMostBytes);
+  Result<void> add(const Benchmark& benchmark, std::size_t bytes, std::string_view word, int ranks,
+                   int ranks_per_node) {
+    if (bytes > kMostBytes) return failure(fmt::format("{} bytes are more than {}", bytes, kMostBytes));
     if (ranks < 2 || ranks > kMostRanks)
-      return fmt::format("figures of {} ranks cannot be compared (2 .. {})", ranks, kMostRanks);
+      return failure(fmt::format("figures of {} ranks cannot be compared (2 .. {})", ranks, kMostRanks));
     const auto value = number_in<double>(word);
     const bool is_barrier = benchmark.kind == BenchmarkKind::kBarrier;
     if (bytes == 0 && !is_barrier) return {};  // its message has no size to be compared by
     if (!value || !std::isfinite(*value) || *value <= 0 || *value > kMostValue)
-      return fmt::format("{} is no figure (above 0, up to {:g})", in_quotes(word), kMostValue);
-    if (measurement_.figures.size() == kMostFigures) return fmt::format("more than {} figures", kMostFigures);
+      return failure(fmt::format("{} is no figure (above 0, up to {:g})", in_quotes(word), kMostValue));
+    if (measurement_.figures.size() == kMostFigures)
+      return failure(fmt::format("more than {} figures", kMostFigures));
     const std::string place = ranks_per_node == ranks ? "node" : "network";
     constexpr double kMicro = 1e-6;
     constexpr double kMega = 1e6;
@@ -273,8 +274,9 @@ class BenchmarkFile {
     return {};
   }
 
-  std::string pair(int ranks, Measured one) {
-    if (ranks != 2) return "messages are measured between two ranks: of one node, or one on each of two";
+  Result<void> pair(int ranks, Measured one) {
+    if (ranks != 2)
+      return failure("messages are measured between two ranks: of one node, or one on each of two");
     measurement_.figures.push_back(std::move(one));
     return {};
   }
@@ -294,13 +296,10 @@ class BenchmarkFile {
 
 }  // namespace
 
-Result<bool> read_benchmarks(const std::string& path, const Placement& placement, Measurement& measurement) {
+Result<void> read_benchmarks(const std::string& path, const Placement& placement, Measurement& measurement) {
   const FileText file = read_file(path, true, kLargestFile);
-  if (!file.problem.empty())
-    return Result<bool>::failure(fmt::format("cannot read {}: {}", path, file.problem));
-  if (std::string problem = BenchmarkFile(path, placement, measurement).read(file.text); !problem.empty())
-    return Result<bool>::failure(std::move(problem));
-  return true;
+  if (!file.problem.empty()) return failure(fmt::format("cannot read {}: {}", path, file.problem));
+  return BenchmarkFile(path, placement, measurement).read(file.text);
 }
 
 }  // namespace offramp::tool

@@ -3,10 +3,12 @@
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
+#include <glob.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -98,6 +100,17 @@ Measurement measure(const CalibrateOptions& options, int& code) {
   return found;
 }
 
+/// The files that a quoted wildcard stands for. A name without wildcards, or that matches nothing, is itself.
+std::vector<std::string> matching_files(const std::string& name) {
+  glob_t found{};
+  std::vector<std::string> files;
+  if (!std::filesystem::exists(name) && glob(name.c_str(), GLOB_ERR, nullptr, &found) == 0)
+    files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  globfree(&found);
+  if (files.empty()) files.push_back(name);
+  return files;
+}
+
 /// From outputs of benchmarks. A file that cannot be read costs its own figures and the exit code.
 Measurement measured_elsewhere(const CalibrateOptions& options, int& code) {
   Measurement found;
@@ -106,7 +119,12 @@ Measurement measured_elsewhere(const CalibrateOptions& options, int& code) {
   const auto read = [&](const std::vector<std::string>& files, bool within_node) {
     const Placement placement{within_node, options.ranks_per_node > 0 ? options.ranks : 0,
                               options.ranks_per_node};
-    for (const std::string& file : files) {
+    std::vector<std::string> all;
+    for (const std::string& name : files) {
+      const std::vector<std::string> matching = matching_files(name);
+      all.insert(all.end(), matching.begin(), matching.end());
+    }
+    for (const std::string& file : all) {
       const std::size_t before = found.figures.size();
       if (const auto result = read_benchmarks(file, placement, found); !result) {
         found.figures.resize(before);

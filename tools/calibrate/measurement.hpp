@@ -55,6 +55,6 @@ struct Placement {
 /// Appends the figures of one file: the text that OSU's benchmarks or Intel's print, also with a launcher's
 /// prefix on each line, or a table with the columns benchmark, nodes, ranks_per_node, bytes and value. The
 /// error names file and line; figures before it are appended.
-Result<bool> read_benchmarks(const std::string& path, const Placement& placement, Measurement& measurement);
+Result<void> read_benchmarks(const std::string& path, const Placement& placement, Measurement& measurement);
 
 }  // namespace offramp::tool

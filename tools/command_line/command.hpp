@@ -1,5 +1,5 @@
 // A subcommand: each is a class in a file of its own, which registers itself. Help, manual pages, shell
-// completion and the reference in docs/options.md are made from what is registered.
+// completion and the reference in options.md are made from what is registered.
 //
 //   class NewCommand final : public Command {
 //    public:

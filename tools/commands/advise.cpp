@@ -278,6 +278,8 @@ void print_json(const Advisor& advisor, const ReportAnswer& answer, const Json& 
   json["algorithms"] = std::move(algorithms);
   const Weighing& all = advisor.weighing();
   if (all.sides.tuned) json["host_with_the_fastest_algorithms_ns"] = in_nanoseconds(*all.sides.tuned);
+  if (all.sides.threaded) json["host_with_a_progress_thread_ns"] = in_nanoseconds(*all.sides.threaded);
+  if (all.memory) json["ratio_by_memory_of_nodes"] = {all.memory->low, all.memory->high};
   if (all.progressing) json["host_with_progress_ns"] = in_nanoseconds(*all.progressing);
   json["cut_short"] = advisor.cut_short();
   fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
@@ -359,8 +361,8 @@ int answer_each(const AdviseOptions& options, const Setup& setup) {
         played.use_phase(file, options.scaled.phase);
         AdviseOptions own = options;
         own.begin = Advisor::Clock::now();
-        Advisor advisor(*setup.configuration, setup.registry, played.source(),
-                        options_for(own, setup, progress));
+        const Configuration configuration = played.configuration(setup);
+        Advisor advisor(configuration, setup.registry, played.source(), options_for(own, setup, progress));
         advisor.rank_backends();
         advisor.weigh();
         if (is_interrupted()) return kInterrupted;
@@ -428,8 +430,8 @@ int advise(const AdviseOptions& options) try {
     throw Misuse{problem};
   watch_for_interrupt();
   const ProgressLine progress;
-  Advisor advisor(*setup.configuration, setup.registry, played.source(),
-                  options_for(options, setup, progress));
+  const Configuration configuration = played.configuration(setup);
+  Advisor advisor(configuration, setup.registry, played.source(), options_for(options, setup, progress));
   advisor.rank_backends();
   check_results(advisor, options.files.front(), options);
   advisor.weigh();

@@ -28,7 +28,7 @@ struct ConvertOptions {
 
 struct Format {
   std::string_view name;
-  std::string (*write)(const trace::Program&, const std::string& path, std::vector<std::string>& unsaid);
+  Result<void> (*write)(const trace::Program&, const std::string& path, std::vector<std::string>& unsaid);
   /// Why it cannot be written there. Null if it is a file.
   std::string (*problem)(const std::string& path) = nullptr;
   /// Other files lie beside it.
@@ -36,10 +36,15 @@ struct Format {
 };
 
 /// One file, whatever the program was in.
-std::string write_recording(const trace::Program& program, const std::string& path,
-                            std::vector<std::string>& /*unsaid*/) {
+Result<void> write_recording(const trace::Program& program, const std::string& path,
+                             std::vector<std::string>& /*unsaid*/) {
   return program.recording != nullptr ? program.recording->write(path)
                                       : trace::write_recording(program, path);
+}
+
+Result<void> write_archive(const trace::Program& program, const std::string& folder,
+                           std::vector<std::string>& unsaid) {
+  return success_or(write_otf2(program, folder, unsaid));
 }
 
 constexpr std::array kFormats = {Format{"recording", write_recording},
@@ -47,7 +52,7 @@ constexpr std::array kFormats = {Format{"recording", write_recording},
                                  Format{"goal", trace::write_goal_text},
                                  Format{"goal-binary", trace::write_goal_binary},
                                  Format{"chakra", trace::write_chakra, nullptr, true},
-                                 Format{"otf2", write_otf2, otf2_problem}};
+                                 Format{"otf2", write_archive, otf2_problem}};
 
 constexpr auto kNames = [] {
   std::array<std::string_view, kFormats.size()> names;
@@ -65,16 +70,16 @@ int convert(const ConvertOptions& options) try {
   const Destination destination = format->has_several_files ? Destination::kRegular : Destination::kStream;
   const std::string unwritable =
       option_problem("--output", options.output,
-                     format->problem == nullptr ? output_problem(options.output, destination)
+                     format->problem == nullptr ? check_output(options.output, destination).error()
                                                 : format->problem(options.output));
   if (!unwritable.empty()) throw Misuse{unwritable};
   const Played played(options.file, false);
   std::vector<std::string> unsaid;
-  const std::string problem = format->write(played.program, options.output, unsaid);
+  const Result<void> written = format->write(played.program, options.output, unsaid);
   for (const std::string& one : unsaid)
     complain(fmt::format("note: {} cannot say all: {}", options.format, one));
-  if (problem.empty()) return kDone;
-  complain(problem_text(options.file, problem));
+  if (written) return kDone;
+  complain(problem_text(options.file, written.error()));
   return kNotWritten;
 } catch (const Misuse& misuse) {
   complain(misuse.text);
@@ -105,7 +110,9 @@ const Registered<ConvertCommand> convert_command(
      .place = 45,
      .summary = "write a recording, trace or pattern as a recording or in the format of another tool",
      .about = "What the format cannot say is named on standard error, each kind once.",
-     .exits = {{kUsage}, {kNotWritten, "it could not be written, or the format cannot hold it"}}});
+     .exits = {
+         {kUsage},
+         {kNotWritten, "it could not be written, the format cannot hold it, or the input is damaged"}}});
 
 }  // namespace
 }  // namespace offramp::tool

@@ -63,9 +63,9 @@ std::vector<std::string> with_hosts(const std::vector<std::string>& arguments) {
       words.push_back(argument);
       continue;
     }
-    const DpuHost host = look_at_dpu_host(argument == "machine" ? "" : argument.substr(kTopology.size()));
-    if (!host.error.empty()) throw Misuse{host.error};
-    words.insert(words.end(), host.words.begin(), host.words.end());
+    const auto host = look_at_dpu_host(argument == "machine" ? "" : argument.substr(kTopology.size()));
+    if (!host) throw Misuse{host.error()};
+    words.insert(words.end(), host->begin(), host->end());
   }
   return words;
 }

@@ -223,7 +223,7 @@ std::vector<Source> chosen_sources(const InfoOptions& options, const Registry& r
   return found;
 }
 
-/// In Markdown: docs/sources.md has all of them.
+/// In Markdown.
 void print_sources(const std::vector<Source>& sources) {
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const Source& source = sources[i];

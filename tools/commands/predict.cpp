@@ -54,6 +54,8 @@ struct Answer {
   Forecast forecast;
   std::optional<std::int64_t> cycles;
   Footing footing = {};
+  /// With the least and the most of what the host takes from its class of machines. `nullopt`: nothing.
+  std::optional<std::pair<Time, Time>> band = {};
 };
 
 /// The points of a sweep, in order; one point without.
@@ -89,6 +91,20 @@ std::vector<Operation> points_of(const PredictOptions& options) {
   return points;
 }
 
+/// As Answer::band.
+std::optional<std::pair<Time, Time>> band_of(const ForecastSetting& setting, const Setup& setup,
+                                             const Operation& point, const PredictOptions& options) {
+  std::vector<Time> ends;
+  for (const bool most : {true, false}) {
+    const auto end = at_end_of_band(setting, setup.registry.baseline(), point.ranks, most);
+    if (!end) return std::nullopt;
+    const Result<Forecast> result = forecast(*end, point, options.repeat, options.what_if, nullptr);
+    if (!result || !result->declined.empty()) return std::nullopt;
+    ends.push_back(result->time);
+  }
+  return std::pair(ends[0], ends[1]);
+}
+
 /// One point over one hardware. problem: why it is no question there. recorded: the operation is to be
 /// recorded, or null.
 Answer answer_to(const Setup& setup, const Operation& point, const BackendDescription& backend,
@@ -105,6 +121,7 @@ Answer answer_to(const Setup& setup, const Operation& point, const BackendDescri
     answer.footing = setting.backend.footing(setting.settings, setting.machine, point.ranks);
   if (answer.forecast.declined.empty()) {
     answer.cycles = engine_cycles(setting, answer.forecast);
+    answer.band = band_of(setting, setup, point, options);
   } else if (could_be_larger(setting, point)) {
     answer.forecast.declined += "; --what-if forecasts it with a larger one";
   }
@@ -124,6 +141,7 @@ Json record_of(const Answer& answer, const std::string& problem) {
           answer.cycles ? Json(*answer.cycles) : Json(nullptr),
           answer.footing.text,
           answer.footing.node_bits_per_second,
+          answer.band ? Json{answer.band->first.count(), answer.band->second.count()} : Json(nullptr),
           problem};
 }
 
@@ -139,7 +157,9 @@ Answer answer_of(const Json& record, const Question& question, std::string& prob
   for (const auto& field : kWireFields) forecast.wire.*field.value = record.at(5).at(at++);
   if (!record.at(6).is_null()) answer.cycles = record.at(6).get<std::int64_t>();
   answer.footing = {record.at(7), record.at(8)};
-  problem = record.at(9);
+  if (const Json& band = record.at(9); !band.is_null())
+    answer.band = {Time::ps(band.at(0)), Time::ps(band.at(1))};
+  problem = record.at(10);
   return answer;
 }
 
@@ -223,6 +243,8 @@ Json json_of_answer(const Answer& answer, int repeat) {
   json["time_ns"] = in_nanoseconds(answer.forecast.time);
   json["time_ps"] = answer.forecast.time.count();
   json["stands_on"] = offramp::json_of(answer.footing);
+  if (answer.band)
+    json["band_ns"] = {in_nanoseconds(answer.band->first), in_nanoseconds(answer.band->second)};
   json["cycles"] = answer.cycles ? Json(*answer.cycles) : Json(nullptr);
   json["wire"] = offramp::json_of(answer.forecast.wire);
   if (answer.forecast.what_if) json["what_if"] = true;
@@ -278,6 +300,9 @@ void print_table(const std::vector<Answer>& answers, int repeat) {
                       a.question.operation.bytes == answers.back().question.operation.bytes;
     if (last && !a.footing.text.empty())
       fmt::print("# {} stands on {}\n", a.question.backend->name, a.footing.text);
+    if (last && a.band && a.band->first != a.band->second)
+      fmt::print("# {}: {:.6f} to {:.6f} us with the fastest and the slowest memory of that class\n",
+                 a.question.backend->name, in_microseconds(a.band->first), in_microseconds(a.band->second));
   }
 }
 

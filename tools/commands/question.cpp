@@ -106,9 +106,12 @@ ForecastSetting setting_of(const Setup& setup, const BackendDescription& backend
   Result<Settings> settings = setup.configuration->settings_for(backend);
   if (!settings) throw Misuse{settings.error()};
   const MachineOptions& machine = setup.configuration->machine;
-  if (const std::string problem = machine.problem(ranks); !problem.empty()) throw Misuse{problem};
+  if (const Result<void> fits = machine.fits(ranks); !fits) throw Misuse{fits.error()};
   ForecastSetting setting{backend, std::move(*settings), setup.configuration->faults, machine.layout(ranks)};
   setting.check = check;
+  Result<Settings> host = setup.configuration->settings_for(setup.registry.baseline());
+  if (!host) throw Misuse{host.error()};
+  setting.host_settings = std::move(*host);  // what it declines has no other carrier all the same
   setting.network = setup.configuration->network;
   setting.network.least_nodes = std::max(setting.network.least_nodes, machine.nodes);
   setting.stragglers = setup.configuration->stragglers;

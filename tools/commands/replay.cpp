@@ -46,7 +46,8 @@ struct Results {
 /// that is not due to a library's choice.
 std::optional<Time> host_at_its_best(const Setup& setup, const Played& played, ReplayOptions how) {
   const BackendDescription& host = setup.registry.baseline();
-  Result<WorldSetting> setting = world_setting(*setup.configuration, setup.registry, host, played.ranks());
+  Result<WorldSetting> setting =
+      world_setting(played.configuration(setup), setup.registry, host, played.ranks());
   if (!setting || setting->settings.choice("collectives") == "best") return {};
   setting->settings.set("collectives", {0, "best"});
   how.details = how.sizes = false;
@@ -75,7 +76,7 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
   Places places(objects_of(played.program.description));
   for (const BackendDescription* backend : setup.backends) {
     Result<WorldSetting> setting =
-        world_setting(*setup.configuration, setup.registry, *backend, played.ranks());
+        world_setting(played.configuration(setup), setup.registry, *backend, played.ranks());
     if (!setting) throw Misuse{setting.error()};
     if (std::string problem = pattern_memory_problem(setup, *backend, name); !problem.empty()) {
       results.refused.push_back({backend->name, std::move(problem)});
@@ -419,7 +420,7 @@ class ReplayCommand final : public Command {
         ->check(is_rules, "");
     add_partial(app, options_.partial);
     add_check(app, options_.check);
-    add_json(app, options_.json);
+    add_csv(app, options_.csv, add_json(app, options_.json));
     add_records(app, options_.records);
     app.add_option("--otf2", options_.records.otf2,
                    "write the modelled timeline as an archive of OTF2, for Vampir and Scalasca; of several "
@@ -480,6 +481,7 @@ class ReplayCommand final : public Command {
         if (is_given(other)) problem = fmt::format("--rules go without {}: no hardware takes part", other);
       }
     }
+    if (options_.csv && options_.sweeps.empty()) problem = "--csv is of a sweep, see --sweep";
     if (!problem.empty()) return refuse(problem);
     if (is_given("--rules")) return replay_by_rules(options_);
     if (is_given("--compute"))

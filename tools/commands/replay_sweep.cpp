@@ -20,6 +20,7 @@
 #include "tools/commands/sweep.hpp"
 #include "tools/text/progress.hpp"
 #include "tools/text/replay_output.hpp"
+#include "tools/text/report_tables.hpp"
 
 namespace offramp::tool {
 namespace {
@@ -176,7 +177,7 @@ PointRows rows_at(const Point& point, const ReplayToolOptions& options, const Pl
     };
     SweepRow& row = all.rows.emplace_back(SweepRow{std::string(backend->name), {}, {}, {}});
     Result<WorldSetting> setting =
-        world_setting(*setup.configuration, setup.registry, *backend, played.ranks());
+        world_setting(played.configuration(setup), setup.registry, *backend, played.ranks());
     if (!setting) {
       row.why = setting.error();
       continue;
@@ -276,6 +277,11 @@ class SweepPrinter {
  public:
   SweepPrinter(const ReplayToolOptions& options, const std::vector<SweepAxis>& axes) : options_(options) {
     if (options.json) return;
+    if (options.csv) {
+      for (const SweepAxis& axis : axes) fmt::print("{},", csv_cell(axis.key));
+      fmt::print("backend,modelled_ns,ratio,run_ns,run_ratio,carries_program,refused\n");
+      return;
+    }
     fmt::print("# {}\n", printable(options.files.front(), 200));
     for (std::size_t i = 0; i < axes.size(); ++i)
       fmt::print("{:<18} ", fmt::format("{}{}", i == 0 ? "# " : "", printable(axes[i].key)));
@@ -285,8 +291,15 @@ class SweepPrinter {
 
   /// Prints the rows of a point as soon as it is replayed.
   void add(const Point& point, const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows) {
-    for (const SweepRow& row : rows)
-      options_.json ? add_json(point, axes, row, rows.front()) : print(point, row, rows.front());
+    for (const SweepRow& row : rows) {
+      if (options_.json) {
+        add_json(point, axes, row, rows.front());
+      } else if (options_.csv) {
+        print_csv(point, row, rows.front());
+      } else {
+        print(point, row, rows.front());
+      }
+    }
     if (!options_.json) flush_output();
   }
   void end() const {
@@ -308,6 +321,23 @@ class SweepPrinter {
     if (const auto ratio = ratio_in(row, row.modelled, first.modelled)) one["ratio"] = *ratio;
     if (const auto ratio = ratio_in(row, row.run, first.run)) one["run_ratio"] = *ratio;
     if (!row.why.empty()) one["refused"] = row.why;
+  }
+  /// Times in nanoseconds and ratios in full. A cell is empty if there is no value.
+  static void print_csv(const Point& point, const SweepRow& row, const SweepRow& first) {
+    const auto time = [](std::optional<Time> one) {
+      return one ? fmt::format("{:.3f}", in_nanoseconds(*one)) : std::string();
+    };
+    const auto ratio = [](std::optional<double> one) {
+      return one ? fmt::format("{}", *one) : std::string();
+    };
+    for (const std::string& value : point.values) fmt::print("{},", csv_cell(value));
+    fmt::print("{},{},{},{},{},{},{}\n", csv_cell(row.backend), time(row.modelled),
+               ratio(ratio_in(row, row.modelled, first.modelled)), time(row.run),
+               ratio(ratio_in(row, row.run, first.run)),
+               !row.modelled             ? ""
+               : row.not_carried.empty() ? "true"
+                                         : "false",
+               csv_cell(row.why));
   }
   static void print(const Point& point, const SweepRow& row, const SweepRow& first) {
     for (const std::string& value : point.values) fmt::print("{:<18} ", printable(value));
@@ -470,7 +500,7 @@ int replay_sweep(const ReplayToolOptions& options) {
     }
   }
   if (printer) printer->end();
-  if (!options.json) Sentences(points, axes, all).print();
+  if (!options.json && !options.csv) Sentences(points, axes, all).print();
   for (const std::string& note : notes) complain(note);
   if (is_interrupted()) {
     complain(fmt::format("interrupted: {} of {} points were replayed", all.size(), points.size()));

@@ -69,8 +69,7 @@ int replay_by_rules(const ReplayToolOptions& options) {
   int code = kDone;
   for (const std::string& file : options.files) {
     const auto program = trace::open_program(file);
-    const auto times =
-        program ? trace::run_by_loggops(*program, *parameters) : Result<trace::LogGopsTimes>::failure("");
+    const auto times = program ? trace::run_by_loggops(*program, *parameters) : failure("");
     if (!times) {
       complain(program ? fmt::format("{}: {}", printable(file), times.error()) : program.error());
       code = kUsage;

@@ -48,11 +48,9 @@ Json json_of(const scale::Comparison& comparison) {
 }
 
 void print_json(const scale::Scaling& scaling, const ScaleOptions& options) {
-  Json json = {{"ranks", options.scaled.ranks},
-               {"recorded", scaling.model->learned_from},
-               {"layout", scaling.model->layout.text()},
-               {"held_out", json_of(scaling.held_out)},
-               {"not_foretold", scaling.not_foretold}};
+  Json json = {{"ranks", options.scaled.ranks},          {"recorded", scaling.model->learned_from},
+               {"layout", scaling.model->layout.text()}, {"held_out", json_of(scaling.held_out)},
+               {"not_foretold", scaling.not_foretold},   {"growing", scaling.growing}};
   if (!options.against.empty()) json["against"] = json_of(comparison_with(scaling, options));
   fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
@@ -84,7 +82,7 @@ int scale_command_line(const ScaleOptions& options) try {
   if (options.output.empty()) return code;
   const auto recording = trace::recording_of(scaling.program);
   if (!recording) throw Misuse{recording.error()};
-  const std::string problem = recording->write(options.output);
+  const std::string problem = recording->write(options.output).error();
   if (problem.empty()) return code;
   complain(problem);
   return kNotWritten;

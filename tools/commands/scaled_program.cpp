@@ -63,6 +63,20 @@ void print_ranks(const scale::Model& model, int ranks) {
       fmt::join(words, ", "));
 }
 
+/// Empty: nothing grows beyond what was recorded.
+std::string growth_text(const scale::Scaling& scaling) {
+  constexpr std::size_t kMost = 3;
+  const std::vector<std::string>& all = scaling.growing;
+  if (all.empty()) return {};
+  const std::span<const std::string> first = std::span(all).first(std::min(all.size(), kMost));
+  return fmt::format(
+      "grows with the ranks: {}{}. If the program ends this growth above {} ranks, no recording shows it, "
+      "and "
+      "the result is wrong",
+      fmt::join(first, ", "), all.size() > kMost ? fmt::format(", and {} more", all.size() - kMost) : "",
+      scaling.model->learned_from.back());
+}
+
 }  // namespace
 
 ComputeScalingOption::ComputeScalingOption(CLI::App& app) : name_("recorded") {
@@ -129,6 +143,7 @@ void print_scaling(const scale::Scaling& scaling, const ScaledOptions& options) 
     fmt::print("# scaled from {} ranks on {}\n", fmt::join(model.learned_from, ", "), model.layout.text());
   }
   fmt::print("# {}\n", compute_text(options, model.learned_from.back()));
+  if (const std::string text = growth_text(scaling); !text.empty()) fmt::print("# {}\n", text);
   if (const std::string text = arrival_text(scaling); !text.empty()) fmt::print("# {}\n", text);
   const scale::Share total = scaling.held_out.total();
   if (total.all() == 0) {

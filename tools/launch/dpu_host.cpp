@@ -20,6 +20,8 @@
 namespace offramp::tool {
 namespace {
 
+using Words = std::vector<std::string>;
+
 constexpr unsigned kMellanox = 0x15b3;
 // BlueField, -2, -3: as the host sees their network functions (PCI ID database).
 constexpr std::array<unsigned, 3> kBlueField = {0xa2d2, 0xa2d6, 0xa2dc};
@@ -69,7 +71,7 @@ std::string host_name(const Topology& topology, bool this_machine) {
   return name.data();
 }
 
-void add_cards(const Topology& topology, const std::string& host, std::vector<std::string>& words) {
+void add_cards(const Topology& topology, const std::string& host, Words& words) {
   std::vector<std::array<unsigned, 3>> seen;  // domain, bus, device: a card has several functions
   for (hwloc_obj_t device = hwloc_get_next_pcidev(topology.get(), nullptr); device != nullptr;
        device = hwloc_get_next_pcidev(topology.get(), device)) {
@@ -84,7 +86,7 @@ void add_cards(const Topology& topology, const std::string& host, std::vector<st
   }
 }
 
-void add_cores(const Topology& topology, std::vector<std::string>& words) {
+void add_cores(const Topology& topology, Words& words) {
   std::string cores;
   for (hwloc_obj_t core = hwloc_get_next_obj_by_type(topology.get(), HWLOC_OBJ_CORE, nullptr);
        core != nullptr; core = hwloc_get_next_obj_by_type(topology.get(), HWLOC_OBJ_CORE, core))
@@ -92,7 +94,7 @@ void add_cores(const Topology& topology, std::vector<std::string>& words) {
   if (!cores.empty()) words.push_back("cores=" + cores);
 }
 
-void add_distances(const Topology& topology, std::vector<std::string>& words) {
+void add_distances(const Topology& topology, Words& words) {
   unsigned count = 1;
   hwloc_distances_s* distances = nullptr;
   if (hwloc_distances_get_by_type(topology.get(), HWLOC_OBJ_NUMANODE, &count, &distances,
@@ -107,61 +109,43 @@ void add_distances(const Topology& topology, std::vector<std::string>& words) {
   hwloc_distances_release(topology.get(), distances);
 }
 
-DpuHost look_at(const std::string& xml) {
-  DpuHost found;
+Result<Words> look_at(const std::string& xml) {
   const Topology topology(xml);
   const std::string what = xml.empty() ? "this machine" : xml;
-  if (!topology.loaded()) {
-    found.error = fmt::format("hwloc cannot read the topology of {}", what);
-    return found;
-  }
+  if (!topology.loaded()) return failure(fmt::format("hwloc cannot read the topology of {}", what));
   const std::string name = host_name(topology, xml.empty());
-  if (name.empty()) {
-    found.error = fmt::format("{} does not say the host's name", what);
-    return found;
-  }
-  found.words.push_back("host=" + name);
-  add_cards(topology, name, found.words);
-  if (found.words.size() == 1) {
-    found.words.clear();
-    found.error = fmt::format("no BlueField card among the PCI devices of {}", what);
-    return found;
-  }
-  add_cores(topology, found.words);
-  add_distances(topology, found.words);
-  return found;
+  if (name.empty()) return failure(fmt::format("{} does not say the host's name", what));
+  Words words = {"host=" + name};
+  add_cards(topology, name, words);
+  if (words.size() == 1) return failure(fmt::format("no BlueField card among the PCI devices of {}", what));
+  add_cores(topology, words);
+  add_distances(topology, words);
+  return words;
 }
 
 }  // namespace
 
 /// A file is read in another process, because hwloc crashes on some that are damaged. Its answer is the
 /// error, or the words with a zero byte between them.
-DpuHost look_at_dpu_host(const std::string& xml) {
+Result<Words> look_at_dpu_host(const std::string& xml) {
   if (xml.empty()) return look_at(xml);
-  DpuHost found;
   constexpr unsigned kSeconds = 10;
   constexpr char kError = '!';
   struct stat status {};
-  if (stat(xml.c_str(), &status) != 0) {
-    found.error = fmt::format("cannot read {}: {}", printable(xml), std::strerror(errno));
-  } else if (!S_ISREG(status.st_mode)) {
-    found.error = fmt::format("cannot read {}: it is no regular file", printable(xml));
-  }
-  if (!found.error.empty()) return found;
+  if (stat(xml.c_str(), &status) != 0)
+    return failure(fmt::format("cannot read {}: {}", printable(xml), std::strerror(errno)));
+  if (!S_ISREG(status.st_mode))
+    return failure(fmt::format("cannot read {}: it is no regular file", printable(xml)));
   const std::optional<std::string> answer = in_trial_process(kSeconds, [&xml] {
-    const DpuHost read = look_at(xml);
-    return read.error.empty() ? fmt::format("{}", fmt::join(read.words, std::string_view("\0", 1)))
-                              : kError + read.error;
+    const Result<Words> read = look_at(xml);
+    return read ? fmt::format("{}", fmt::join(*read, std::string_view("\0", 1))) : kError + read.error();
   });
-  if (!answer) {
-    found.error = fmt::format("hwloc cannot read the topology of {}", printable(xml));
-  } else if (answer->starts_with(kError)) {
-    found.error = answer->substr(1);
-  } else {
-    std::istringstream lines(*answer);
-    for (std::string line; std::getline(lines, line, '\0');) found.words.push_back(line);
-  }
-  return found;
+  if (!answer) return failure(fmt::format("hwloc cannot read the topology of {}", printable(xml)));
+  if (answer->starts_with(kError)) return failure(answer->substr(1));
+  Words words;
+  std::istringstream lines(*answer);
+  for (std::string line; std::getline(lines, line, '\0');) words.push_back(line);
+  return words;
 }
 
 }  // namespace offramp::tool

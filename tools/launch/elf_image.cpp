@@ -112,9 +112,7 @@ void configured_directories(const std::string& file, int depth, std::vector<std:
 }  // namespace
 
 Result<ElfImage> read_elf(const std::string& path) {
-  const auto refused = [&](const char* why) {
-    return Result<ElfImage>::failure(fmt::format("{} {}", in_quotes(path), why));
-  };
+  const auto refused = [&](const char* why) { return failure(fmt::format("{} {}", in_quotes(path), why)); };
   elf_version(EV_CURRENT);
   const File file(path);
   if (!file.readable()) return refused("cannot be read");

@@ -75,9 +75,8 @@ Result<Launcher> find_launcher(const std::string& wanted, std::string_view famil
   if (!wanted.empty()) {
     const std::string path = find_program(wanted);
     if (!path.empty()) return Launcher{kind_of(path), path, std::string(family)};
-    return Result<Launcher>::failure(
-        fmt::format("cannot find {}; install {} or name what starts its programs with --launcher",
-                    in_quotes(wanted), name_of_mpi_family(family)));
+    return failure(fmt::format("cannot find {}; install {} or name what starts its programs with --launcher",
+                               in_quotes(wanted), name_of_mpi_family(family)));
   }
   static constexpr std::array kOfOpenMpi = {"mpirun", "mpirun.openmpi", "prterun"};
   static constexpr std::array kOfMpich = {"mpirun", "mpirun.mpich", "mpiexec.hydra"};
@@ -91,7 +90,7 @@ Result<Launcher> find_launcher(const std::string& wanted, std::string_view famil
     if (const std::string path = find_program("srun"); !path.empty())
       return Launcher{Kind::kSlurm, path, std::string(family)};
   }
-  return Result<Launcher>::failure(
+  return failure(
       fmt::format("cannot find the mpirun of {}; install it or name what starts its programs with --launcher",
                   name_of_mpi_family(family)));
 }

@@ -34,7 +34,7 @@ void complain(std::string_view text) {
 }
 
 std::string option_problem(std::string_view option, const std::string& path) {
-  return option_problem(option, path, output_problem(path));
+  return option_problem(option, path, check_output(path).error());
 }
 
 std::string option_problem(std::string_view option, const std::string& path, const std::string& problem) {
@@ -42,9 +42,9 @@ std::string option_problem(std::string_view option, const std::string& path, con
 }
 
 int write_file(const std::string& path, std::string_view text) {
-  const std::string problem = write_output(path, text, Readers::kAsUmask);
-  if (problem.empty()) return kDone;
-  complain(fmt::format("cannot write {}: {}", in_quotes(path), problem));
+  const Result<void> written = write_output(path, text, Readers::kAsUmask);
+  if (written) return kDone;
+  complain(fmt::format("cannot write {}: {}", in_quotes(path), written.error()));
   return kNotWritten;
 }
 

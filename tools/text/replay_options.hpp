@@ -24,6 +24,7 @@ struct ReplayToolOptions {
   bool partial = false;               // recordings need not be whole
   bool check = false;                 // verify the invariants of the simulation
   bool json = false;
+  bool csv = false;  // of a sweep
   RecordOptions records;
   std::string report;  // paths; empty: not wanted
   std::string html;

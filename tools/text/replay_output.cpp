@@ -112,7 +112,9 @@ RunFacts facts_of_replay(const recording::Description& description, std::vector<
                          const Setup& setup) {
   RunFacts facts = offramp::facts_of(description);
   facts.recordings = std::move(recordings);
-  facts.settings = settings_in_force(*setup.configuration, setup.registry);
+  facts.settings = settings_in_force(
+      configuration_for_library(*setup.configuration, setup.registry, library_of(description)),
+      setup.registry);
   for (SettingInForce& setting : facts.settings) {
     if (setting.key == "compute" && setting.value == "measured") setting.value = "recorded";
   }

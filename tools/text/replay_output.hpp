@@ -42,6 +42,10 @@ struct Played {
   void use_phase(const std::string& name, const std::string& phase);
 
   [[nodiscard]] int ranks() const { return program.description.ranks; }
+  /// The configuration, with the choices of the MPI library that the program was recorded over.
+  [[nodiscard]] Configuration configuration(const Setup& setup) const {
+    return configuration_for_library(*setup.configuration, setup.registry, library_of(program.description));
+  }
   [[nodiscard]] ReplaySource source() const {
     return {.ranks = ranks(), .read = program.read, .has_arrival = program.has_arrival};
   }

@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "offramp/kernel/prefetch.hpp"
 #include "offramp/kernel/time.hpp"
 
 namespace offramp {
@@ -194,7 +195,7 @@ class EventQueue {
     for (std::uint32_t block = list.head; block != kNone; full = kBlock) {
       const std::array<Entry, kBlock> entries = blocks_[block];  // take() may need more blocks
       const std::uint32_t next = next_[block];
-      if (next != kNone) __builtin_prefetch(&blocks_[next]);
+      if (next != kNone) fetch_line(&blocks_[next]);
       next_[block] = std::exchange(unused_, block);
       for (std::size_t i = 0; i < full; ++i) take(entries[i]);
       block = next;

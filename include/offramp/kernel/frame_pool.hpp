@@ -18,6 +18,8 @@
 #include <new>
 #include <vector>
 
+#include "offramp/kernel/prefetch.hpp"
+
 namespace offramp::detail {
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -43,7 +45,7 @@ class FramePool {
     if (list.head == nullptr) return make(list, index);
     Block* block = list.head;
     list.head = block->next;
-    __builtin_prefetch(list.head);  // the next call reads it, and it may not have been touched for long
+    fetch_line(list.head);  // the next call reads it, and it may not have been touched for long
     --list.kept;
     return block;
   }

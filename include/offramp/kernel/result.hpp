@@ -9,13 +9,22 @@
 
 namespace offramp {
 
-/// A value, or one text that says what failed, where, and what to do. Ends the process if the value of a
-/// failure is used.
+/// One text that says what failed, where, and what to do. Becomes a Result of any type.
+struct Failure {
+  std::string text;
+};
+
+/// `return failure("the file is empty")`, in a function that returns a Result.
+inline Failure failure(std::string text) {
+  return {std::move(text)};
+}
+
+/// A value, or the text of a failure. Ends the process if the value of a failure is used.
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}  // NOLINT: a value is a result
-  static Result failure(std::string text) { return Result(std::nullopt, std::move(text)); }
+  Result(T value) : value_(std::move(value)) {}                 // NOLINT: a value is a result
+  Result(Failure failure) : error_(std::move(failure.text)) {}  // NOLINT: and so is a failure
 
   explicit operator bool() const { return value_.has_value(); }
   T& operator*() { return *checked().value_; }
@@ -25,7 +34,6 @@ class [[nodiscard]] Result {
   [[nodiscard]] const std::string& error() const { return error_; }
 
  private:
-  Result(std::nullopt_t, std::string text) : error_(std::move(text)) {}
   Result& checked() {
     static_cast<void>(std::as_const(*this).checked());
     return *this;
@@ -39,5 +47,25 @@ class [[nodiscard]] Result {
   std::optional<T> value_;
   std::string error_;
 };
+
+/// Success, `return {}`, or the text of a failure.
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Failure failure) : failed_(true), error_(std::move(failure.text)) {}  // NOLINT: see above
+
+  explicit operator bool() const { return !failed_; }
+  [[nodiscard]] const std::string& error() const { return error_; }
+
+ private:
+  bool failed_ = false;
+  std::string error_;
+};
+
+/// Success if the text is empty, else its failure: for what keeps its first problem as a text.
+inline Result<void> success_or(std::string problem) {
+  return problem.empty() ? Result<void>() : failure(std::move(problem));
+}
 
 }  // namespace offramp

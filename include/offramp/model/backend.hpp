@@ -156,6 +156,9 @@ struct BackendContext {
   /// Receives each packet that this rank's hardware sends, once; null when no capture was asked for.
   PacketSink* packets = nullptr;
   MachineLayout machine = {};
+  /// The baseline's settings, for hardware that works beside the same hosts: what their memory and processors
+  /// take. Null: what the hardware's own sources say of theirs.
+  const Settings* host = nullptr;
 };
 
 /// What an operation on many ranks takes, all of which begin at time 0.
@@ -194,7 +197,7 @@ struct WithoutEffect {
 
 /// The door through which built-in backends and plugins come alike.
 struct BackendDescription {
-  static constexpr int kAbi = 11;
+  static constexpr int kAbi = 12;
   int abi = kAbi;
   std::string_view name;
   std::string_view description;

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace offramp {
 
@@ -53,15 +55,27 @@ struct MachineLayout {
   }
 
   [[nodiscard]] bool on_one_node(int rank, int other) const { return node(rank) == node(other); }
+  /// A message between them stays within a node, and is not one of a rank to itself.
+  [[nodiscard]] bool is_within_node(int rank, int other) const {
+    return ranks_per_node > 1 && rank != other && on_one_node(rank, other);
+  }
   /// The most ranks that share a card, and a link.
   [[nodiscard]] int ranks_per_card() const { return (ranks_per_node - 1) / cards_per_node + 1; }
   [[nodiscard]] int links_per_node() const { return cards_per_node * links_per_card; }
+};
+
+/// What machines of a class have at least and at most of a parameter whose value is that of the class.
+struct ParameterBand {
+  std::string_view parameter;
+  double least = 0;
+  double most = 0;
 };
 
 /// What hardware stands on in the machine.
 struct Footing {
   std::string text;                       // a noun phrase: "4 nodes of 16 ranks, 1 NIC each, of 100 Gb/s"
   std::int64_t node_bits_per_second = 0;  // out of a node, over all its cards; 0: it does not stand on nodes
+  std::vector<ParameterBand> bands = {};  // they vary together; empty: nothing is the value of a class
 };
 
 }  // namespace offramp

@@ -304,6 +304,7 @@ struct Operation {
   int root = 0;
   int tag = 0;               // point-to-point only
   bool nonblocking = false;  // of a collective: the program goes on beside it (MPI_Iallreduce and so on)
+  bool on_one_node = false;  // of a message: to another rank of the same node
 
   bool operator==(const Operation&) const = default;
 };

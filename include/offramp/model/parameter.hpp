@@ -35,7 +35,8 @@ struct Parameter {
   double maximum = 0;
   std::string_view default_choice;
   std::vector<std::string_view> choices;
-  std::string_view source;  // where the default is from: a key of docs/sources.md and a place, or "assumed"
+  std::string_view
+      source;  // where the default is from: a key of `offramp info --sources` and a place, or "assumed"
   std::string_view description;  // one line
   /// A plausible value of a parameter whose default is 0 because nothing is published. advise tries it; the
   /// source says where it is from.

@@ -102,7 +102,7 @@ AnswerKind kind_of(const Sides& sides) {
     return end ? 1 - ratio_of(*end, sides.baseline) : 0;
   };
   if (sides.free && gain(sides.free) < kWorthwhile) return AnswerKind::kNothing;
-  const double tuned = gain(sides.tuned);
+  const double tuned = gain(sides.at_no_cost());
   const double hardware = gain(sides.hardware);
   if (std::max(tuned, hardware) < kWorthwhile)
     return gain(sides.own_link) < kWorthwhile ? AnswerKind::kBaseline : AnswerKind::kLink;
@@ -296,8 +296,7 @@ bool Advisor::try_backend(const BackendDescription& backend, Clock::time_point u
   ReplayOptions whole = options_.replay;
   whole.sizes = !options_.runs_alone;
   if (options_.runs_alone) whole.compute.kind = Compute::Kind::kMeasured;
-  Result<ReplayResult> result =
-      setting ? replay(*setting, source_, whole) : Result<ReplayResult>::failure(setting.error());
+  Result<ReplayResult> result = setting ? replay(*setting, source_, whole) : failure(setting.error());
   if (!result) {
     candidate.refused = result.error();
     candidates_.push_back(std::move(candidate));
@@ -376,6 +375,8 @@ void Advisor::weigh() {
   const auto tuned = source_.ranks <= kLargestForecast ? baseline_with("collectives", "best")
                                                        : std::optional<WorldSetting>();
   if (tuned && may_go_on("the fastest algorithms")) sides.tuned = end_of(*tuned);
+  const auto threaded = has_computing_ ? baseline_with("progress", "thread") : std::optional<WorldSetting>();
+  if (threaded && may_go_on("a thread that makes progress")) sides.threaded = end_of(*threaded);
   if (sides.tuned && 1 - ratio_of(*sides.tuned, sides.baseline) >= kWorthwhile) find_algorithms();
   all.kind = kind_of(sides);
   all.holds = all.kind == AnswerKind::kNothing;
@@ -384,11 +385,31 @@ void Advisor::weigh() {
       has_computing_ ? baseline_with("progress", "hardware") : std::optional<WorldSetting>();
   if (progressing && may_go_on("a NIC that makes progress")) all.progressing = end_of(*progressing);
   if (all.kind == AnswerKind::kAlgorithm) {
-    find_range(*tuned, baseline_);
+    find_range(sides.is_by_thread() ? *threaded : *tuned, baseline_);
   } else if (all.hardware != nullptr) {
     if (const Result<WorldSetting> setting = setting_of(*all.hardware->backend))
       find_range(*setting, *all.hardware->backend);
   }
+}
+
+/// As Weighing::memory. A side that is better at one end alone is no answer that holds.
+void Advisor::find_memory_range(const WorldSetting& side) {
+  const Result<WorldSetting> base = setting_of(baseline_);
+  if (!base) return;
+  std::vector<double> ratios;
+  for (const bool most : {false, true}) {
+    const auto side_end = at_end_of_band(side, baseline_, source_.ranks, most);
+    const auto base_end = at_end_of_band(*base, baseline_, source_.ranks, most);
+    if (!side_end || !base_end || !may_go_on("a node's memory")) return;
+    const auto end = end_of(*side_end);
+    const auto against = end_of(*base_end);
+    if (!end || !against) return;
+    ratios.push_back(ratio_of(*end, *against));
+  }
+  weighing_.memory = RatioRange{std::min(ratios[0], ratios[1]), std::max(ratios[0], ratios[1])};
+  const bool gains = weighing_.kind == AnswerKind::kAlgorithm || weighing_.kind == AnswerKind::kHardware;
+  weighing_.holds = weighing_.holds && (gains ? weighing_.memory->high < 1 - kWorthwhile
+                                              : weighing_.memory->low > 1 - kWorthwhile);
 }
 
 /// How far the ratio of this side to the baseline may be off. model: of the side.
@@ -410,10 +431,11 @@ void Advisor::find_range(const WorldSetting& side, const BackendDescription& mod
   weighing_.range = RatioRange{std::min(ratios[0], ratios[1]), std::max(ratios[0], ratios[1])};
   const bool gains = weighing_.kind == AnswerKind::kAlgorithm || weighing_.kind == AnswerKind::kHardware;
   double free_gain = 0;  // that other algorithms give
-  if (weighing_.kind == AnswerKind::kHardware && weighing_.sides.tuned)
-    free_gain = std::max(0.0, 1 - ratio_of(*weighing_.sides.tuned, weighing_.sides.baseline));
+  if (const auto free = weighing_.sides.at_no_cost(); weighing_.kind == AnswerKind::kHardware && free)
+    free_gain = std::max(0.0, 1 - ratio_of(*free, weighing_.sides.baseline));
   weighing_.holds =
       gains ? weighing_.range->high < 1 - kWorthwhile - free_gain : weighing_.range->low > 1 - kWorthwhile;
+  find_memory_range(side);
 }
 
 /// The ratio with this value of a parameter. `nullopt`: no result. A parameter of the host is one of what the

@@ -66,9 +66,14 @@ inline std::string why_not_carried(std::string_view backend, const Counters& cou
 struct Sides {
   Time baseline;                 // as it is
   std::optional<Time> tuned;     // the baseline with its fastest algorithms
+  std::optional<Time> threaded;  // the baseline with a thread that makes progress
   std::optional<Time> free;      // with communication that takes no time
   std::optional<Time> hardware;  // the best hardware at the baseline's link
   std::optional<Time> own_link;  // the best hardware at its own link
+
+  /// The better of what costs nothing: other algorithms, or the thread.
+  [[nodiscard]] std::optional<Time> at_no_cost() const { return is_by_thread() ? threaded : tuned; }
+  [[nodiscard]] bool is_by_thread() const { return threaded && (!tuned || *threaded < *tuned); }
 };
 
 /// What the answer recommends.
@@ -77,7 +82,7 @@ enum class AnswerKind : std::uint8_t {
   kNothing,    // not even free communication would save anything
   kBaseline,   // the baseline as it is
   kLink,       // a faster link: the hardware gains nothing else
-  kAlgorithm,  // the baseline with other algorithms
+  kAlgorithm,  // the baseline with other algorithms, or with a thread that makes progress
   kHardware
 };
 AnswerKind kind_of(const Sides& sides);
@@ -95,8 +100,11 @@ struct Weighing {
   const Candidate* hardware = nullptr;  // the best at equal links; null: none counts
   std::optional<Time> progressing;  // the baseline if its NIC made progress by itself; only where it does not
   std::optional<RatioRange> range =
-      {};              // of the recommended side, or of the best hardware, over the baseline
-  bool holds = false;  // both ends of the range give the same answer
+      {};  // of the recommended side, or of the best hardware, over the baseline
+  /// That range with the slowest and the fastest node memory of the baseline's class. `nullopt`: the user set
+  /// the memory, no rank shares a node, or there was no time.
+  std::optional<RatioRange> memory = {};
+  bool holds = false;  // both ends of the ranges give the same answer
 };
 
 /// One parameter with other values than its own: the time of the best hardware over that of the host.
@@ -238,6 +246,7 @@ class Advisor {
   [[nodiscard]] Result<WorldSetting> setting_of(const BackendDescription& backend) const;
   /// The baseline with one of its choices set to a value.
   [[nodiscard]] std::optional<WorldSetting> baseline_with(std::string_view choice, const char* value) const;
+  void find_memory_range(const WorldSetting& side);
   void find_range(const WorldSetting& side, const BackendDescription& model);
   std::optional<double> ratio_with(const WorldSetting& best, const WorldSetting& host,
                                    const Parameter& parameter, bool of_host, double value);

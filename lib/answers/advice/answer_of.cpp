@@ -172,12 +172,16 @@ std::string sure_text(const Advisor& advisor) {
   const std::string errors = &side == &base ? fmt::format("{} is off by {}", base.name, error(base))
                                             : fmt::format("{} is off by {} and {} by {}", side.name,
                                                           error(side), base.name, error(base));
-  return fmt::format("{}: {:.2f} to {:.2f} if {}", all.holds ? "the answer holds" : "open", all.range->low,
-                     all.range->high, errors);
+  const std::string memory =
+      all.memory ? fmt::format("; {:.2f} to {:.2f} by the nodes' memory", all.memory->low, all.memory->high)
+                 : std::string();
+  return fmt::format("{}: {:.2f} to {:.2f} if {}{}", all.holds ? "the answer holds" : "open", all.range->low,
+                     all.range->high, errors, memory);
 }
 
-/// The algorithm that gains most, or how they are called together.
+/// The best of the baseline's own choices: the algorithm that gains most, all algorithms, or the thread.
 std::string algorithm_of(const Advisor& advisor) {
+  if (advisor.weighing().sides.is_by_thread()) return "progress = thread";
   return advisor.algorithms().empty() ? "the fastest algorithms" : advisor.algorithms().front().best;
 }
 
@@ -203,10 +207,11 @@ std::vector<std::string> objections_to(const Advisor& advisor) {
                                       (one.at_half < 1) != (now < 1) ? "half" : "twice", one.value));
   }
   const bool is_hardware = all.kind == AnswerKind::kHardware;
-  const Time end = is_algorithm ? *all.sides.tuned : is_hardware ? hardware->fair_end() : all.sides.baseline;
-  if (is_hardware && all.sides.tuned && 1 - ratio_of(*all.sides.tuned, all.sides.baseline) >= kWorthwhile)
+  const std::optional<Time> free = all.sides.at_no_cost();
+  const Time end = is_algorithm ? *free : is_hardware ? hardware->fair_end() : all.sides.baseline;
+  if (is_hardware && free && 1 - ratio_of(*free, all.sides.baseline) >= kWorthwhile)
     texts.push_back(fmt::format("{} alone saves {} and costs nothing", algorithm_of(advisor),
-                                percent(1 - ratio_of(*all.sides.tuned, all.sides.baseline))));
+                                percent(1 - ratio_of(*free, all.sides.baseline))));
   if (all.progressing && ratio_of(*all.progressing, all.sides.baseline) < 1 - kWorthwhile &&
       ratio_of(*all.progressing, end) < 1 + kNear)
     texts.push_back(
@@ -239,12 +244,15 @@ void add_bars(ReportAnswer& answer, const Advisor& advisor) {
     }
   }
   const Sides& sides = advisor.weighing().sides;
-  if (sides.tuned && 1 - ratio_of(*sides.tuned, sides.baseline) >= kWorthwhile) {
+  const auto add_own = [&](std::string_view how, const std::optional<Time>& end) {
+    if (!end || 1 - ratio_of(*end, sides.baseline) < kWorthwhile) return;
     const auto place = std::find_if(answer.bars.begin(), answer.bars.end(), [&](const ReportAnswerBar& bar) {
-      return bar.end <= Time() || bar.end > *sides.tuned;
+      return bar.end <= Time() || bar.end > *end;
     });
-    answer.bars.insert(place, {fmt::format("{} tuned", baseline_name()), *sides.tuned, ""});
-  }
+    answer.bars.insert(place, {fmt::format("{} {}", baseline_name(), how), *end, ""});
+  };
+  add_own("tuned", sides.tuned);
+  add_own("thread", sides.threaded);
   for (const BackendDescription* backend : advisor.untried())
     answer.bars.push_back({std::string(backend->name), Time(), "not tried (time)"});
 }
@@ -284,16 +292,18 @@ Sentence sentence_of(const Advisor& advisor) {
             "--html advice.html"};
   }
   if (all.kind == AnswerKind::kAlgorithm) {
-    const double gain = 1 - ratio_of(*sides.tuned, sides.baseline);
+    const double gain = 1 - ratio_of(*sides.at_no_cost(), sides.baseline);
     const bool hardware = all.hardware != nullptr && sides.hardware && *sides.hardware < sides.baseline;
     Sentence sentence{fmt::format("{}{} with {}, {} {} shorter, free", all.holds ? "" : "perhaps ",
                                   baseline_name(), algorithm_of(advisor), what, percent(gain)),
                       {},
-                      "--tuning rules.conf"};
+                      sides.is_by_thread() ? "--set host.progress=thread" : "--tuning rules.conf"};
     if (hardware)
       sentence.more = fmt::format("; {} {}", all.hardware->backend->name,
                                   percent(1 - ratio_of(*sides.hardware, sides.baseline)));
-    if (!advisor.algorithms().empty()) {
+    if (sides.is_by_thread()) {
+      sentence.why.push_back("operations of the host go on while the program computes, on a core's time");
+    } else if (!advisor.algorithms().empty()) {
       const AlgorithmChoice& one = advisor.algorithms().front();
       sentence.why.push_back(fmt::format("{} of {} on {} ranks: {} a call", to_string(one.kind),
                                          bytes_text(static_cast<std::uint64_t>(one.bytes)), one.ranks,
@@ -322,9 +332,12 @@ Sentence sentence_of(const Advisor& advisor) {
   if (ratio < 1)
     return {fmt::format("none is worth it; {}, the best, saves {}", name, percent(1 - ratio)),
             std::move(why)};
-  return {fmt::format("stay with {}; {}, the closest, is {}", baseline_name(), name,
-                      ratio < 1.0005 ? std::string("as fast") : slower_text(ratio)),
-          std::move(why)};
+  // Its bar is that of its own link.
+  const std::string link = all.hardware->at_equal_link ? " at " + rate_text(*base) : std::string();
+  return {
+      fmt::format("stay with {}; {}{} is {}{}", baseline_name(), name, link.empty() ? ", the closest," : "",
+                  ratio < 1.0005 ? std::string("as fast") : slower_text(ratio), link),
+      std::move(why)};
 }
 
 }  // namespace
@@ -353,7 +366,7 @@ ReportAnswer answer_of(const Advisor& advisor, const ProgramNames& program) {
   answer.baseline = all.sides.baseline;
   if (all.kind == AnswerKind::kAlgorithm) {
     answer.candidate = algorithm_of(advisor);
-    answer.end = *all.sides.tuned;
+    answer.end = *all.sides.at_no_cost();
   } else if (all.hardware != nullptr) {
     answer.candidate = all.hardware->backend->name;
     answer.end = all.hardware->fair_end();

@@ -233,7 +233,6 @@ class LogGopsRun {
 }  // namespace
 
 Result<LogGopsParameters> parse_loggops(std::string_view text) {
-  using Failure = Result<LogGopsParameters>;
   LogGopsParameters parameters;
   while (!text.empty()) {
     const std::size_t comma = std::min(text.find(','), text.size());
@@ -250,27 +249,26 @@ Result<LogGopsParameters> parse_loggops(std::string_view text) {
     const auto value =
         part.size() > name.size() ? number_in<std::uint32_t>(part.substr(name.size() + 1)) : std::nullopt;
     if (to == nullptr || !value || *value > INT32_MAX)
-      return Failure::failure(fmt::format(
-          "{} is none of L, o, g, G, O and S with a whole number below 2^31: o=1500", in_quotes(part)));
+      return failure(fmt::format("{} is none of L, o, g, G, O and S with a whole number below 2^31: o=1500",
+                                 in_quotes(part)));
     *to = *value;
   }
   return parameters;
 }
 
 Result<LogGopsTimes> run_by_loggops(const Program& program, const LogGopsParameters& parameters) {
-  using Failure = Result<LogGopsTimes>;
   if (program.graph == nullptr)
-    return Failure::failure(
+    return failure(
         "its calls are a sequence, and no schedule: offramp convert --to goal makes one of messages");
   std::vector<Graph> graphs;
   for (int rank = 0; rank < program.description.ranks; ++rank) {
     Result<Graph> graph = program.graph(rank);
-    if (!graph) return Failure::failure(graph.error());
+    if (!graph) return failure(graph.error());
     if (!graph->collectives.empty() || !graph->communicators.empty())
-      return Failure::failure(fmt::format("rank {} has collectives, which LogGOPSim has not", rank));
+      return failure(fmt::format("rank {} has collectives, which LogGOPSim has not", rank));
     for (const Graph::Node& node : graph->nodes) {
       if (node.kind == Graph::Kind::kSend && (node.peer < 0 || node.peer >= program.description.ranks))
-        return Failure::failure(fmt::format("rank {} sends to rank {}, which there is not", rank, node.peer));
+        return failure(fmt::format("rank {} sends to rank {}, which there is not", rank, node.peer));
     }
     graphs.push_back(std::move(*graph));
   }

@@ -298,7 +298,7 @@ std::string try_to_read_back(const std::string& anchor,
   for (const auto& [location, count] : events) all += count;
   const auto seconds = static_cast<unsigned>(kSeconds + all / kEventsInASecond);
   const std::optional<std::string> problem =
-      in_trial_process(seconds, [&] { return read_back(anchor, events); });
+      in_trial_process(seconds, [&] { return read_back(anchor, events).error(); });
   if (problem && problem->empty()) return {};
   return fmt::format("it is not whole ({}); the disk may be full, or files may have a limit (ulimit -f)",
                      problem.value_or("the library of OTF2 cannot read it back"));
@@ -323,7 +323,7 @@ std::string write_archive(const Timeline& timeline, const std::string& program, 
   const OTF2_ErrorCode code = OTF2_Archive_Close(archive.release());
   if (problem.empty() && code != OTF2_SUCCESS) problem = text_of(code);
   if (problem.empty()) problem = try_to_read_back(output->path() + "/traces.otf2", writer.written());
-  return unwritten(problem.empty() ? output->finish() : problem);
+  return unwritten(problem.empty() ? output->finish().error() : problem);
 }
 
 std::string write_program(const trace::Program& program, const std::string& folder,

@@ -64,7 +64,7 @@ Result<BackgroundTraffic> parse_background(const std::string& text) {
       colon == std::string::npos ? 0 : parse_quantity(text.substr(colon + 1), "Gb/s").value_or(0);
   const bool known = kind == "uniform" || kind == "incast" || kind == "shift";
   if (!known || !(gigabits >= 1e-3 && gigabits <= 1e5))
-    return Result<BackgroundTraffic>::failure(fmt::format(
+    return failure(fmt::format(
         "{} is not uniform:RATE, incast:RATE or shift:RATE, in Gb/s from 0.001 to 100000", in_quotes(text)));
   traffic.kind = kind == "uniform"  ? BackgroundTraffic::Kind::kUniform
                  : kind == "incast" ? BackgroundTraffic::Kind::kIncast

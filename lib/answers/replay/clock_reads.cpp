@@ -49,24 +49,23 @@ std::string write_clock_reads(const std::string& path, const ClockReads& reads) 
       put(bytes, read.calls);
     }
   }
-  return write_output(path, bytes);
+  return write_output(path, bytes).error();
 }
 
 Result<std::vector<ClockRead>> read_clock_reads(const std::string& path, int rank, int ranks) {
-  using Reads = Result<std::vector<ClockRead>>;
   std::error_code error;
   const auto type = std::filesystem::status(path, error).type();
   if (type != std::filesystem::file_type::regular && type != std::filesystem::file_type::not_found)
-    return Reads::failure(fmt::format("{}: it is not a regular file", path));
+    return failure(fmt::format("{}: it is not a regular file", path));
   std::ifstream file(path, std::ios::binary);
-  if (!file) return Reads::failure(fmt::format("{}: {}", path, std::strerror(errno)));
+  if (!file) return failure(fmt::format("{}: {}", path, std::strerror(errno)));
   std::string mark(kMark.size(), '\0');
   file.read(mark.data(), static_cast<std::streamsize>(mark.size()));
   const std::vector<Word> in_file = take(file, 1);
   if (mark != kMark || in_file.empty())
-    return Reads::failure(fmt::format("{}: this is no file of times of MPI_Wtime", path));
+    return failure(fmt::format("{}: this is no file of times of MPI_Wtime", path));
   if (in_file.front() != static_cast<Word>(ranks))
-    return Reads::failure(
+    return failure(
         fmt::format("{}: the times are of {} ranks, and these are {}", path, in_file.front(), ranks));
   const std::vector<Word> counts = take(file, static_cast<std::size_t>(ranks));
   const auto header = static_cast<Word>(file.tellg() < 0 ? std::streamoff{0} : std::streamoff{file.tellg()});
@@ -83,14 +82,14 @@ Result<std::vector<ClockRead>> read_clock_reads(const std::string& path, int ran
     all += counts[i];
   }
   if (counts.size() != static_cast<std::size_t>(ranks) || size != header + all * kReadBytes)
-    return Reads::failure(fmt::format("{}: the file has {} bytes, and its head says otherwise", path, size));
+    return failure(fmt::format("{}: the file has {} bytes, and its head says otherwise", path, size));
   file.seekg(static_cast<std::streamoff>(header + before * kReadBytes));
   const std::vector<Word> words = take(file, counts[static_cast<std::size_t>(rank)] * kWordsPerRead);
   std::vector<ClockRead> reads(words.size() / kWordsPerRead);
   for (std::size_t i = 0; i < reads.size(); ++i) {
     const Word time = words[kWordsPerRead * i];
     if (time > static_cast<Word>(std::numeric_limits<std::int64_t>::max()))
-      return Reads::failure(fmt::format("{}: time {} of rank {} is out of range", path, i, rank));
+      return failure(fmt::format("{}: time {} of rank {} is out of range", path, i, rank));
     reads[i] = {Time::ps(static_cast<std::int64_t>(time)), words[kWordsPerRead * i + 1]};
   }
   return reads;

@@ -71,18 +71,16 @@ Result<Forecast> in_one_world(const ForecastSetting& setting, const Operation& o
     observed.log = observer;
   }
   auto made = make_world(setting, operation.ranks, observed);
-  if (!made) return Result<Forecast>::failure(made.error());
+  if (!made) return failure(made.error());
   const std::unique_ptr<World> world = std::move(*made);
   Outcome outcome = Outcome::kOk;
   const std::string stuck =
       world->run([&](RankHandle& rank) { return one_rank(rank, operation, repeat, outcome, observer); });
-  if (!world->declined().empty()) return Result<Forecast>::failure(world->declined());
-  if (!stuck.empty()) return Result<Forecast>::failure("the model does not come to an end:\n" + stuck);
-  if (outcome != Outcome::kOk)
-    return Result<Forecast>::failure("the modelled protocol could not repair a fault");
+  if (!world->declined().empty()) return failure(world->declined());
+  if (!stuck.empty()) return failure("the model does not come to an end:\n" + stuck);
+  if (outcome != Outcome::kOk) return failure("the modelled protocol could not repair a fault");
   if (const std::vector<std::string> broken = world->violations(); !broken.empty())
-    return Result<Forecast>::failure(
-        fmt::format("the simulation breaks its invariants:\n{}", fmt::join(broken, "\n")));
+    return failure(fmt::format("the simulation breaks its invariants:\n{}", fmt::join(broken, "\n")));
   Forecast forecast;
   forecast.time = world->end();
   forecast.engine = world->engine_time();
@@ -120,7 +118,10 @@ static Ruling ruling_on(const ForecastSetting& setting, const Operation& operati
                                nullptr, nullptr,         machine};
   const std::unique_ptr<Backend> backend = setting.backend.create(context);
   Operation asked = operation;
-  if (asked.kind == OperationKind::kSend) asked.ranks = 2;  // as the engine asks
+  if (asked.kind == OperationKind::kSend) {  // as the engine asks
+    asked.ranks = 2;
+    asked.on_one_node = machine.is_within_node(operation.root, (operation.root + 1) % operation.ranks);
+  }
   const Verdict verdict = backend->supports(asked);
   Ruling ruling{std::string(verdict.reason), {}};
   if (verdict.remedy != nullptr) ruling.remedy = *verdict.remedy;
@@ -148,10 +149,10 @@ Result<Time> mean_of_calls(const ForecastSetting& setting, const Operation& oper
   std::vector<int> members(static_cast<std::size_t>(operation.ranks));
   std::iota(members.begin(), members.end(), 0);
   const auto world = make_world(setting, operation.ranks);
-  if (!world) return Result<Time>::failure(world.error());
+  if (!world) return failure(world.error());
   const Time time =
       mean_of_calls(**world, members, operation, [&](int rank) { return sizes_of(operation, rank); });
-  if (!(*world)->declined().empty()) return Result<Time>::failure((*world)->declined());
+  if (!(*world)->declined().empty()) return failure((*world)->declined());
   return time;
 }
 
@@ -164,14 +165,13 @@ bool could_be_larger(const ForecastSetting& setting, const Operation& operation)
 Result<Forecast> forecast(const ForecastSetting& setting, const Operation& operation, int repeat,
                           bool what_if, ReplayObserver* observer) {
   if (has_blocks_of_different_sizes(operation.kind))
-    return Result<Forecast>::failure(
+    return failure(
         fmt::format("{} has blocks of different sizes: no one size describes it", to_string(operation.kind)));
   const int least = operation.kind == OperationKind::kSend ? 2 : 1;
   if (operation.ranks < least)
-    return Result<Forecast>::failure(fmt::format("{} needs {} ranks", to_string(operation.kind), least));
+    return failure(fmt::format("{} needs {} ranks", to_string(operation.kind), least));
   if (operation.root < 0 || operation.root >= operation.ranks)
-    return Result<Forecast>::failure(
-        fmt::format("root {} is not one of {} ranks", operation.root, operation.ranks));
+    return failure(fmt::format("root {} is not one of {} ranks", operation.root, operation.ranks));
 
   Ruling ruling = ruling_on(setting, operation);
   if (ruling.declined.empty()) return in_world(setting, operation, repeat, observer);

@@ -271,12 +271,11 @@ std::vector<int> working_ranks(const ReplayRun& run, const ReplaySource& source)
 
 static Result<ReplayResult> replay_once(const WorldSetting& setting, const ReplaySource& source,
                                         const ReplayOptions& options) {
-  using Failure = Result<ReplayResult>;
   if (source.ranks < 1 || source.ranks > static_cast<int>(EventQueue<int>::kMaximumRank))
-    return Failure::failure(fmt::format("a recording of {} ranks", source.ranks));
+    return failure(fmt::format("a recording of {} ranks", source.ranks));
   ReplayRun run(source, options);
   auto made = make_world(setting, source.ranks, run.observed());
-  if (!made) return Failure::failure(made.error());
+  if (!made) return failure(made.error());
   const std::unique_ptr<World> world = std::move(*made);
   const auto program = [&](RankHandle& rank) {
     const auto job = std::find_if(run.jobs.begin(), run.jobs.end(), [&](const ReplayJob& one) {
@@ -291,16 +290,15 @@ static Result<ReplayResult> replay_once(const WorldSetting& setting, const Repla
   };
   const std::string stuck =
       world->run(program, working_ranks(run, source), [&run] { return begin_another_thread(run); });
-  if (!run.error.empty()) return Failure::failure(run.error);
-  if (!world->declined().empty()) return Failure::failure(world->declined());
+  if (!run.error.empty()) return failure(run.error);
+  if (!world->declined().empty()) return failure(world->declined());
   const bool cut = std::any_of(run.places.begin(), run.places.end(),
                                [](const ReplayRun::Place& place) { return !place.why_early.empty(); });
-  if (!stuck.empty() && !cut && !run.over) return Failure::failure(deadlock(run, stuck));
+  if (!stuck.empty() && !cut && !run.over) return failure(deadlock(run, stuck));
   if (!run.over) run.result.unfinished = unfinished(run);
   const bool whole = stuck.empty() && !cut && !run.over;
   if (const std::vector<std::string> broken = world->violations(false); whole && !broken.empty())
-    return Failure::failure(
-        fmt::format("the simulation breaks its invariants:\n{}", fmt::join(broken, "\n")));
+    return failure(fmt::format("the simulation breaks its invariants:\n{}", fmt::join(broken, "\n")));
   collect(run, *world, source.background.ranks);
   run.result.path = run.log.take_path();
   run.result.footing = footing_of(setting, source.ranks);
@@ -318,7 +316,7 @@ Result<ReplayResult> replay(const WorldSetting& setting, const ReplaySource& sou
   alike.arrival = options.arrival;
   alike.progress = options.progress;
   Result<ReplayResult> without = replay_once(undisturbed, source, alike);
-  if (!without) return Result<ReplayResult>::failure(without.error());
+  if (!without) return failure(without.error());
   result->stopped = without->stopped;
   result->undisturbed = without->clocks();
   return result;

@@ -408,10 +408,14 @@ bool ReplayThread::resolve() {
   source_ = event_.peer;
   tag_ = event_.tag;
   taken_ = Taken::kSomething;
-  if (source_ != kAnySource && tag_ != kAnyTag) return true;
+  if (source_ != kAnySource && tag_ != kAnyTag) {
+    follow_probe();
+    return true;
+  }
   const bool is_unnamed = source_ == kAnySource && communicator_->size() > 2;
   if (run_.arrival == Arrival::kModelled) {
     if (is_unnamed) depends(Dependence::kUnnamedSource);
+    if (event_.kind == EventKind::kReceive) probed_.clear();
     return true;
   }
   const std::optional<recording::Match> match = reader_.match();
@@ -427,6 +431,23 @@ bool ReplayThread::resolve() {
   source_ = match->source;
   tag_ = match->tag;
   return true;
+}
+
+std::vector<ReplayThread::Probed>::iterator ReplayThread::find_probed(int source, int tag) {
+  return std::find_if(probed_.begin(), probed_.end(), [&](const Probed& one) {
+    return one.communicator == event_.communicator && one.source == source && one.tag == tag;
+  });
+}
+
+/// A receive that names what a probe found in the recorded run takes what it found in this one.
+void ReplayThread::follow_probe() {
+  if (event_.kind != EventKind::kReceive) return;
+  const auto found = find_probed(source_, tag_);
+  if (found == probed_.end()) return;
+  source_ = found->found.source;
+  tag_ = found->found.tag;
+  event_.bytes = std::max<std::uint64_t>(event_.bytes, found->found.bytes);
+  probed_.erase(found);
 }
 
 // --- requests ---
@@ -465,7 +486,8 @@ bool ReplayThread::find_requests() {
   return std::all_of(list.begin(), list.end(), add);
 }
 
-/// Leaves in numbers_ what a wait for one or some came to; in modelled arrival, it only notes that.
+/// Leaves in numbers_ what a wait for one or some came to. In modelled arrival it notes that, and leaves what
+/// the program may learn of there: see join_loop().
 bool ReplayThread::choose() {
   if (numbers_.size() > 1) depends(Dependence::kChoice);
   std::vector<std::uint64_t> chosen;
@@ -475,8 +497,35 @@ bool ReplayThread::choose() {
     chosen.push_back(numbers_[position]);
     if (OpenRequest* const one = own_.requests.find(chosen.back()); one != nullptr) one->is_expected = true;
   }
-  if (run_.arrival == Arrival::kRecorded) numbers_ = std::move(chosen);
+  if (run_.arrival == Arrival::kRecorded) {
+    numbers_ = std::move(chosen);
+  } else {
+    join_loop();
+  }
   return true;
+}
+
+/// A program waits in a loop until it knows all of some requests. In modelled time it learns of them in
+/// another order, and of another number at once. So a wait is also for those that waits of the same loop came
+/// to in the recorded run and that are still open; the last one, after which the recorded program knew all,
+/// is for all that are left.
+void ReplayThread::join_loop() {
+  const bool is_same_loop = std::any_of(numbers_.begin(), numbers_.end(),
+                                        [&](std::uint64_t number) { return loop_.contains(number); });
+  if (!is_same_loop) loop_.clear();
+  loop_.insert(numbers_.begin(), numbers_.end());
+  const std::set<std::uint64_t> listed(numbers_.begin(), numbers_.end());
+  waits_for_all_ = true;
+  for (auto place = loop_.begin(); place != loop_.end();) {
+    const OpenRequest* const one = own_.requests.find(*place);
+    if (one == nullptr && !listed.contains(*place)) {
+      place = loop_.erase(place);
+      continue;
+    }
+    if (one != nullptr && one->is_expected && !listed.contains(*place)) numbers_.push_back(*place);
+    waits_for_all_ = waits_for_all_ && (one == nullptr || one->is_expected);
+    ++place;
+  }
 }
 
 /// Those of numbers_ that are open, into taken_requests_.
@@ -504,7 +553,7 @@ Task<void> ReplayThread::wait_for_list() {
   if (one_of_them && !choose()) co_return;
   if (!take_found() || taken_requests_.empty()) co_return;
   for (OpenRequest& one : taken_requests_) waited_.push_back(std::move(one.request));
-  if (one_of_them && run_.arrival == Arrival::kModelled) {
+  if (one_of_them && run_.arrival == Arrival::kModelled && !waits_for_all_) {
     co_await wait_for_first();
     co_return;
   }
@@ -547,10 +596,22 @@ Task<void> ReplayThread::probe() {
   if (taken_ != Taken::kSomething) {
     end_early("no message ever came");
   } else if (event_.kind == EventKind::kProbe) {
-    (void)co_await rank_.probe(*communicator_, source_, tag_);
+    const Received found = co_await rank_.probe(*communicator_, source_, tag_);
+    if (run_.arrival == Arrival::kModelled && (source_ == kAnySource || tag_ == kAnyTag)) keep_probed(found);
   } else {
     RankRequest request = co_await rank_.claim(*communicator_, source_, tag_);
     co_await complete(request, 0);
+  }
+}
+
+void ReplayThread::keep_probed(const Received& found) {
+  const auto match = reader_.match();
+  if (!match || match->source < 0) return;
+  const auto known = find_probed(match->source, match->tag);  // it has looked twice
+  if (known != probed_.end()) {
+    known->found = found;
+  } else {
+    probed_.push_back({event_.communicator, match->source, match->tag, found});
   }
 }
 

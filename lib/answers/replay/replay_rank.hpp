@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -147,6 +148,13 @@ class ReplayThread {
 
  private:
   enum class Taken : std::uint8_t { kSomething, kNothing, kCancelled };
+  /// What a probe with a wildcard found, in the recorded run and in this one, and no receive has taken yet.
+  struct Probed {
+    std::uint32_t communicator;
+    int source;
+    int tag;
+    Received found;
+  };
 
   [[nodiscard]] bool has(recording::EventFlag flag) const { return (event_.flags & flag) != 0; }
   bool refuse(const std::string& what);
@@ -175,6 +183,9 @@ class ReplayThread {
   Task<void> wait_for_list();
   Task<void> wait_for_first();
   Task<void> probe();
+  std::vector<Probed>::iterator find_probed(int source, int tag);
+  void follow_probe();
+  void keep_probed(const Received& found);
   Task<void> complete(RankRequest& request, std::uint64_t bytes);
   Task<void> cancel();
   Task<void> finish();
@@ -189,6 +200,7 @@ class ReplayThread {
 
   bool find_requests();
   bool choose();
+  void join_loop();
   bool take_found();
   void put_back(std::size_t index);
   [[nodiscard]] Begun begun(std::uint64_t bytes) const {
@@ -226,6 +238,9 @@ class ReplayThread {
   int source_ = 0;  // of a receive or probe, once that is decided
   int tag_ = 0;
   Taken taken_ = Taken::kSomething;
+  std::vector<Probed> probed_;                // in modelled arrival
+  std::set<std::uint64_t> loop_;              // requests of the waits for one or some that belong together
+  bool waits_for_all_ = false;                // the last of them
   Handling handling_ = Handling::kOffloaded;  // of the last operation that it began
   std::uint64_t begun_ = 0;                   // requests of the rank
   // What one event needs; members so that their memory is used again.

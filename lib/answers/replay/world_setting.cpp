@@ -6,14 +6,52 @@
 #include <string_view>
 
 namespace offramp {
+namespace {
+
+/// Who chooses as a library does, by how its name and release begin. Open MPI 4.1 is the default.
+struct LibraryChoice {
+  std::string_view library;
+  std::string_view selection;  // of the baseline's `collectives`
+};
+constexpr LibraryChoice kLibraries[] = {{"Open MPI v5", "openmpi-5"},
+                                        {"Open MPI v4.0", "openmpi-4.0"},
+                                        {"Open MPI v3", "openmpi-3.1"},
+                                        {"Open MPI v2", "openmpi-3.1"},
+                                        {"MPICH ", "mpich"},
+                                        {"CRAY MPICH", "node-wise"},
+                                        {"Intel(R) MPI", "node-wise"},
+                                        {"MVAPICH", "node-wise"}};
+
+}  // namespace
+
+std::string_view library_of(const recording::Description& description) {
+  for (const auto& [key, value] : description.facts) {
+    if (key == "mpi") return value;
+  }
+  return {};
+}
+
+Configuration configuration_for_library(const Configuration& configuration, const Registry& registry,
+                                        std::string_view library) {
+  Configuration followed = configuration;
+  const auto* const found = std::find_if(std::begin(kLibraries), std::end(kLibraries),
+                                         [&](const auto& one) { return library.starts_with(one.library); });
+  if (found == std::end(kLibraries)) return followed;
+  const Parameter* const parameter = find_parameter(registry.baseline().parameters, "collectives");
+  if (parameter == nullptr || std::find(parameter->choices.begin(), parameter->choices.end(),
+                                        found->selection) == parameter->choices.end())
+    return followed;
+  followed.sections[std::string(registry.baseline().name)].try_emplace(
+      "collectives", RawValue{std::string(found->selection), RawValue::Type::kText,
+                              "the recording, made over " + std::string(library)});
+  return followed;
+}
 
 Result<WorldSetting> world_setting(const Configuration& configuration, const Registry& registry,
                                    const BackendDescription& backend, int ranks) {
-  using Failure = Result<WorldSetting>;
   Result<Settings> settings = configuration.settings_for(backend);
-  if (!settings) return Failure::failure(settings.error());
-  if (std::string problem = configuration.machine.problem(ranks); !problem.empty())
-    return Failure::failure(std::move(problem));
+  if (!settings) return failure(settings.error());
+  if (const Result<void> fits = configuration.machine.fits(ranks); !fits) return failure(fits.error());
   WorldSetting setting{backend, std::move(*settings), configuration.faults,
                        configuration.machine.layout(ranks)};
   setting.network = configuration.network;
@@ -21,7 +59,7 @@ Result<WorldSetting> world_setting(const Configuration& configuration, const Reg
   setting.stragglers = configuration.stragglers;
   setting.host = &registry.baseline();
   Result<Settings> host_settings = configuration.settings_for(*setting.host);
-  if (!host_settings) return Failure::failure(host_settings.error());
+  if (!host_settings) return failure(host_settings.error());
   setting.host_settings = std::move(*host_settings);
   std::vector<std::string_view> names = {setting.host->name};
   if (backend.name != names.front()) names.push_back(backend.name);
@@ -30,10 +68,10 @@ Result<WorldSetting> world_setting(const Configuration& configuration, const Reg
     if (known == names.end()) {
       const BackendDescription* const further = registry.find(route.backend);
       if (further == nullptr)
-        return Failure::failure(
+        return failure(
             fmt::format("the route at {} names {}: there is no such backend", route.origin, route.backend));
       Result<Settings> further_settings = configuration.settings_for(*further);
-      if (!further_settings) return Failure::failure(further_settings.error());
+      if (!further_settings) return failure(further_settings.error());
       setting.further.push_back({further, std::move(*further_settings)});
       known = names.insert(names.end(), further->name);
     }
@@ -47,12 +85,29 @@ Footing footing_of(const WorldSetting& setting, int ranks) {
   return setting.backend.footing(setting.settings, setting.machine, ranks);
 }
 
+std::optional<WorldSetting> at_end_of_band(const WorldSetting& setting, const BackendDescription& baseline,
+                                           int ranks, bool most) {
+  const bool is_baseline = setting.backend.name == baseline.name;
+  const Settings* const settings = is_baseline             ? &setting.settings
+                                   : setting.host_settings ? &*setting.host_settings
+                                                           : nullptr;
+  if (settings == nullptr || baseline.footing == nullptr) return std::nullopt;
+  const Footing footing = baseline.footing(*settings, setting.machine, ranks);
+  if (footing.bands.empty()) return std::nullopt;
+  WorldSetting end = setting;
+  for (const ParameterBand& band : footing.bands) {
+    const Settings::Value value{most ? band.most : band.least, {}};
+    if (is_baseline) end.settings.set(band.parameter, value);
+    if (end.host_settings) end.host_settings->set(band.parameter, value);
+  }
+  return end;
+}
+
 static Result<std::shared_ptr<const Stragglers>> make_stragglers(const WorldSetting& setting, int ranks) {
-  using Made = Result<std::shared_ptr<const Stragglers>>;
   auto found = place_in_network(setting.network, ranks, setting.machine);
-  if (!found) return Made::failure(found.error());
+  if (!found) return failure(found.error());
   auto made = Stragglers::make(setting.stragglers, found->places, found->nodes, setting.machine);
-  return made ? made : Made::failure("stragglers.slow_nodes: " + made.error());
+  return made ? made : failure("stragglers.slow_nodes: " + made.error());
 }
 
 Result<std::unique_ptr<World>> make_world(const WorldSetting& setting, int ranks,
@@ -65,11 +120,11 @@ Result<std::unique_ptr<World>> make_world(const WorldSetting& setting, int ranks
   options.check = setting.check;
   options.judge = setting.judge;
   auto network = make_network(setting.network, ranks, setting.machine);
-  if (!network) return Result<std::unique_ptr<World>>::failure(network.error());
+  if (!network) return failure(network.error());
   options.network = std::move(*network);
   if (setting.stragglers.any()) {
     auto stragglers = make_stragglers(setting, ranks);
-    if (!stragglers) return Result<std::unique_ptr<World>>::failure(stragglers.error());
+    if (!stragglers) return failure(stragglers.error());
     options.stragglers = std::move(*stragglers);
   }
   WorldBackend hardware(setting.backend, setting.settings);

@@ -128,10 +128,8 @@ Result<RunReport> decode_report(std::string_view bytes) {
   RunReport report;
   Decoder decoder(bytes);
   describe(decoder, report);
-  if (const char* const problem = decoder.problem(); problem != nullptr)
-    return Result<RunReport>::failure(problem);
-  if (report.version != OFFRAMP_VERSION)
-    return Result<RunReport>::failure("another version of Offramp made it");
+  if (const char* const problem = decoder.problem(); problem != nullptr) return failure(problem);
+  if (report.version != OFFRAMP_VERSION) return failure("another version of Offramp made it");
   return report;
 }
 

@@ -33,7 +33,7 @@ std::string problem_of_outputs(const Configuration& configuration, int rank) {
   std::map<std::string, const char*> taken;
   for (const auto& [names, path, destination] : outputs) {
     if (path.empty()) continue;
-    if (const std::string problem = output_problem(path, destination); !problem.empty())
+    if (const std::string problem = check_output(path, destination).error(); !problem.empty())
       return fmt::format("{}: cannot write {}: {}", names, in_quotes(path), problem);
     const std::string target = output_target(path);
     if (target.empty()) continue;

@@ -250,41 +250,41 @@ std::string place_of(std::string_view text, std::size_t byte) {
 }  // namespace
 
 Result<RunReport> parse_report(std::string_view text, const std::string& file) {
-  const auto failure = [&file](const std::string& what) {
-    return Result<RunReport>::failure(fmt::format("{} is no report: {}", printable(file), what));
+  const auto refusal = [&file](const std::string& what) {
+    return failure(fmt::format("{} is no report: {}", printable(file), what));
   };
   try {
     Preview preview;
     (void)Json::sax_parse(text, &preview);
-    if (!preview.problem().empty()) return failure(preview.problem());
+    if (!preview.problem().empty()) return refusal(preview.problem());
     const Json document = Json::parse(text);
-    if (!document.is_object() || !document.contains("offramp")) return failure("offramp wrote no such file");
+    if (!document.is_object() || !document.contains("offramp")) return refusal("offramp wrote no such file");
     if (!document.contains("schema"))
-      return failure("it has no schema; an older offramp wrote it, run the program again");
+      return refusal("it has no schema; an older offramp wrote it, run the program again");
     const Node root(document, "");
     if (const std::uint64_t schema = root.at("schema").whole(); schema != kReportSchema)
-      return failure(fmt::format("its schema is {}, and this offramp reads {}", schema, kReportSchema));
+      return refusal(fmt::format("its schema is {}, and this offramp reads {}", schema, kReportSchema));
     RunReport report;
     Reader reader(root);
     describe(reader, report);
     report.file = file;
     return report;
   } catch (const Malformed& malformed) {
-    return failure(malformed.text);
+    return refusal(malformed.text);
   } catch (const Json::parse_error& e) {
-    return failure("it is not valid JSON, " + place_of(text, e.byte));
+    return refusal("it is not valid JSON, " + place_of(text, e.byte));
   } catch (const Json::exception&) {  // a number that no type holds, say
-    return failure("a value in it is not what a report has there");
+    return refusal("a value in it is not what a report has there");
   }
 }
 
 Result<RunReport> read_report(const std::string& file) {
-  const auto failure = [&file](const std::string& what) {
-    return Result<RunReport>::failure(fmt::format("cannot read {}: {}", printable(file), what));
+  const auto refusal = [&file](const std::string& what) {
+    return failure(fmt::format("cannot read {}: {}", printable(file), what));
   };
   const FileText read = read_file(file, true, kLargestReport);
-  if (!read.problem.empty()) return failure(read.problem);
-  if (read.text.empty()) return failure("it is empty");
+  if (!read.problem.empty()) return refusal(read.problem);
+  if (read.text.empty()) return refusal("it is empty");
   return parse_report(read.text, file);
 }
 

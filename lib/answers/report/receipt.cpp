@@ -242,16 +242,15 @@ class Accountant {
 };
 
 Result<Receipts> read_receipts(const std::string& report) {
-  using Failure = Result<Receipts>;
   try {
     const SortedJson json = SortedJson::parse(report);
     if (!json.contains("receipts"))
-      return Failure::failure("the report has no receipts: run with OFFRAMP_RECEIPTS=all, or name calls");
+      return failure("the report has no receipts: run with OFFRAMP_RECEIPTS=all, or name calls");
     Receipts receipts;
     for (const SortedJson& rank : json.at("receipts")) receipts.ranks.push_back(read_rank(rank));
     return receipts;
   } catch (const std::exception& e) {
-    return Failure::failure(fmt::format("this is no report of Offramp's: {}", e.what()));
+    return failure(fmt::format("this is no report of Offramp's: {}", e.what()));
   }
 }
 

@@ -152,7 +152,7 @@ void ReplayRecords::write_trace(TraceFile& file, TracePlace& place) const {
 std::string ReplayRecords::write_captures(const std::string& path) const {
   for (std::size_t rank = 0; rank < captures_.size(); ++rank) {
     const std::string own = capture_path(path, static_cast<int>(rank));
-    const std::string problem = write_output(own, captures_[rank].pcap());
+    const std::string problem = write_output(own, captures_[rank].pcap()).error();
     if (!problem.empty()) return fmt::format("{}: {}", own, problem);
   }
   return {};

@@ -54,10 +54,9 @@ bool is_compressed(std::string_view path) {
 
 Result<TraceFile> TraceFile::create(const std::string& path) {
   Result<OutputFile> file = OutputFile::create(path);
-  if (!file) return Result<TraceFile>::failure(file.error());
+  if (!file) return failure(file.error());
   std::unique_ptr<Deflater> deflater = is_compressed(path) ? std::make_unique<Deflater>() : nullptr;
-  if (deflater != nullptr && !deflater->is_open())
-    return Result<TraceFile>::failure("zlib has no memory to compress with");
+  if (deflater != nullptr && !deflater->is_open()) return failure("zlib has no memory to compress with");
   return TraceFile(std::move(*file), std::move(deflater));
 }
 
@@ -82,7 +81,7 @@ std::string TraceFile::finish() {
   if (is_empty_) write(kTraceBegin);
   write(kTraceEnd);
   if (deflater_ != nullptr) deflater_->write(file_, {}, Z_FINISH);
-  return file_.finish();
+  return file_.finish().error();
 }
 
 }  // namespace offramp

@@ -16,11 +16,12 @@ MachineLayout MachineOptions::layout(int ranks) const {
   return {ranks_per_node > 0 ? ranks_per_node : dealt, sockets_per_node, cards_per_node, links_per_card};
 }
 
-std::string MachineOptions::problem(int ranks) const {
+Result<void> MachineOptions::fits(int ranks) const {
   const MachineLayout machine = layout(ranks);
   if (nodes == 0 || machine.nodes(ranks) <= nodes) return {};
-  return fmt::format("machine.nodes: {} ranks with {} on a node take {} nodes, and the machine has {}", ranks,
-                     machine.ranks_per_node, machine.nodes(ranks), nodes);
+  return failure(
+      fmt::format("machine.nodes: {} ranks with {} on a node take {} nodes, and the machine has {}", ranks,
+                  machine.ranks_per_node, machine.nodes(ranks), nodes));
 }
 
 std::optional<CallRange> parse_calls(std::string_view text) {

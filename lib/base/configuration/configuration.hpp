@@ -87,8 +87,8 @@ struct MachineOptions {
   int links_per_card = 1;
 
   [[nodiscard]] MachineLayout layout(int ranks) const;
-  /// Why so many ranks do not fit; empty: they do.
-  [[nodiscard]] std::string problem(int ranks) const;
+  /// A failure if the machine has too few nodes for so many ranks.
+  [[nodiscard]] Result<void> fits(int ranks) const;
 };
 
 struct Configuration {

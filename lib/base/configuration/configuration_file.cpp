@@ -111,25 +111,25 @@ bool read_scalar(const toml::node& node, RawValue& value) {
   return !value.text.empty();
 }
 
-/// Flattens a document into entries in the order of its lines. Functions return what went wrong.
+/// Flattens a document into entries in the order of its lines.
 class FileReader {
  public:
   FileReader(string path, std::vector<Entry>& entries) : path_(std::move(path)), entries_(entries) {}
 
-  string read(const string& text) {
-    if (string error = check_lines(text); !error.empty()) return error;
+  Result<void> read(const string& text) {
+    if (const Result<void> done = check_lines(text); !done) return done;
     toml::table document;
     try {
       document = toml::parse(to_ascii(text), string_view(path_));
     } catch (const toml::parse_error& error) {
-      return fmt::format("{}: not valid TOML: {}{}", where(error.source()),
-                         printable(from_ascii(error.description())),
-                         missing_quotes(line_of(text, error.source().begin.line)));
+      return failure(fmt::format("{}: not valid TOML: {}{}", where(error.source()),
+                                 printable(from_ascii(error.description())),
+                                 missing_quotes(line_of(text, error.source().begin.line))));
     } catch (const std::logic_error& error) {
-      return fmt::format("{}: not valid TOML: {}", path_, error.what());
+      return failure(fmt::format("{}: not valid TOML: {}", path_, error.what()));
     }
     for (const auto& [key, node] : document) {
-      if (string error = add(from_ascii(key.str()), node); !error.empty()) return error;
+      if (const Result<void> done = add(from_ascii(key.str()), node); !done) return done;
     }
     std::stable_sort(entries_.begin(), entries_.end(),
                      [](const Entry& a, const Entry& b) { return a.line < b.line; });
@@ -137,11 +137,11 @@ class FileReader {
   }
 
  private:
-  [[nodiscard]] string check_lines(string_view text) const {
+  [[nodiscard]] Result<void> check_lines(string_view text) const {
     for (std::size_t line = 1; !text.empty(); ++line) {
       const string_view one = text.substr(0, text.find('\n'));
       if (std::count(one.begin(), one.end(), '.') > kMostDotsInALine) {
-        return fmt::format("{}:{}: far too many dots in one line", path_, line);
+        return failure(fmt::format("{}:{}: far too many dots in one line", path_, line));
       }
       text.remove_prefix(std::min(text.size(), one.size() + 1));
     }
@@ -172,7 +172,7 @@ class FileReader {
     return fmt::format("{}:{}", path_, source.begin.line);
   }
 
-  string add(const string& key, const toml::node& node) {
+  Result<void> add(const string& key, const toml::node& node) {
     if (const auto* table = node.as_table()) return add_section(key, *table, 0);
     const auto* array = node.as_array();
     if (key != "route" && array != nullptr && !array->empty() && array->front().is_table())
@@ -180,28 +180,32 @@ class FileReader {
     if (key != "route" || array == nullptr) return add_value("", key, node, 0);
     for (std::size_t i = 0; i < array->size(); ++i) {
       const auto* route = (*array)[i].as_table();
-      if (route == nullptr) return fmt::format("{}: write routes as [[route]]", where(node.source()));
-      if (string error = add_section(key, *route, i); !error.empty()) return error;
+      if (route == nullptr)
+        return failure(fmt::format("{}: write routes as [[route]]", where(node.source())));
+      if (const Result<void> done = add_section(key, *route, i); !done) return done;
     }
     return {};
   }
 
-  string add_section(const string& section, const toml::table& table, std::size_t route,
-                     bool in_list = false) {
+  Result<void> add_section(const string& section, const toml::table& table, std::size_t route,
+                           bool in_list = false) {
     const auto& source = table.source();
     entries_.push_back(
         {section, "", {"", RawValue::Type::kText, where(source)}, route, source.begin.line, in_list});
     for (const auto& [key, node] : table) {
-      if (string error = add_value(section, from_ascii(key.str()), node, route); !error.empty()) return error;
+      if (const Result<void> done = add_value(section, from_ascii(key.str()), node, route); !done)
+        return done;
     }
     return {};
   }
 
-  string add_value(const string& section, const string& name, const toml::node& node, std::size_t route) {
+  Result<void> add_value(const string& section, const string& name, const toml::node& node,
+                         std::size_t route) {
     Entry entry{
         section, name, {"", RawValue::Type::kText, where(node.source())}, route, node.source().begin.line};
     if (!read_scalar(node, entry.value) && !node.is_string()) {
-      return fmt::format("{}: {} has to be one text, number or boolean", entry.value.origin, in_quotes(name));
+      return failure(
+          fmt::format("{}: {} has to be one text, number or boolean", entry.value.origin, in_quotes(name)));
     }
     entries_.push_back(std::move(entry));
     return {};
@@ -236,7 +240,7 @@ FileText read_file(const string& path, bool asked_for, std::size_t largest) {
   return result;
 }
 
-string read_entries(const string& path, const string& text, std::vector<Entry>& entries) {
+Result<void> read_entries(const string& path, const string& text, std::vector<Entry>& entries) {
   return FileReader(path, entries).read(text);
 }
 

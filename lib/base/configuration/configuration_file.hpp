@@ -28,7 +28,7 @@ struct FileText {
 /// Regular files of at most `largest` bytes, a whole number of MiB.
 FileText read_file(const std::string& path, bool asked_for, std::size_t largest = std::size_t{1} << 20);
 
-/// Appends a TOML document's settings in the order of its lines. Returns what went wrong, with the place.
-std::string read_entries(const std::string& path, const std::string& text, std::vector<Entry>& entries);
+/// Appends a TOML document's settings in the order of its lines. A failure names the place.
+Result<void> read_entries(const std::string& path, const std::string& text, std::vector<Entry>& entries);
 
 }  // namespace offramp

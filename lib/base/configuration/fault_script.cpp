@@ -76,33 +76,34 @@ std::vector<string_view> words_of(string_view line) {
   }
 }
 
-/// What is wrong with it; empty: nothing. A link that is down is two events.
-string read_line(const std::vector<string_view>& words, std::vector<FaultEvent>& events) {
+/// A link that is down is two events.
+Result<void> read_line(const std::vector<string_view>& words, std::vector<FaultEvent>& events) {
   FaultEvent event;
   const bool down = words[0] == kDown;
   const auto* const kind =
       std::find_if(kKinds.begin(), kKinds.end(), [&](const KindName& k) { return k.name == words[0]; });
   if (!down && kind == kKinds.end())
-    return fmt::format("{} is no kind of fault; lose, duplicate, reorder, corrupt, delay and down are",
-                       in_quotes(words[0]));
+    return failure(
+        fmt::format("{} is no kind of fault; lose, duplicate, reorder, corrupt, delay and down are",
+                    in_quotes(words[0])));
   if (!down) event.kind = kind->kind;
   std::size_t i = 1;
   if (i < words.size() && words[i].find('>') != string_view::npos && !read_link(words[i++], event))
-    return fmt::format("{} is no link; 0>1, *>2 and 0>1/3 are", in_quotes(words[i - 1]));
+    return failure(fmt::format("{} is no link; 0>1, *>2 and 0>1/3 are", in_quotes(words[i - 1])));
   for (; i < words.size(); i += 2) {
     const string_view value = i + 1 < words.size() ? words[i + 1] : string_view();
     bool ok = false;
     if (std::find(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(i), words[i]) !=
         words.begin() + static_cast<std::ptrdiff_t>(i))
-      return fmt::format("{} is said twice", in_quotes(words[i]));
+      return failure(fmt::format("{} is said twice", in_quotes(words[i])));
     if (words[i] == "packet") ok = read_integer(value, event.packet);
     if (words[i] == "from") ok = read_time(value, event.begin);
     if (words[i] == "to") ok = read_time(value, event.end);
     if (!ok)
-      return fmt::format("{} {} is not understood; packet NUMBER, from TIME and to TIME are",
-                         in_quotes(words[i]), in_quotes(value));
+      return failure(fmt::format("{} {} is not understood; packet NUMBER, from TIME and to TIME are",
+                                 in_quotes(words[i]), in_quotes(value)));
   }
-  if (event.end <= event.begin) return "it ends before it begins";
+  if (event.end <= event.begin) return failure("it ends before it begins");
   events.push_back(event);
   if (down) {
     std::swap(event.source, event.destination);
@@ -148,8 +149,8 @@ Result<std::vector<FaultEvent>> parse_fault_script(string_view text) {
     text.remove_prefix(std::min(text.size(), line.size() + 1));
     const auto words = words_of(line.substr(0, line.find('#')));
     if (words.empty()) continue;
-    if (string problem = read_line(words, events); !problem.empty())
-      return Result<std::vector<FaultEvent>>::failure(fmt::format("event {}: {}", number, problem));
+    if (const Result<void> read = read_line(words, events); !read)
+      return failure(fmt::format("event {}: {}", number, read.error()));
   }
   return events;
 }
@@ -172,8 +173,7 @@ string to_string(const FaultEvent& event) {
 Result<std::shared_ptr<FaultLog>> open_fault_log(const string& path, bool fresh) {
   Result<OpenFile> file = fresh ? open_named_output(path, true) : join_named_output(path);
   if (file) return std::shared_ptr<FaultLog>(std::make_shared<LogFile>(std::move(*file), path));
-  return Result<std::shared_ptr<FaultLog>>::failure(
-      fmt::format("cannot record faults in {}: {}", path, file.error()));
+  return failure(fmt::format("cannot record faults in {}: {}", path, file.error()));
 }
 
 }  // namespace offramp

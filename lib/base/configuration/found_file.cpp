@@ -41,22 +41,22 @@ bool stays_in(const string& name, const string& folder) {
 
 }  // namespace
 
-string problem_of_found_file(const std::vector<Entry>& entries, const string& folder) {
+Result<void> check_found_file(const std::vector<Entry>& entries, const string& folder) {
   for (const Entry& entry : entries) {
     const string key = entry.section.empty() ? entry.name : entry.section + "." + entry.name;
     if (entry.value.text.empty()) continue;
     if (key == "plugin_path")
-      return fmt::format(
+      return failure(fmt::format(
           "{}: plugin_path loads code, and is not read from a file that was only found in the folder; name "
           "the file with --config or OFFRAMP_CONFIG, or set OFFRAMP_PLUGIN_PATH",
-          entry.value.origin);
+          entry.value.origin));
     const bool is_output =
         std::find(std::begin(kOutputKeys), std::end(kOutputKeys), key) != std::end(kOutputKeys);
     if (is_output && !stays_in(entry.value.text, folder))
-      return fmt::format(
+      return failure(fmt::format(
           "{}: {} = {} leads out of the folder of the file, which was only found there; name the file with "
           "--config or OFFRAMP_CONFIG to use it",
-          entry.value.origin, key, in_quotes(entry.value.text));
+          entry.value.origin, key, in_quotes(entry.value.text)));
   }
   return {};
 }

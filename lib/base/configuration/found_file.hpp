@@ -10,8 +10,7 @@
 
 namespace offramp {
 
-/// Why the entries of a file that was found in the folder are refused, with the place. Empty if they are
-/// fine.
-std::string problem_of_found_file(const std::vector<Entry>& entries, const std::string& folder);
+/// Refuses entries that a file that was found in the folder may not have. The failure names the place.
+Result<void> check_found_file(const std::vector<Entry>& entries, const std::string& folder);
 
 }  // namespace offramp

@@ -30,7 +30,7 @@ Result<int> size_of_machine(const NetworkOptions& network, int needed) {
   if (network.is_star()) return needed;
   if (network.platform != nullptr) return network.platform->nodes();
   const auto topology = parse_topology(network.topology, needed);
-  if (!topology) return Result<int>::failure("network.topology: " + topology.error());
+  if (!topology) return failure("network.topology: " + topology.error());
   return (*topology)->nodes();
 }
 
@@ -53,7 +53,6 @@ std::optional<std::vector<int>> parse_nodes(std::string_view text) {
 }
 
 Result<std::vector<int>> place_jobs(NetworkOptions& network, const std::vector<JobNodes>& jobs, bool others) {
-  using Placed = Result<std::vector<int>>;
   int needed = 0;
   int highest = 0;
   bool any_asked = false;
@@ -64,16 +63,15 @@ Result<std::vector<int>> place_jobs(NetworkOptions& network, const std::vector<J
     for (const int node : *job.asked) highest = std::max(highest, node + 1);
   }
   const Result<int> machine = size_of_machine(network, std::max(needed, highest));
-  if (!machine) return Placed::failure(machine.error());
+  if (!machine) return failure(machine.error());
   if (*machine < needed)
-    return Placed::failure(fmt::format("the network has {} nodes, and the jobs need {}", *machine, needed));
-  if (network.is_star() && others)
-    return Placed::failure("background traffic needs a network: see --network");
+    return failure(fmt::format("the network has {} nodes, and the jobs need {}", *machine, needed));
+  if (network.is_star() && others) return failure("background traffic needs a network: see --network");
   std::vector<int> placed;
   std::vector<bool> taken(static_cast<std::size_t>(std::max(*machine, highest)));
   if (!any_asked) {
     auto places = place_nodes(network.placement, needed, *machine);
-    if (!places) return Placed::failure(fmt::format("network.placement: {}", places.error()));
+    if (!places) return failure(fmt::format("network.placement: {}", places.error()));
     placed = std::move(*places);
     for (const int node : placed) taken[static_cast<std::size_t>(node)] = true;
   }
@@ -81,13 +79,13 @@ Result<std::vector<int>> place_jobs(NetworkOptions& network, const std::vector<J
     const JobNodes& job = jobs[i];
     if (!job.asked) continue;
     if (static_cast<int>(job.asked->size()) != job.nodes)
-      return Placed::failure(
+      return failure(
           fmt::format("job {} needs {} nodes, and {} are named", i + 1, job.nodes, job.asked->size()));
     for (const int node : *job.asked) {
       if (node >= *machine)
-        return Placed::failure(fmt::format("job {}: the network has the nodes 0 to {}", i + 1, *machine - 1));
+        return failure(fmt::format("job {}: the network has the nodes 0 to {}", i + 1, *machine - 1));
       if (taken[static_cast<std::size_t>(node)])
-        return Placed::failure(fmt::format("job {}: node {} is taken already", i + 1, node));
+        return failure(fmt::format("job {}: node {} is taken already", i + 1, node));
       taken[static_cast<std::size_t>(node)] = true;
     }
   }

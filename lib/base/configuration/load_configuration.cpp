@@ -37,7 +37,6 @@ std::vector<string_view> listed(string_view list) {
   return words;
 }
 
-/// Every step returns what went wrong.
 class Loader {
  public:
   Loader(const Surroundings& surroundings, Registry& registry)
@@ -46,7 +45,7 @@ class Loader {
   Result<Configuration> load() {
     for (const auto step : {&Loader::read_configuration_file, &Loader::load_plugins, &Loader::read_variables,
                             &Loader::read_overrides, &Loader::apply_all, &Loader::check_together}) {
-      if (string error = (this->*step)(); !error.empty()) return Result<Configuration>::failure(error);
+      if (const Result<void> done = (this->*step)(); !done) return failure(done.error());
     }
     return std::move(configuration_);
   }
@@ -68,7 +67,7 @@ class Loader {
     return value;
   }
 
-  string read_configuration_file() {
+  Result<void> read_configuration_file() {
     const RawValue chosen = early("config", kConfigVariable);
     string path = chosen.text;
     if (path.empty()) path = surroundings_.directory == "." ? kFile : surroundings_.directory + "/" + kFile;
@@ -80,24 +79,23 @@ class Loader {
     }
     if (!file.problem.empty()) {
       const string prefix = chosen.origin.empty() ? "" : chosen.origin + ": ";
-      return fmt::format("{}cannot use {}: {}", prefix, printable(path), file.problem);
+      return failure(fmt::format("{}cannot use {}: {}", prefix, printable(path), file.problem));
     }
     configuration_.file = path;
-    string problem = read_entries(path, file.text, entries_);
-    if (problem.empty() && chosen.text.empty())
-      problem = problem_of_found_file(entries_, surroundings_.directory);
+    const Result<void> read = read_entries(path, file.text, entries_);
     configuration_.file_keys = static_cast<std::size_t>(std::count_if(
         entries_.begin(), entries_.end(), [](const Entry& entry) { return !entry.name.empty(); }));
-    return problem;
+    return read && chosen.text.empty() ? check_found_file(entries_, surroundings_.directory) : read;
   }
 
-  string load_plugins() {
+  Result<void> load_plugins() {
     const RawValue path = early("plugin_path", "OFFRAMP_PLUGIN_PATH");
-    if (string error = registry_.load_plugins(path.text); !error.empty()) return path.origin + ": " + error;
+    if (const Result<void> done = registry_.load_plugins(path.text); !done)
+      return failure(path.origin + ": " + done.error());
     for (const string_view name : registry_.names()) {
       if (find_row(name) == nullptr && !is_section(name)) continue;
-      return fmt::format("{}: the backend name {} is a key of the configuration", path.origin,
-                         in_quotes(name));
+      return failure(
+          fmt::format("{}: the backend name {} is a key of the configuration", path.origin, in_quotes(name)));
     }
     return {};
   }
@@ -124,7 +122,7 @@ class Loader {
     return variable;
   }
 
-  string read_variables() {
+  Result<void> read_variables() {
     std::map<string, string> keys = {{kConfigVariable, ""}, {kOptionsVariable, ""}};
     for (const auto& [key, variable] : variables_by_key(registry_)) keys.emplace(variable, key);
     for (const auto& [variable, text] : surroundings_.environment) {
@@ -163,20 +161,20 @@ class Loader {
     return names;
   }
 
-  string read_overrides() {
+  Result<void> read_overrides() {
     const auto keys = variables_by_key(registry_);
     for (const Override& o : surroundings_.overrides) {
       if (o.key == "config") continue;
       if (o.key == "route") {
-        if (string error = add_route(o); !error.empty()) return error;
+        if (const Result<void> done = add_route(o); !done) return done;
         continue;
       }
       for (const string& key : resolved_keys(o, registry_, names_in_use())) {
         if (!keys.contains(key)) {
           const string same = parameters_named(key);
           if (!same.empty())
-            return fmt::format("{}: {} is a parameter of other backends than are asked for; write {}",
-                               o.origin, in_quotes(key), same);
+            return failure(fmt::format("{}: {} is a parameter of other backends than are asked for; write {}",
+                                       o.origin, in_quotes(key), same));
           return unknown(o.origin, "key", key, views(keys));
         }
         add(key, {o.value, RawValue::Type::kText, o.origin});
@@ -194,15 +192,15 @@ class Loader {
   }
 
   /// OPERATION[:[MIN]-[MAX]]=BACKEND
-  string add_route(const Override& override) {
+  Result<void> add_route(const Override& override) {
     const string& text = override.value;
     const auto equals = text.rfind('=');
     const auto colon = text.find(':');
     const auto dash = colon == string::npos ? string::npos : text.find('-', colon);
     if (equals == string::npos || equals == 0 ||
         (colon != string::npos && (dash == string::npos || dash > equals)))
-      return fmt::format("{} {} is not OPERATION=BACKEND or OPERATION:MIN-MAX=BACKEND", override.origin,
-                         in_quotes(text));
+      return failure(fmt::format("{} {} is not OPERATION=BACKEND or OPERATION:MIN-MAX=BACKEND",
+                                 override.origin, in_quotes(text)));
     const std::size_t number = routes_of_file() + routes_given_++;
     const auto add_key = [&](const char* key, const string& value) {
       if (value.empty() && *key != '\0') return;
@@ -229,10 +227,10 @@ class Loader {
     return fmt::format("{}", fmt::join(found, ", "));
   }
 
-  string apply_all() {
+  Result<void> apply_all() {
     for (const Entry& entry : entries_) {
-      string error = entry.name.empty() ? open_section(entry) : apply(entry);
-      if (!error.empty()) return error;
+      if (const Result<void> done = entry.name.empty() ? open_section(entry) : apply(entry); !done)
+        return done;
     }
     // Routes of the command line win.
     auto& routes = configuration_.routes;
@@ -241,7 +239,7 @@ class Loader {
   }
 
   /// "x0.5": so many times what the parameter would be.
-  string apply_factors() {
+  Result<void> apply_factors() {
     for (const auto& [name, factors] : factors_) {
       const BackendDescription* const backend = registry_.find(name);
       if (backend == nullptr) continue;
@@ -252,33 +250,33 @@ class Loader {
         const Parameter& parameter = *find_parameter(backend->parameters, key);
         const double usual = value_in_force(*backend, *settings, parameter);
         if (usual == 0)
-          return fmt::format("{}: {}.{} is 0, which has no multiple; give a value instead of {}", raw.origin,
-                             name, key, raw.text);
+          return failure(fmt::format("{}: {}.{} is 0, which has no multiple; give a value instead of {}",
+                                     raw.origin, name, key, raw.text));
         double value = usual * *factor_of(raw);
         if (parameter.kind == ParameterKind::kInteger) value = std::round(value);
         if (value == 0)
-          return fmt::format(
+          return failure(fmt::format(
               "{}: {} of {}.{} ({:g}) is 0, which may stand for something else; write 0 if 0 is meant",
-              raw.origin, raw.text, name, key, usual);
+              raw.origin, raw.text, name, key, usual));
         section[key] = {fmt::format("{}", value), raw.type, raw.origin};
-        if (string error = not_in_force(*backend, section, parameter, raw, value); !error.empty())
-          return error;
+        if (const Result<void> done = check_in_force(*backend, section, parameter, raw, value); !done)
+          return done;
       }
     }
     return {};
   }
 
-  /// A value that is as good as none, so that another one holds, may not go unnoticed. Empty: it holds, or it
-  /// is not allowed, which is said with all others that are not.
-  static string not_in_force(const BackendDescription& backend, const Section& section,
-                             const Parameter& parameter, const RawValue& raw, double value) {
+  /// Refuses a value that is as good as none, so that another one holds. One that is not allowed is refused
+  /// later, with all others that are not.
+  static Result<void> check_in_force(const BackendDescription& backend, const Section& section,
+                                     const Parameter& parameter, const RawValue& raw, double value) {
     constexpr double kRounding = 0.01;  // to a picosecond, a bit per second
     const Result<Settings> settings = read_settings(backend, section);
     if (!settings) return {};
     const double now = value_in_force(backend, *settings, parameter);
     if (std::abs(now - value) <= kRounding * std::abs(value)) return {};
-    return fmt::format("{}: {} of {}.{} is {:g}, which is too little: in force would be {:g}", raw.origin,
-                       raw.text, backend.name, parameter.name, value, now);
+    return failure(fmt::format("{}: {} of {}.{} is {:g}, which is too little: in force would be {:g}",
+                               raw.origin, raw.text, backend.name, parameter.name, value, now));
   }
 
   static std::optional<double> factor_of(const RawValue& raw) {
@@ -292,7 +290,7 @@ class Loader {
     return parameter != nullptr && is_number(*parameter) && factor_of(entry.value);
   }
 
-  string open_section(const Entry& entry) {
+  Result<void> open_section(const Entry& entry) {
     const string& name = entry.section;
     if (name == "route") {
       configuration_.routes.resize(std::max(configuration_.routes.size(), entry.route + 1));
@@ -301,14 +299,14 @@ class Loader {
     }
     const bool known = is_section(name) || registry_.find(name) != nullptr;
     if (known && entry.in_list)
-      return fmt::format("{}: there is one section {}; write [{}]", entry.value.origin, name, name);
+      return failure(fmt::format("{}: there is one section {}; write [{}]", entry.value.origin, name, name));
     if (known) return {};
     if (find_row(name) != nullptr)
-      return fmt::format("{}: {} is a key, not a section", entry.value.origin, name);
+      return failure(fmt::format("{}: {} is a key, not a section", entry.value.origin, name));
     return unknown(entry.value.origin, "section", name, top_names(false));
   }
 
-  string apply(const Entry& entry) {
+  Result<void> apply(const Entry& entry) {
     const bool ours = entry.section.empty() || is_section(entry.section);
     if (!ours) {
       if (is_factor(entry)) {
@@ -331,20 +329,20 @@ class Loader {
       return {};
     }
     if (const string why = row->why == nullptr ? string() : row->why(entry.value.text); !why.empty())
-      return fmt::format("{}: {}: {}", entry.value.origin, path, printable(why));
+      return failure(fmt::format("{}: {}: {}", entry.value.origin, path, printable(why)));
     const string allowed = allowed_text(*row, registry_);
     string message = not_allowed(entry.value, path, allowed, listed(allowed));
     const string parameters = parameters_named(path);
     if (!parameters.empty() && closest(entry.value.text, listed(allowed)).empty())
       message += fmt::format("; parameters of that name: {}", parameters);
-    return message;
+    return failure(message);
   }
 
-  string unknown_key(const Entry& entry) const {
+  Failure unknown_key(const Entry& entry) const {
     const string& name = entry.name;
     if (entry.section.empty() && (is_section(name) || registry_.find(name) != nullptr)) {
-      return fmt::format("{}: {} is a section; write [{}] and its keys below", entry.value.origin, name,
-                         name == "route" ? "[route]" : name);
+      return failure(fmt::format("{}: {} is a section; write [{}] and its keys below", entry.value.origin,
+                                 name, name == "route" ? "[route]" : name));
     }
     if (entry.section.empty()) return unknown(entry.value.origin, "key", name, top_names(true));
     std::vector<string_view> names;
@@ -354,9 +352,10 @@ class Loader {
     return unknown(entry.value.origin, fmt::format("key in [{}]", entry.section), name, names);
   }
 
-  static string unknown(string_view origin, string_view what, string_view name,
-                        const std::vector<string_view>& candidates) {
-    return fmt::format("{}: unknown {} {}{}", origin, what, in_quotes(name), suggestion(name, candidates));
+  static Failure unknown(string_view origin, string_view what, string_view name,
+                         const std::vector<string_view>& candidates) {
+    return failure(
+        fmt::format("{}: unknown {} {}{}", origin, what, in_quotes(name), suggestion(name, candidates)));
   }
 
   /// What can stand at the top of a file: sections, and if asked for keys, also those of sections.
@@ -369,25 +368,29 @@ class Loader {
     return names;
   }
 
-  string check_together() {
+  Result<void> check_together() {
     for (std::size_t i = 0; i < configuration_.routes.size(); ++i) {
       const Route& route = configuration_.routes[i];
       const string& origin = route.origin;
-      if (route.backend.empty()) return fmt::format("{}: this route names no backend; add backend", origin);
-      if (route.min_bytes > route.max_bytes) return fmt::format("{}: min_bytes is above max_bytes", origin);
-      if (route.min_ranks > route.max_ranks) return fmt::format("{}: min_ranks is above max_ranks", origin);
+      if (route.backend.empty())
+        return failure(fmt::format("{}: this route names no backend; add backend", origin));
+      if (route.min_bytes > route.max_bytes)
+        return failure(fmt::format("{}: min_bytes is above max_bytes", origin));
+      if (route.min_ranks > route.max_ranks)
+        return failure(fmt::format("{}: min_ranks is above max_ranks", origin));
     }
     const FaultRates& faults = configuration_.faults;
     const double sum =
         faults.loss + faults.duplication + faults.reordering + faults.corruption + faults.delay;
     if (sum > 1)
-      return fmt::format(
+      return failure(fmt::format(
           "faults: loss, duplication, reordering, corruption and delay add up to {}; at most 1 is possible",
-          sum);
-    if (string error = read_fault_script(); !error.empty()) return error;
-    if (string error = read_platform(); !error.empty()) return error;
+          sum));
+    if (const Result<void> done = read_fault_script(); !done) return done;
+    if (const Result<void> done = read_platform(); !done) return done;
     for (const BackendDescription* description : registry_.all()) {
-      if (auto settings = configuration_.settings_for(*description); !settings) return settings.error();
+      if (auto settings = configuration_.settings_for(*description); !settings)
+        return failure(settings.error());
     }
     note_what_changes_nothing();
     return {};
@@ -412,19 +415,20 @@ class Loader {
       configuration_.notes.push_back(std::move(text));
   }
 
-  string read_platform() {
+  Result<void> read_platform() {
     NetworkOptions& network = configuration_.network;
     if (!is_platform_file(network.topology)) return {};
     const FileText file = read_file(network.topology, true, Platform::kLargestFile);
     if (!file.problem.empty())
-      return fmt::format("network.topology: cannot read {}: {}", printable(network.topology), file.problem);
+      return failure(
+          fmt::format("network.topology: cannot read {}: {}", printable(network.topology), file.problem));
     auto platform = Platform::read(file.text, network.topology);
-    if (!platform) return fmt::format("network.topology: {}", printable(platform.error(), 1000));
+    if (!platform) return failure(fmt::format("network.topology: {}", printable(platform.error(), 1000)));
     network.platform = std::move(*platform);
     return {};
   }
 
-  string read_fault_script() {
+  Result<void> read_fault_script() {
     string& text = configuration_.fault_script;
     if (text.empty()) return {};
     string place = "faults.script";
@@ -432,11 +436,11 @@ class Loader {
       place = text.substr(1);
       FileText file = read_file(place, true);
       if (!file.problem.empty())
-        return fmt::format("faults.script: cannot use {}: {}", printable(place), file.problem);
+        return failure(fmt::format("faults.script: cannot use {}: {}", printable(place), file.problem));
       text = std::move(file.text);
     }
     auto events = parse_fault_script(text);
-    if (!events) return fmt::format("{}: {}", printable(place), events.error());
+    if (!events) return failure(fmt::format("{}: {}", printable(place), events.error()));
     configuration_.faults.script = std::make_shared<const FaultScript>(std::move(*events));
     return {};
   }
@@ -505,7 +509,7 @@ Result<Configuration> load_configuration(const Surroundings& surroundings, Regis
   try {
     return Loader(surroundings, registry).load();
   } catch (const std::exception& e) {
-    return Result<Configuration>::failure(fmt::format("cannot read the configuration: {}", e.what()));
+    return failure(fmt::format("cannot read the configuration: {}", e.what()));
   }
 }
 

@@ -44,15 +44,16 @@ bool holds_together(const Parameter& p) {
          p.default_number <= p.maximum;
 }
 
-std::string parameter_problem(std::span<const Parameter> table) {
+Result<void> check(std::span<const Parameter> table) {
   for (std::size_t i = 0; i < table.size(); ++i) {
     const std::string name = in_quotes(table[i].name);
     if (!well_formed(table[i].name))
-      return fmt::format("parameter name {} is not lower-case letters, digits, _", name);
+      return failure(fmt::format("parameter name {} is not lower-case letters, digits, _", name));
     if (!holds_together(table[i]))
-      return fmt::format("the default of parameter {} is not an allowed value", name);
+      return failure(fmt::format("the default of parameter {} is not an allowed value", name));
     for (std::size_t j = 0; j < i; ++j) {
-      if (table[j].name == table[i].name) return fmt::format("parameter {} is described twice", name);
+      if (table[j].name == table[i].name)
+        return failure(fmt::format("parameter {} is described twice", name));
     }
   }
   return {};
@@ -129,15 +130,13 @@ Result<Settings> read_settings(const BackendDescription& description, const Sect
     if (parameter == nullptr) {
       std::vector<std::string_view> names;
       for (const Parameter& p : description.parameters) names.push_back(p.name);
-      return Result<Settings>::failure(fmt::format("{}: backend {} has no parameter {}{}", raw.origin,
-                                                   description.name, in_quotes(name),
-                                                   suggestion(name, names)));
+      return failure(fmt::format("{}: backend {} has no parameter {}{}", raw.origin, description.name,
+                                 in_quotes(name), suggestion(name, names)));
     }
     auto value = read_value(*parameter, raw);
     if (!value) {
-      return Result<Settings>::failure(not_allowed(raw, fmt::format("{}.{}", description.name, name),
-                                                   allowed_with_units(*parameter, raw.text),
-                                                   parameter->choices));
+      return failure(not_allowed(raw, fmt::format("{}.{}", description.name, name),
+                                 allowed_with_units(*parameter, raw.text), parameter->choices));
     }
     settings.set(name, std::move(*value));
   }
@@ -185,75 +184,79 @@ Registry::Registry(std::span<const BackendDescription* const> built_ins) {
   for (const BackendDescription* description : built_ins) static_cast<void>(add(description, "built-in"));
 }
 
-std::string Registry::add(const BackendDescription* description, std::string_view origin) {
-  if (description == nullptr) return fmt::format("{}: {} returned no description", origin, kEntryPoint);
+Result<void> Registry::add(const BackendDescription* description, std::string_view origin) {
+  if (description == nullptr)
+    return failure(fmt::format("{}: {} returned no description", origin, kEntryPoint));
   // Nothing else may be read from a description of another ABI.
   if (description->abi != BackendDescription::kAbi) {
-    return fmt::format(
+    return failure(fmt::format(
         "{}: built for backend abi {}, but this offramp has abi {}; rebuild the plugin against its headers",
-        origin, description->abi, BackendDescription::kAbi);
+        origin, description->abi, BackendDescription::kAbi));
   }
   const std::string name = in_quotes(description->name);
   if (!well_formed(description->name)) {
-    return fmt::format("{}: backend name {} is not lower-case letters, digits, _", origin, name);
+    return failure(fmt::format("{}: backend name {} is not lower-case letters, digits, _", origin, name));
   }
-  if (description->name == "off") return fmt::format("{}: the backend name {} is taken", origin, name);
+  if (description->name == "off")
+    return failure(fmt::format("{}: the backend name {} is taken", origin, name));
   if (find(description->name) != nullptr)
-    return fmt::format("{}: there already is a backend {}", origin, name);
+    return failure(fmt::format("{}: there already is a backend {}", origin, name));
   if (description->create == nullptr)
-    return fmt::format("{}: backend {} has no create function", origin, name);
-  if (std::string problem = parameter_problem(description->parameters); !problem.empty()) {
-    return fmt::format("{}: backend {}: {}", origin, name, problem);
-  }
+    return failure(fmt::format("{}: backend {} has no create function", origin, name));
+  if (const Result<void> done = check(description->parameters); !done)
+    return failure(fmt::format("{}: backend {}: {}", origin, name, done.error()));
   descriptions_.push_back(description);
   return {};
 }
 
-std::string Registry::load_plugins(std::string_view path) {
+Result<void> Registry::load_plugins(std::string_view path) {
   if (getauxval(AT_SECURE) != 0) return {};
   while (!path.empty()) {
     const std::string directory(path.substr(0, path.find(':')));
     path.remove_prefix(std::min(path.size(), directory.size() + 1));
     if (directory.empty()) continue;
     if (directory.front() != '/') {
-      return fmt::format("plugin path: {} is not absolute; write the whole path", in_quotes(directory));
+      return failure(
+          fmt::format("plugin path: {} is not absolute; write the whole path", in_quotes(directory)));
     }
     if (everybody_may_write(directory))
-      return fmt::format("plugin path: everybody may write to {}, so nothing is loaded from it (chmod o-w)",
-                         in_quotes(directory));
-    if (std::string error = load_directory(directory); !error.empty()) return error;
+      return failure(
+          fmt::format("plugin path: everybody may write to {}, so nothing is loaded from it (chmod o-w)",
+                      in_quotes(directory)));
+    if (const Result<void> done = load_directory(directory); !done) return done;
   }
   return {};
 }
 
-std::string Registry::load_directory(const std::string& directory) {
+Result<void> Registry::load_directory(const std::string& directory) {
   std::error_code error;
   std::vector<std::string> files;
   for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
        entry.increment(error)) {
     if (entry->path().extension() == ".so") files.push_back(entry->path().string());
   }
-  if (error) return fmt::format("plugin path: cannot read {}: {}", in_quotes(directory), error.message());
+  if (error)
+    return failure(fmt::format("plugin path: cannot read {}: {}", in_quotes(directory), error.message()));
   std::sort(files.begin(), files.end());
   for (const std::string& file : files) {
     if (!loaded_.insert(file).second) continue;
     if (everybody_may_write(file))
-      return fmt::format("cannot load plugin {}: everybody may write it (chmod o-w)", file);
-    if (std::string problem = load_file(file); !problem.empty()) return problem;
+      return failure(fmt::format("cannot load plugin {}: everybody may write it (chmod o-w)", file));
+    if (const Result<void> done = load_file(file); !done) return done;
   }
   return {};
 }
 
-std::string Registry::load_file(const std::string& file) {
+Result<void> Registry::load_file(const std::string& file) {
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return fmt::format("cannot load plugin {}: {}", file, dlerror());
+  if (library == nullptr) return failure(fmt::format("cannot load plugin {}: {}", file, dlerror()));
   // POSIX lets an object pointer from dlsym be used as a function's address.
   const auto entry = reinterpret_cast<offramp_backend_v1_function>(dlsym(library, kEntryPoint));
   if (entry == nullptr) return {};  // some other library
   try {
     return add(entry(), file);
   } catch (const std::exception& e) {
-    return fmt::format("plugin {}: {} failed: {}", file, kEntryPoint, e.what());
+    return failure(fmt::format("plugin {}: {} failed: {}", file, kEntryPoint, e.what()));
   }
 }
 

@@ -74,15 +74,14 @@ class Registry {
   explicit Registry(std::span<const BackendDescription* const> built_ins);
 
   /// Adds a description, which has to live as long as the registry. origin says in the error where it came
-  /// from. Returns what is wrong with it: another ABI, a missing, malformed or already used name, no way to
-  /// create one, a parameter table that does not hold together. Empty: added.
-  [[nodiscard]] std::string add(const BackendDescription* description, std::string_view origin);
+  /// from. Fails for another ABI, a missing, malformed or already used name, no way to create one, a
+  /// parameter table that does not hold together.
+  [[nodiscard]] Result<void> add(const BackendDescription* description, std::string_view origin);
 
   /// Loads every *.so that exports offramp_backend_v1 from each directory of a colon-separated list of
   /// absolute paths, in the order of their names; plugins stay loaded until the process ends. A file seen
-  /// before is left alone. Does nothing in a setuid or setgid program. Returns the first thing that went
-  /// wrong; empty: all well.
-  [[nodiscard]] std::string load_plugins(std::string_view path);
+  /// before is left alone. Does nothing in a setuid or setgid program. Stops at the first failure.
+  [[nodiscard]] Result<void> load_plugins(std::string_view path);
 
   [[nodiscard]] const BackendDescription* find(std::string_view name) const;
   /// The backend without offload, to which all others are compared, and which carries what they decline.
@@ -91,8 +90,8 @@ class Registry {
   [[nodiscard]] std::vector<std::string_view> names() const;
 
  private:
-  std::string load_directory(const std::string& directory);
-  std::string load_file(const std::string& file);
+  Result<void> load_directory(const std::string& directory);
+  Result<void> load_file(const std::string& file);
 
   std::vector<const BackendDescription*> descriptions_;
   std::set<std::string> loaded_;

@@ -107,7 +107,7 @@ class Rehearsal {
       while (problem_.empty() && step(rank)) {
       }
     }
-    if (!problem_.empty()) return Result<Findings>::failure(problem_);
+    if (!problem_.empty()) return failure(problem_);
     conclude();
     return std::move(findings_);
   }

@@ -44,11 +44,11 @@ class ChakraWriter {
   ChakraWriter(int ranks, std::vector<std::string>& unsaid)
       : ranks_(static_cast<std::uint64_t>(ranks)), unsaid_(unsaid) {}
 
-  std::string write(int rank, const Graph& graph, const std::string& path) {
+  Result<void> write(int rank, const Graph& graph, const std::string& path) {
     rank_ = rank;
     nanoseconds_ = 0;
     Result<OutputFile> file = OutputFile::create(path);
-    if (!file) return cannot_write(path, file.error());
+    if (!file) return cannot_write(path, failure(file.error()));
     std::string text;
     std::string metadata;
     put_bytes(metadata, chakra::kVersion, "0.0.4");
@@ -60,7 +60,7 @@ class ChakraWriter {
       file->write(text);
       text.clear();
     }
-    if (!problem_.empty()) return problem_;
+    if (!problem_.empty()) return failure(problem_);
     file->write(text);
     return cannot_write(path, file->finish());
   }
@@ -204,18 +204,17 @@ class ChakraWriter {
 
 }  // namespace
 
-std::string write_chakra(const Program& program, const std::string& path, std::vector<std::string>& unsaid) {
+Result<void> write_chakra(const Program& program, const std::string& path, std::vector<std::string>& unsaid) {
   const auto graph_of = graphs_of(program, unsaid, "");
   const int ranks = program.description.ranks;
   if (const std::string beyond = fmt::format("{}.{}.et", path, ranks); access(beyond.c_str(), F_OK) == 0)
-    return fmt::format("{} is there, and would count as rank {} of this program", beyond, ranks);
+    return failure(fmt::format("{} is there, and would count as rank {} of this program", beyond, ranks));
   ChakraWriter writer(ranks, unsaid);
   for (int rank = 0; rank < ranks; ++rank) {
     const Result<Graph> graph = graph_of(rank);
-    if (!graph) return graph.error();
-    if (std::string problem = writer.write(rank, *graph, fmt::format("{}.{}.et", path, rank));
-        !problem.empty())
-      return problem;
+    if (!graph) return failure(graph.error());
+    if (const Result<void> done = writer.write(rank, *graph, fmt::format("{}.{}.et", path, rank)); !done)
+      return done;
   }
   return cannot_write(path + ".json", write_output(path + ".json", writer.groups()));
 }

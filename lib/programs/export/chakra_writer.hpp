@@ -9,7 +9,7 @@
 namespace offramp::trace {
 
 /// Writes PATH.0.et and so on, one for each rank, and PATH.json with the groups of collectives.
-/// unsaid: gets a line for each kind of thing that the format cannot say. Empty, or what went wrong.
-std::string write_chakra(const Program& program, const std::string& path, std::vector<std::string>& unsaid);
+/// unsaid: gets a line for each kind of thing that the format cannot say.
+Result<void> write_chakra(const Program& program, const std::string& path, std::vector<std::string>& unsaid);
 
 }  // namespace offramp::trace

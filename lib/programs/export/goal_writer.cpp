@@ -85,15 +85,15 @@ std::string block_of(const Graph& graph) {
 
 }  // namespace
 
-std::string write_goal_text(const Program& program, const std::string& path,
-                            std::vector<std::string>& unsaid) {
+Result<void> write_goal_text(const Program& program, const std::string& path,
+                             std::vector<std::string>& unsaid) {
   const auto graph_of = graphs_of(program, unsaid, "GOAL has messages alone");
   Result<OutputFile> file = OutputFile::create(path);
-  if (!file) return cannot_write(path, file.error());
+  if (!file) return cannot_write(path, failure(file.error()));
   file->write(fmt::format("num_ranks {}\n", program.description.ranks));
   for (int rank = 0; rank < program.description.ranks; ++rank) {
     const Result<Graph> graph = graph_of(rank);
-    if (!graph) return graph.error();
+    if (!graph) return failure(graph.error());
     std::string text = fmt::format("\nrank {} {{\n", rank);
     put_text(text, *graph);
     file->write(text + "}\n");
@@ -102,8 +102,8 @@ std::string write_goal_text(const Program& program, const std::string& path,
 }
 
 /// Twice through the program: the table in front has the sizes of all ranks.
-std::string write_goal_binary(const Program& program, const std::string& path,
-                              std::vector<std::string>& unsaid) {
+Result<void> write_goal_binary(const Program& program, const std::string& path,
+                               std::vector<std::string>& unsaid) {
   auto graph_of = graphs_of(program, unsaid, "GOAL has messages alone");
   const auto ranks = static_cast<std::uint32_t>(program.description.ranks);
   std::uint64_t begin = kGoalHeader - kGoalBase + std::uint64_t{ranks} * kGoalRankEntry;
@@ -112,7 +112,7 @@ std::string write_goal_binary(const Program& program, const std::string& path,
   std::uint8_t nics = 0;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     const Result<Graph> graph = graph_of(static_cast<int>(rank));
-    if (!graph) return graph.error();
+    if (!graph) return failure(graph.error());
     for (const Node& node : graph->nodes) {
       cpus = std::max(cpus, node.cpu);
       nics = std::max(nics, node.nic);
@@ -128,12 +128,12 @@ std::string write_goal_binary(const Program& program, const std::string& path,
   put(header, cpus);
   put(header, nics);
   Result<OutputFile> file = OutputFile::create(path);
-  if (!file) return cannot_write(path, file.error());
+  if (!file) return cannot_write(path, failure(file.error()));
   file->write(header + table);
   graph_of = graphs_of(program, unsaid, "GOAL has messages alone");
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     const Result<Graph> graph = graph_of(static_cast<int>(rank));
-    if (!graph) return graph.error();
+    if (!graph) return failure(graph.error());
     file->write(block_of(*graph));
   }
   return cannot_write(path, file->finish());

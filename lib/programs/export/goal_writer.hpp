@@ -9,10 +9,10 @@
 namespace offramp::trace {
 
 /// Of programs of messages alone: GOAL has no collectives. unsaid: gets a line for each kind of thing that
-/// the format cannot say. Empty, or what went wrong.
-std::string write_goal_text(const Program& program, const std::string& path,
-                            std::vector<std::string>& unsaid);
-std::string write_goal_binary(const Program& program, const std::string& path,
-                              std::vector<std::string>& unsaid);
+/// the format cannot say.
+Result<void> write_goal_text(const Program& program, const std::string& path,
+                             std::vector<std::string>& unsaid);
+Result<void> write_goal_binary(const Program& program, const std::string& path,
+                               std::vector<std::string>& unsaid);
 
 }  // namespace offramp::trace

@@ -54,12 +54,12 @@ class Sites {
   std::unordered_map<std::string, std::uint32_t> numbers_;
 };
 
-/// One rank. Empty, or what went wrong.
-std::string record(Reader& reader, Recorder& recorder, Names& names, bool has_arrival) {
+/// One rank.
+Result<void> record(Reader& reader, Recorder& recorder, Names& names, bool has_arrival) {
   Sites sites;
   for (Event event; reader.next(event);) {
     const auto name = names.number(reader.call(event.call));
-    if (!name) return "there are more functions than a recording can name";
+    if (!name) return failure("there are more functions than a recording can name");
     event.call = *name;
     event.site = sites.number(reader.site(event.site), recorder);
     recorder.switch_to(reader.thread());
@@ -76,13 +76,12 @@ std::string record(Reader& reader, Recorder& recorder, Names& names, bool has_ar
     }
     if (!reader.choice().empty()) recorder.chosen(reader.choice());
   }
-  return reader.error();
+  return success_or(reader.error());
 }
 
 }  // namespace
 
 Result<recording::Recording> recording_of(const Program& program) {
-  using Failure = Result<recording::Recording>;
   Names names;
   std::vector<std::string> parts;
   std::unique_ptr<Recorder> recorder;
@@ -94,11 +93,11 @@ Result<recording::Recording> recording_of(const Program& program) {
     recorder = recorder == nullptr ? std::make_unique<Recorder>(options)
                                    : std::make_unique<Recorder>(options, std::move(*recorder));
     const std::unique_ptr<Reader> reader = program.read(rank);
-    if (std::string problem = record(*reader, *recorder, names, program.has_arrival); !problem.empty())
-      return Failure::failure(std::move(problem));
+    if (const Result<void> done = record(*reader, *recorder, names, program.has_arrival); !done)
+      return failure(done.error());
     parts.push_back(recorder->finish());
     if (!recorder->complete())
-      return Failure::failure(
+      return failure(
           fmt::format("rank {}: its recording would be larger than {} MiB", rank, options.limit >> 20U));
   }
   recording::Description description = program.description;
@@ -106,9 +105,9 @@ Result<recording::Recording> recording_of(const Program& program) {
   return recording::Recording::from_parts(std::move(description), std::move(parts));
 }
 
-std::string write_recording(const Program& program, const std::string& path) {
+Result<void> write_recording(const Program& program, const std::string& path) {
   const auto recording = recording_of(program);
-  return recording ? recording->write(path) : recording.error();
+  return recording ? recording->write(path) : failure(recording.error());
 }
 
 }  // namespace offramp::trace

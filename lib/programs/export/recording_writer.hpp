@@ -10,7 +10,7 @@ namespace offramp::trace {
 /// Rank by rank, in memory. A failure is of the program: it cannot be read, or is more than a recording
 /// holds.
 Result<recording::Recording> recording_of(const Program& program);
-/// The same in a file. Empty, or what went wrong.
-std::string write_recording(const Program& program, const std::string& path);
+/// Writes that into a file.
+Result<void> write_recording(const Program& program, const std::string& path);
 
 }  // namespace offramp::trace

@@ -25,8 +25,8 @@ class Sequence final : public Walk {
     has_last_ = false;
     requests_.clear();
     communicators_.clear();
-    const std::string problem = walk(rank);
-    return problem.empty() ? Result<Graph>(builder_.build()) : Result<Graph>::failure(problem);
+    if (const Result<void> done = walk(rank); !done) return failure(done.error());
+    return builder_.build();
   }
 
  private:
@@ -100,10 +100,10 @@ class Sequence final : public Walk {
 std::function<Result<Graph>(int rank)> graphs_of(const Program& program, std::vector<std::string>& unsaid,
                                                  std::string_view no_collectives) {
   if (program.graph) {
-    return [graph = program.graph, no_collectives](int rank) {
+    return [graph = program.graph, no_collectives](int rank) -> Result<Graph> {
       Result<Graph> made = graph(rank);
       if (made && !no_collectives.empty() && !made->collectives.empty())
-        return Result<Graph>::failure(fmt::format("rank {}: a collective, and {}", rank, no_collectives));
+        return failure(fmt::format("rank {}: a collective, and {}", rank, no_collectives));
       return made;
     };
   }

@@ -30,14 +30,13 @@ class SmpiWriter final : public Walk {
  public:
   using Walk::Walk;
 
-  std::string write(int rank, const std::string& path) {
+  Result<void> write(int rank, const std::string& path) {
     Result<OutputFile> file = OutputFile::create(path);
-    if (!file) return cannot_write(path, file.error());
+    if (!file) return cannot_write(path, failure(file.error()));
     file_ = &*file;
     keys_.clear();
     text_ = fmt::format("{} init\n", rank);
-    const std::string problem = walk(rank);
-    if (!problem.empty()) return problem;
+    if (const Result<void> done = walk(rank); !done) return done;
     file->write(text_);
     return cannot_write(path, file->finish());
   }
@@ -194,17 +193,17 @@ class SmpiWriter final : public Walk {
 
 }  // namespace
 
-std::string write_smpi(const Program& program, const std::string& path, std::vector<std::string>& unsaid) {
-  if (program.graph) return "graphs of dependencies are no sequence of calls, which SMPI's traces are";
+Result<void> write_smpi(const Program& program, const std::string& path, std::vector<std::string>& unsaid) {
+  if (program.graph)
+    return failure("graphs of dependencies are no sequence of calls, which SMPI's traces are");
   const std::string folder = path + "_files";
-  if (const std::string problem = make_output_folder(folder); !problem.empty())
-    return cannot_write(folder, problem);
+  if (const Result<void> done = make_output_folder(folder); !done) return cannot_write(folder, done);
   SmpiWriter writer(program, unsaid);
   Result<OutputFile> list = OutputFile::create(path);
-  if (!list) return cannot_write(path, list.error());
+  if (!list) return cannot_write(path, failure(list.error()));
   for (int rank = 0; rank < program.description.ranks; ++rank) {
     const std::string file = fmt::format("{}/rank-{}.txt", folder, rank);
-    if (const std::string problem = writer.write(rank, file); !problem.empty()) return problem;
+    if (const Result<void> done = writer.write(rank, file); !done) return done;
     list->write(file + '\n');
   }
   return cannot_write(path, list->finish());

@@ -24,7 +24,7 @@ constexpr std::int64_t kTagsOfOne = 1 << 22;
 
 }  // namespace
 
-std::string Walk::walk(int rank) {
+Result<void> Walk::walk(int rank) {
   rank_ = rank;
   number_ = 0;
   begun_ = 0;
@@ -43,7 +43,7 @@ std::string Walk::walk(int rank) {
   if (problem_.empty() && !reader->error().empty()) problem_ = reader->error();
   if (problem_.empty() && !reader->cut().empty()) problem_ = fmt::format("rank {}: {}", rank, reader->cut());
   if (problem_.empty()) end();
-  return problem_;
+  return success_or(problem_);
 }
 
 void Walk::unsaid(std::string_view kind) {

@@ -21,8 +21,8 @@ class Walk {
   Walk(const Program& program, std::vector<std::string>& unsaid) : program_(program), unsaid_(unsaid) {}
   virtual ~Walk() = default;
 
-  /// One rank; they come in order. Empty, or what went wrong.
-  std::string walk(int rank);
+  /// One rank; they come in order.
+  Result<void> walk(int rank);
 
  protected:
   struct Message {

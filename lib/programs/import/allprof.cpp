@@ -11,76 +11,58 @@ namespace offramp::trace {
 namespace {
 
 struct Prototype {
-  std::string_view function;
+  std::string_view functions;  // with blanks between them
   std::string_view arguments;  // in their order; "_" for what is an address here and says nothing
 };
 /// A line has the arguments of the C function in their order.
 constexpr Prototype kPrototypes[] = {
-    {"MPI_Send", "_ count datatype dest tag comm"},
-    {"MPI_Ssend", "_ count datatype dest tag comm"},
-    {"MPI_Bsend", "_ count datatype dest tag comm"},
-    {"MPI_Rsend", "_ count datatype dest tag comm"},
-    {"MPI_Isend", "_ count datatype dest tag comm request"},
-    {"MPI_Issend", "_ count datatype dest tag comm request"},
-    {"MPI_Ibsend", "_ count datatype dest tag comm request"},
-    {"MPI_Irsend", "_ count datatype dest tag comm request"},
-    {"MPI_Send_init", "_ count datatype dest tag comm request"},
-    {"MPI_Ssend_init", "_ count datatype dest tag comm request"},
-    {"MPI_Bsend_init", "_ count datatype dest tag comm request"},
-    {"MPI_Rsend_init", "_ count datatype dest tag comm request"},
+    {"MPI_Send MPI_Ssend MPI_Bsend MPI_Rsend", "_ count datatype dest tag comm"},
+    {"MPI_Isend MPI_Issend MPI_Ibsend MPI_Irsend MPI_Send_init MPI_Ssend_init MPI_Bsend_init MPI_Rsend_init",
+     "_ count datatype dest tag comm request"},
     {"MPI_Recv", "_ count datatype source tag comm _"},
-    {"MPI_Irecv", "_ count datatype source tag comm request"},
-    {"MPI_Recv_init", "_ count datatype source tag comm request"},
-    {"MPI_Start", "request"},
+    {"MPI_Irecv MPI_Recv_init", "_ count datatype source tag comm request"},
+    {"MPI_Start MPI_Cancel MPI_Request_free", "request"},
     {"MPI_Startall", "count requests"},
     {"MPI_Sendrecv", "_ sendcount sendtype dest sendtag _ recvcount recvtype source recvtag comm _"},
     {"MPI_Sendrecv_replace", "_ count datatype dest sendtag source recvtag comm _"},
     {"MPI_Wait", "request _"},
     {"MPI_Waitall", "count requests _"},
-    {"MPI_Waitany", "count requests _ _"},
-    {"MPI_Waitsome", "count requests _ _ _"},
+    {"MPI_Waitany MPI_Testall", "count requests _ _"},
+    {"MPI_Waitsome MPI_Testany MPI_Testsome", "count requests _ _ _"},
     {"MPI_Test", "request _ _"},
-    {"MPI_Testall", "count requests _ _"},
-    {"MPI_Testany", "count requests _ _ _"},
-    {"MPI_Testsome", "count requests _ _ _"},
     {"MPI_Probe", "source tag comm _"},
     {"MPI_Iprobe", "source tag comm _ _"},
-    {"MPI_Cancel", "request"},
-    {"MPI_Request_free", "request"},
     {"MPI_Barrier", "comm"},
     {"MPI_Bcast", "_ count datatype root comm"},
     {"MPI_Reduce", "_ _ count datatype op root comm"},
-    {"MPI_Allreduce", "_ _ count datatype op comm"},
-    {"MPI_Scan", "_ _ count datatype op comm"},
-    {"MPI_Exscan", "_ _ count datatype op comm"},
+    {"MPI_Allreduce MPI_Scan MPI_Exscan", "_ _ count datatype op comm"},
     {"MPI_Reduce_scatter", "_ _ recvcounts datatype op comm"},
     {"MPI_Reduce_scatter_block", "_ _ recvcount datatype op comm"},
-    {"MPI_Gather", "_ sendcount sendtype _ recvcount recvtype root comm"},
-    {"MPI_Scatter", "_ sendcount sendtype _ recvcount recvtype root comm"},
-    {"MPI_Allgather", "_ sendcount sendtype _ recvcount recvtype comm"},
-    {"MPI_Alltoall", "_ sendcount sendtype _ recvcount recvtype comm"},
+    {"MPI_Gather MPI_Scatter", "_ sendcount sendtype _ recvcount recvtype root comm"},
+    {"MPI_Allgather MPI_Alltoall", "_ sendcount sendtype _ recvcount recvtype comm"},
     {"MPI_Gatherv", "_ sendcount sendtype _ recvcounts displs recvtype root comm"},
     {"MPI_Scatterv", "_ sendcounts displs sendtype _ recvcount recvtype root comm"},
     {"MPI_Allgatherv", "_ sendcount sendtype _ recvcounts displs recvtype comm"},
     {"MPI_Alltoallv", "_ sendcounts displs sendtype _ recvcounts displs recvtype comm"},
-    {"MPI_Comm_rank", "comm _"},
-    {"MPI_Comm_size", "comm _"},
+    {"MPI_Comm_rank MPI_Comm_size MPI_Comm_group", "comm _"},
     {"MPI_Comm_dup", "oldcomm _"},
     {"MPI_Comm_split", "oldcomm color key _"},
     {"MPI_Comm_create", "oldcomm group _"},
-    {"MPI_Comm_group", "comm _"},
     {"MPI_Cart_create", "oldcomm _ _ _ _ _"},
     {"MPI_Cart_sub", "oldcomm _ _"},
 };
 
 /// Its arguments; those of a nonblocking collective are the blocking one's, and a request.
 std::vector<std::string_view> arguments_of(std::string_view function) {
-  const auto find = [](std::string_view name) {
-    const auto* const found = std::find_if(std::begin(kPrototypes), std::end(kPrototypes),
-                                           [&](const Prototype& one) { return one.function == name; });
-    return found == std::end(kPrototypes) ? std::string_view() : found->arguments;
-  };
   std::vector<std::string_view> arguments;
+  const auto find = [](std::string_view name) {
+    std::vector<std::string_view> functions;
+    for (const Prototype& one : kPrototypes) {
+      split(one.functions, functions);
+      if (std::find(functions.begin(), functions.end(), name) != functions.end()) return one.arguments;
+    }
+    return std::string_view();
+  };
   if (const std::string_view known = find(function); !known.empty()) {
     split(known, arguments);
     return arguments;

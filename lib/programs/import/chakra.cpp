@@ -34,14 +34,8 @@ constexpr std::size_t kReadAtOnce = std::size_t{64} << 10U;
 /// The messages of a file, which is open while they are read.
 class Messages {
  public:
-  explicit Messages(const std::string& path) : name_(path) {
-    Result<recording::Source> source = recording::Source::open(path);
-    if (source) {
-      source_ = std::make_unique<const recording::Source>(std::move(*source));
-    } else {
-      problem_ = source.error();
-    }
-  }
+  explicit Messages(const std::string& path)
+      : name_(path), source_(recording::Source::open(path)), problem_(source_.error()) {}
 
   /// False: there are no more, or problem() says why not.
   bool next(ByteSpan& message) {
@@ -69,7 +63,9 @@ class Messages {
   ByteSpan at(std::uint64_t offset, std::size_t count) {
     if (problem_.empty() && (offset < block_begin_ || offset + count > block_begin_ + block_.size())) {
       block_begin_ = offset;
-      block_ = source_->read(offset, std::max(count, kReadAtOnce), buffer_, problem_);
+      const Result<ByteSpan> block = source_->read(offset, std::max(count, kReadAtOnce), buffer_);
+      block_ = block ? *block : ByteSpan();
+      problem_ = block.error();
     }
     if (!problem_.empty()) return {};
     const ByteSpan rest = block_.subspan(static_cast<std::size_t>(offset - block_begin_));
@@ -77,7 +73,7 @@ class Messages {
   }
 
   std::string name_;
-  std::unique_ptr<const recording::Source> source_;
+  Result<recording::Source> source_;
   std::vector<std::uint8_t> buffer_;
   ByteSpan block_;
   std::uint64_t block_begin_ = 0;
@@ -256,22 +252,23 @@ std::optional<std::vector<std::uint64_t>> members_in(const nlohmann::json& list,
   return members;
 }
 
-/// {"1": [0, 1], "2": [2, 3]}; empty, or what is wrong.
-std::string groups_of_file(const recording::Source& file, std::size_t ranks, Groups& groups) {
+/// {"1": [0, 1], "2": [2, 3]}
+Result<Groups> groups_of_file(const recording::Source& file, std::size_t ranks) {
   std::vector<std::uint8_t> buffer;
-  std::string problem;
   const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), kLongestMessage));
-  const std::string_view text = recording::text_of(file.read(0, size, buffer, problem));
-  if (!problem.empty()) return problem;
-  const nlohmann::json root = nlohmann::json::parse(text, nullptr, false);
-  if (!root.is_object()) return fmt::format("{}: it is no JSON object of groups", file.name());
+  const Result<ByteSpan> bytes = file.read(0, size, buffer);
+  if (!bytes) return failure(bytes.error());
+  const nlohmann::json root = nlohmann::json::parse(recording::text_of(*bytes), nullptr, false);
+  if (!root.is_object()) return failure(fmt::format("{}: it is no JSON object of groups", file.name()));
+  Groups groups;
   for (const auto& [name, list] : root.items()) {
     auto members = members_in(list, ranks);
     if (!members)
-      return fmt::format("{}: group {} is no list of different ranks below {}", file.name(), name, ranks);
+      return failure(
+          fmt::format("{}: group {} is no list of different ranks below {}", file.name(), name, ranks));
     groups.insert_or_assign(name, std::move(*members));
   }
-  return {};
+  return groups;
 }
 
 /// What PyTorch's metadata says: [{"pg_name": "1", "ranks": [0, 1]}, ...], with something around it.
@@ -323,13 +320,13 @@ class ChakraRank {
     std::stable_sort(nodes.begin(), nodes.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
     for (const ChakraNode& node : nodes) add(node);
     for (const ChakraNode& node : nodes) connect(node, nodes);
-    if (!messages_.problem().empty()) return Result<Graph>::failure(messages_.problem());
+    if (!messages_.problem().empty()) return failure(messages_.problem());
     builder_.order_collectives();
     Graph made = builder_.build();
     const std::size_t circle = node_on_circle(made);
     if (circle == made.nodes.size()) return made;
     bad(nodes[circle], "it waits for itself through others");
-    return Result<Graph>::failure(messages_.problem());
+    return failure(messages_.problem());
   }
 
  private:
@@ -449,8 +446,8 @@ class ChakraRank {
   std::map<std::string, std::uint32_t, std::less<>> communicators_;
 };
 
-/// Goes through the nodes of all ranks and notes what is not read of them. Returns what is wrong, or nothing.
-std::string look_through(const RankFiles& files, std::vector<std::string>& notes) {
+/// Goes through the nodes of all ranks and notes what is not read of them.
+Result<void> look_through(const RankFiles& files, std::vector<std::string>& notes) {
   std::uint64_t launches = 0;
   std::set<std::string> unread;
   for (const auto& file : files) {
@@ -463,7 +460,7 @@ std::string look_through(const RankFiles& files, std::vector<std::string>& notes
       launches += node->launches_only() ? 1 : 0;
       unread.insert(node->unread.begin(), node->unread.end());
     }
-    if (!messages.problem().empty()) return messages.problem();
+    if (!messages.problem().empty()) return failure(messages.problem());
   }
   if (launches > 0)
     notes.push_back(fmt::format(
@@ -487,16 +484,16 @@ bool is_chakra(const std::string& path) {
 }
 
 Result<std::optional<Program>> open_chakra(const Candidate& candidate) {
-  using Opened = Result<std::optional<Program>>;
   if (!candidate.is_file() || candidate.begin.empty()) return std::optional<Program>();
   if (!is_chakra(candidate.name)) return std::optional<Program>();
   Result<RankFiles> files = rank_files(candidate.name);
-  if (!files) return Opened::failure(files.error());
+  if (!files) return failure(files.error());
   const std::string beside = prefix_of_rank_file(candidate.name) + ".json";
   Groups groups;
   if (const Result<recording::Source> json = recording::Source::look(beside)) {
-    const std::string problem = groups_of_file(*json, files->size(), groups);
-    if (!problem.empty()) return Opened::failure(problem);
+    Result<Groups> listed = groups_of_file(*json, files->size());
+    if (!listed) return failure(listed.error());
+    groups = std::move(*listed);
   }
   const auto ranks = static_cast<int>(files->size());
   const auto shared = std::make_shared<const RankFiles>(std::move(*files));
@@ -508,8 +505,7 @@ Result<std::optional<Program>> open_chakra(const Candidate& candidate) {
                    "a rank computes one thing at a time, on the host or on an accelerator",
                    "reductions do not name type and function: they are sums of 32-bit floats",
                    "collectives of one group begin in the order of their ids"};
-  if (const std::string problem = look_through(*shared, program.notes); !problem.empty())
-    return Opened::failure(problem);
+  if (const Result<void> done = look_through(*shared, program.notes); !done) return failure(done.error());
   return std::optional(std::move(program));
 }
 

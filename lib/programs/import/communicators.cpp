@@ -42,7 +42,7 @@ class Settling {
         problem_ = making_of(static_cast<int>(rank)).where +
                    ": not all ranks of its communicator make this one, or what it is made from is not known";
     }
-    if (!problem_.empty()) return Result<std::vector<std::vector<MadeCommunicator>>>::failure(problem_);
+    if (!problem_.empty()) return failure(problem_);
     return std::move(made_);
   }
 

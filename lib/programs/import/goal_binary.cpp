@@ -39,8 +39,10 @@ class RankBlock {
         ranks_(schedule.ranks.size()) {
     const RankRange& range = schedule.ranks[static_cast<std::size_t>(rank)];
     const auto size = static_cast<std::size_t>(range.end - range.begin);
-    bytes_ = schedule.source.read(begin_, size, buffer_, problem_);
-    if (problem_.empty() && bytes_.size() != size) bad(bytes_.size(), "the file ends here");
+    const Result<ByteSpan> bytes = schedule.source.read(begin_, size, buffer_);
+    problem_ = bytes.error();
+    if (bytes) bytes_ = *bytes;
+    if (bytes && bytes_.size() != size) bad(bytes_.size(), "the file ends here");
   }
 
   Result<Graph> graph() {
@@ -49,7 +51,7 @@ class RankBlock {
     if (problem_.empty()) count_dependencies(graph);
     if (problem_.empty() && node_on_circle(graph) < graph.nodes.size())
       bad(0, fmt::format("operation {} waits for itself through others", node_on_circle(graph) + 1));
-    return problem_.empty() ? Result<Graph>(std::move(graph)) : Result<Graph>::failure(problem_);
+    return problem_.empty() ? Result<Graph>(std::move(graph)) : failure(problem_);
   }
 
  private:
@@ -132,37 +134,33 @@ class RankBlock {
 };
 
 Result<std::optional<Program>> open_binary(const Candidate& candidate) {
-  using Opened = Result<std::optional<Program>>;
   if (candidate.is_text() || !candidate.is_file()) return std::optional<Program>();
   const std::string& path = candidate.name;
   Result<recording::Source> source = recording::Source::open(path);
-  if (!source) return Opened::failure(source.error());
+  if (!source) return failure(source.error());
   std::vector<std::uint8_t> buffer;
-  std::string problem;
-  ByteSpan bytes = source->read(0, kGoalHeader, buffer, problem);
+  ByteSpan bytes = source->try_to_read(0, kGoalHeader, buffer);
   if (bytes.size() < kGoalHeader) return std::optional<Program>();
   const auto magic = get_word<std::uint64_t>(bytes.data());
   if (magic == kGoalUsedUp)
-    return Opened::failure(path +
-                           ": LogGOPSim has used this file up (--save-mem): make it again with txt2bin");
+    return failure(path + ": LogGOPSim has used this file up (--save-mem): make it again with txt2bin");
   if (magic != kGoalMagic) return std::optional<Program>();
   const auto ranks = get_word<std::uint32_t>(bytes.data() + 8);
   const bool several = bytes[12] > 0 || bytes[13] > 0;
   if (ranks == 0 || ranks > std::uint32_t{kMostRanks})
-    return Opened::failure(fmt::format("{}: offset 8: {} ranks, not from 1 to {}", path, ranks, kMostRanks));
-  bytes = source->read(kGoalHeader, ranks * kGoalRankEntry, buffer, problem);
+    return failure(fmt::format("{}: offset 8: {} ranks, not from 1 to {}", path, ranks, kMostRanks));
+  bytes = source->try_to_read(kGoalHeader, ranks * kGoalRankEntry, buffer);
   std::uint64_t begin = kGoalHeader + ranks * kGoalRankEntry;
   if (bytes.size() != ranks * kGoalRankEntry)
-    return Opened::failure(fmt::format("{}: the file ends in its table of {} ranks", path, ranks));
+    return failure(fmt::format("{}: the file ends in its table of {} ranks", path, ranks));
   const auto schedule = std::make_shared<BinarySchedule>(BinarySchedule{std::move(*source), {}});
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     const std::uint8_t* const entry = bytes.data() + rank * kGoalRankEntry;
     const std::uint64_t first = get_word<std::uint64_t>(entry);
     const std::uint64_t end = get_word<std::uint64_t>(entry + 8);
     if (first != begin - kGoalBase || end < first || end > schedule->source.size() - kGoalBase)
-      return Opened::failure(fmt::format("{}: offset {}: rank {} is from {} to {}, and should begin at {}",
-                                         path, kGoalHeader + rank * kGoalRankEntry, rank, first, end,
-                                         begin - kGoalBase));
+      return failure(fmt::format("{}: offset {}: rank {} is from {} to {}, and should begin at {}", path,
+                                 kGoalHeader + rank * kGoalRankEntry, rank, first, end, begin - kGoalBase));
     schedule->ranks.push_back({begin, end + kGoalBase});
     begin = end + kGoalBase;
   }

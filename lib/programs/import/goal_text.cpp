@@ -60,17 +60,16 @@ class RankText {
  public:
   explicit RankText(std::uint32_t ranks) : ranks_(ranks) {}
 
-  /// Empty, or what is wrong.
-  std::string statement(std::string_view text) {
+  Result<void> statement(std::string_view text) {
     std::string_view label;
     if (const std::size_t colon = text.find(':'); colon != std::string_view::npos) {
       split(text.substr(0, colon), words_);
-      if (words_.size() != 1) return "a label is one word before a colon";
+      if (words_.size() != 1) return failure("a label is one word before a colon");
       label = words_[0];
       text.remove_prefix(colon + 1);
     }
     split(text, words_);
-    if (words_.empty()) return "a label without an operation";
+    if (words_.empty()) return failure("a label without an operation");
     if (words_.size() == 3 && (words_[1] == "requires" || words_[1] == "irequires") && label.empty())
       return dependency();
     return operation(label);
@@ -78,17 +77,18 @@ class RankText {
   Graph build() { return builder_.build(); }
 
  private:
-  std::string dependency() {
+  Result<void> dependency() {
     const auto node = labels_.find(std::string(words_[0]));
     const auto before = labels_.find(std::string(words_[2]));
     for (const auto& [found, word] : {std::pair(node, words_[0]), {before, words_[2]}}) {
-      if (found == labels_.end()) return fmt::format("no label {} stands before", word.substr(0, 60));
+      if (found == labels_.end())
+        return failure(fmt::format("no label {} stands before", word.substr(0, 60)));
     }
     builder_.depend(node->second, before->second, words_[1] == "irequires");
     return {};
   }
 
-  std::string operation(std::string_view label) {
+  Result<void> operation(std::string_view label) {
     Graph::Node node;
     std::size_t at = 0;
     const auto next = [&] { return at < words_.size() ? words_[at++] : std::string_view(); };
@@ -102,31 +102,31 @@ class RankText {
       } else {
         unit = next();
       }
-      if (unit != "b") return "the size of a message ends with b";
+      if (unit != "b") return failure("the size of a message ends with b");
       if (next() != (what == "send" ? "to" : "from"))
-        return fmt::format("{} SIZEb {} RANK is expected", what, what == "send" ? "to" : "from");
+        return failure(fmt::format("{} SIZEb {} RANK is expected", what, what == "send" ? "to" : "from"));
       const std::string_view peer = next();
       if (peer == "-1" && what == "recv") {
         node.peer = kAnySource;
       } else if (const auto rank = number_in<std::uint32_t>(peer); rank && *rank < ranks_) {
         node.peer = static_cast<std::int32_t>(*rank);
       } else {
-        return fmt::format("{} is no rank below {}", peer.substr(0, 40), ranks_);
+        return failure(fmt::format("{} is no rank below {}", peer.substr(0, 40), ranks_));
       }
     } else if (what != "calc") {
-      return fmt::format("{} is no statement: send, recv, calc, requires or irequires are",
-                         words_[0].substr(0, 40));
+      return failure(fmt::format("{} is no statement: send, recv, calc, requires or irequires are",
+                                 words_[0].substr(0, 40)));
     }
     const auto amount = number_in<std::uint64_t>(size);
-    if (!amount) return fmt::format("{} is no size", size.substr(0, 40));
+    if (!amount) return failure(fmt::format("{} is no size", size.substr(0, 40)));
     node.size = *amount;
-    if (const std::string problem = options(node, at); !problem.empty()) return problem;
+    if (const Result<void> done = options(node, at); !done) return done;
     const std::uint32_t number = builder_.add(node);
     if (!label.empty()) labels_.try_emplace(std::string(label), number);  // the first meaning stays
     return {};
   }
 
-  std::string options(Graph::Node& node, std::size_t at) const {
+  Result<void> options(Graph::Node& node, std::size_t at) const {
     const bool computes = node.kind == Graph::Kind::kCompute;
     for (; at < words_.size(); at += 2) {
       const std::string_view name = words_[at];
@@ -135,12 +135,12 @@ class RankText {
       if (name == "tag" && !computes) {
         const bool any = text == "-1" && node.kind == Graph::Kind::kReceive;
         if (!any && (!value || *value > INT32_MAX))
-          return fmt::format("{} is no tag below 2^31", text.substr(0, 40));
+          return failure(fmt::format("{} is no tag below 2^31", text.substr(0, 40)));
         node.tag = any ? kAnyTag : static_cast<std::int32_t>(*value);
       } else if ((name == "cpu" || (name == "nic" && !computes)) && value && *value <= UINT8_MAX) {
         (name == "cpu" ? node.cpu : node.nic) = static_cast<std::uint8_t>(*value);
       } else {
-        return fmt::format("{} {} does not belong here", name.substr(0, 40), text.substr(0, 40));
+        return failure(fmt::format("{} {} does not belong here", name.substr(0, 40), text.substr(0, 40)));
       }
     }
     return {};
@@ -177,20 +177,17 @@ Result<Graph> read_rank(const TextSchedule& schedule, int rank) {
     if (words[0] == "}") {
       Graph graph = text.build();
       if (const std::size_t node = node_on_circle(graph); node < graph.nodes.size())
-        return Result<Graph>::failure(
+        return failure(
             lines.at(fmt::format("rank {}: operation {} waits for itself through others", rank, node + 1)));
       return graph;
     }
-    if (const std::string problem = text.statement(statement); !problem.empty())
-      return Result<Graph>::failure(lines.at(problem));
+    if (const Result<void> done = text.statement(statement); !done) return failure(lines.at(done.error()));
   }
-  return Result<Graph>::failure(lines.error().empty() ? lines.at(fmt::format("rank {} has no end", rank))
-                                                      : lines.error());
+  return failure(lines.error().empty() ? lines.at(fmt::format("rank {} has no end", rank)) : lines.error());
 }
 
 /// Where the ranks are. What they do is read when they do it.
 Result<TextSchedule> find_ranks(Lines& lines, std::uint32_t ranks, TextSchedule schedule, Comments comments) {
-  using Failure = Result<TextSchedule>;
   schedule.ranks.resize(ranks);
   std::vector<std::string_view> words;
   bool inside = false;  // of a rank's block
@@ -204,34 +201,33 @@ Result<TextSchedule> find_ranks(Lines& lines, std::uint32_t ranks, TextSchedule 
     if (inside && statement[first] != 'r' && statement[first] != '}') continue;
     split(statement, words);
     if (inside && words[0] == "}") {
-      if (words.size() > 1) return Failure::failure(lines.at("a rank's block ends with a line of its own"));
+      if (words.size() > 1) return failure(lines.at("a rank's block ends with a line of its own"));
       inside = false;
       continue;
     }
     if (inside && words[0] != "rank") continue;
-    if (inside) return Failure::failure(lines.at("a rank begins before the one above has its }"));
+    if (inside) return failure(lines.at("a rank begins before the one above has its }"));
     inside = true;
     const auto rank = rank_begun(words);
     if (!rank || *rank >= ranks)
-      return Failure::failure(lines.at(fmt::format("rank R {{ is expected, R below {}", ranks)));
+      return failure(lines.at(fmt::format("rank R {{ is expected, R below {}", ranks)));
     RankPlace& place = schedule.ranks[*rank];
-    if (place.lines_before != 0) return Failure::failure(lines.at(fmt::format("a second rank {}", *rank)));
+    if (place.lines_before != 0) return failure(lines.at(fmt::format("a second rank {}", *rank)));
     place = {lines.next_offset(), lines.number()};
   }
-  if (!lines.error().empty()) return Failure::failure(lines.error());
+  if (!lines.error().empty()) return failure(lines.error());
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     if (schedule.ranks[rank].lines_before == 0)
-      return Failure::failure(fmt::format("{}: there is no rank {} of {}", lines.file(), rank, ranks));
+      return failure(fmt::format("{}: there is no rank {} of {}", lines.file(), rank, ranks));
   }
   return schedule;
 }
 
 Result<std::optional<Program>> open_text(const Candidate& candidate) {
-  using Opened = Result<std::optional<Program>>;
   if (!candidate.is_text()) return std::optional<Program>();
   const std::string& path = candidate.name;
   Result<recording::Source> source = recording::Source::look(path);
-  if (!source) return Opened::failure(source.error());
+  if (!source) return failure(source.error());
   TextSchedule schedule;
   schedule.source = std::make_shared<const recording::Source>(std::move(*source));
   Lines lines(schedule.source);
@@ -241,9 +237,9 @@ Result<std::optional<Program>> open_text(const Candidate& candidate) {
   if (words.size() != 2 || words[0] != "num_ranks") return std::optional<Program>();
   const auto ranks = number_in<std::uint32_t>(words[1]);
   if (!ranks || *ranks == 0 || *ranks > std::uint32_t{kMostRanks})
-    return Opened::failure(lines.at(fmt::format("num_ranks is from 1 to {}", kMostRanks)));
+    return failure(lines.at(fmt::format("num_ranks is from 1 to {}", kMostRanks)));
   Result<TextSchedule> found = find_ranks(lines, *ranks, std::move(schedule), comments);
-  if (!found) return Opened::failure(found.error());
+  if (!found) return failure(found.error());
   const bool several = found->several;
   const auto shared = std::make_shared<const TextSchedule>(std::move(*found));
   return std::optional(goal_program(path, static_cast<int>(*ranks), several,

@@ -71,7 +71,7 @@ class LineCalls : public Calls {
 template <typename CallsOfRank>
 Result<std::optional<Program>> program_of_lines(const Candidate& candidate, std::vector<std::string> notes) {
   Result<RankFiles> files = rank_files(candidate.name);
-  if (!files) return Result<std::optional<Program>>::failure(files.error());
+  if (!files) return failure(files.error());
   const auto shared = std::make_shared<const RankFiles>(std::move(*files));
   const auto open = [shared](int rank) -> std::unique_ptr<Calls> {
     return std::make_unique<CallsOfRank>((*shared)[static_cast<std::size_t>(rank)]);

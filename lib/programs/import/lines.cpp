@@ -15,11 +15,10 @@ Lines::Lines(std::shared_ptr<const recording::Source> source, std::uint64_t offs
     : source_(std::move(source)), read_(offset), number_(number), begin_(offset) {}
 
 bool Lines::fill() {
-  std::string problem;
-  const recording::ByteSpan block = source_->read(read_, kBlock, buffer_, problem);
-  if (!problem.empty()) error_ = std::move(problem);
-  read_ += block.size();
-  rest_ = recording::text_of(block);
+  const Result<recording::ByteSpan> block = source_->read(read_, kBlock, buffer_);
+  if (!block) error_ = block.error();
+  rest_ = block ? recording::text_of(*block) : std::string_view();
+  read_ += rest_.size();
   return !rest_.empty();
 }
 

@@ -16,61 +16,35 @@ namespace {
 
 constexpr auto kKinds = static_cast<std::size_t>(OperationKind::kCount);
 constexpr auto kFirst = static_cast<std::size_t>(Call::kCollectives);
-constexpr std::array<std::string_view, kFirst + 2 * kKinds> kNames = {"MPI_Init",
-                                                                      "MPI_Finalize",
-                                                                      "MPI_Send",
-                                                                      "MPI_Ssend",
-                                                                      "MPI_Bsend",
-                                                                      "MPI_Isend",
-                                                                      "MPI_Issend",
-                                                                      "MPI_Ibsend",
-                                                                      "MPI_Recv",
-                                                                      "MPI_Irecv",
-                                                                      "MPI_Probe",
-                                                                      "MPI_Sendrecv",
-                                                                      "MPI_Wait",
-                                                                      "MPI_Waitall",
-                                                                      "MPI_Waitany",
-                                                                      "MPI_Waitsome",
-                                                                      "MPI_Test",
-                                                                      "MPI_Comm_rank",
-                                                                      "",
-                                                                      "MPI_Bcast",
-                                                                      "MPI_Reduce",
-                                                                      "MPI_Gather",
-                                                                      "MPI_Allreduce",
-                                                                      "MPI_Scatter",
-                                                                      "MPI_Allgather",
-                                                                      "MPI_Reduce_scatter_block",
-                                                                      "MPI_Alltoall",
-                                                                      "MPI_Barrier",
-                                                                      "MPI_Scan",
-                                                                      "MPI_Exscan",
-                                                                      "MPI_Gatherv",
-                                                                      "MPI_Scatterv",
-                                                                      "MPI_Allgatherv",
-                                                                      "MPI_Reduce_scatter",
-                                                                      "MPI_Alltoallv",
-                                                                      "",
-                                                                      "MPI_Ibcast",
-                                                                      "MPI_Ireduce",
-                                                                      "MPI_Igather",
-                                                                      "MPI_Iallreduce",
-                                                                      "MPI_Iscatter",
-                                                                      "MPI_Iallgather",
-                                                                      "MPI_Ireduce_scatter_block",
-                                                                      "MPI_Ialltoall",
-                                                                      "MPI_Ibarrier",
-                                                                      "MPI_Iscan",
-                                                                      "MPI_Iexscan",
-                                                                      "MPI_Igatherv",
-                                                                      "MPI_Iscatterv",
-                                                                      "MPI_Iallgatherv",
-                                                                      "MPI_Ireduce_scatter",
-                                                                      "MPI_Ialltoallv"};
+// With nothing for OperationKind::kSend.
+constexpr auto kNames = [] {
+  std::string_view left =
+      "MPI_Init MPI_Finalize MPI_Send MPI_Ssend MPI_Bsend MPI_Isend MPI_Issend MPI_Ibsend MPI_Recv "
+      "MPI_Irecv MPI_Probe MPI_Sendrecv MPI_Wait MPI_Waitall MPI_Waitany MPI_Waitsome MPI_Test "
+      "MPI_Comm_rank MPI_Comm_split  MPI_Bcast MPI_Reduce MPI_Gather MPI_Allreduce MPI_Scatter MPI_Allgather "
+      "MPI_Reduce_scatter_block MPI_Alltoall MPI_Barrier MPI_Scan MPI_Exscan MPI_Gatherv MPI_Scatterv "
+      "MPI_Allgatherv MPI_Reduce_scatter MPI_Alltoallv  MPI_Ibcast MPI_Ireduce MPI_Igather "
+      "MPI_Iallreduce MPI_Iscatter MPI_Iallgather MPI_Ireduce_scatter_block MPI_Ialltoall "
+      "MPI_Ibarrier MPI_Iscan MPI_Iexscan MPI_Igatherv MPI_Iscatterv MPI_Iallgatherv "
+      "MPI_Ireduce_scatter MPI_Ialltoallv";
+  std::array<std::string_view, kFirst + 2 * kKinds> names;
+  for (std::string_view& name : names) {
+    name = left.substr(0, left.find(' '));
+    left.remove_prefix(std::min(name.size() + 1, left.size()));
+  }
+  return names;
+}();
 static_assert(kNames.back() == "MPI_Ialltoallv");
 
 }  // namespace
+
+std::string_view name_of_call(std::uint16_t number) {
+  return number < kNames.size() ? kNames[number] : std::string_view();
+}
+
+std::uint16_t call_of(OperationKind operation, bool blocking) {
+  return static_cast<std::uint16_t>(kFirst + static_cast<std::size_t>(operation) + (blocking ? 0 : kKinds));
+}
 
 Event collective_of_bytes(OperationKind operation, std::uint64_t bytes) {
   Event event;
@@ -108,7 +82,7 @@ std::span<const std::uint64_t> MadeEvents::list(std::uint32_t number) const {
 }
 
 std::string_view MadeEvents::call(std::uint16_t number) const {
-  return number < kNames.size() ? kNames[number] : std::string_view();
+  return name_of_call(number);
 }
 
 void MadeEvents::compute(std::uint64_t nanoseconds) {
@@ -218,8 +192,7 @@ void MadeEvents::make_communicator(std::span<const std::uint64_t> members, std::
 std::uint64_t MadeEvents::collective(Event event, bool blocking) {
   event.kind = EventKind::kCollective;
   if (blocking) event.flags |= recording::kBlocking;
-  event.call = static_cast<std::uint16_t>(kFirst + static_cast<std::size_t>(event.operation) +
-                                          (blocking ? 0 : kKinds));
+  event.call = call_of(event.operation, blocking);
   add(event);
   return begun_ - 1;
 }

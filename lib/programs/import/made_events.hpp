@@ -35,8 +35,14 @@ enum class Call : std::uint16_t {
   kWaitsome,
   kTest,
   kOther,
+  kSplit,
   kCollectives,  // from here on one for each OperationKind, then the same of the nonblocking forms
 };
+
+/// "MPI_Send"; empty if there is no such call.
+std::string_view name_of_call(std::uint16_t number);
+/// The number of a collective's call.
+std::uint16_t call_of(OperationKind operation, bool blocking);
 
 /// A collective of a trace that says bytes and neither type nor function: a reduction adds 32-bit floats, or
 /// where they do not fit, combines bytes.

@@ -466,8 +466,8 @@ struct Seen {
   MpiLibraryEvidence library;
 };
 
-/// Empty, or what went wrong.
-std::string look_through(int ranks, const std::function<std::unique_ptr<Calls>(int rank)>& open, Seen& seen) {
+Result<Seen> look_through(int ranks, const std::function<std::unique_ptr<Calls>(int rank)>& open) {
+  Seen seen;
   seen.makings.resize(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     const std::unique_ptr<Calls> calls = open(rank);
@@ -482,12 +482,12 @@ std::string look_through(int ranks, const std::function<std::unique_ptr<Calls>(i
       if (function.kind == FunctionKind::kMaking)
         seen.makings[static_cast<std::size_t>(rank)].push_back(making_of(*calls, function.making));
     }
-    if (!calls->error().empty()) return calls->error();
+    if (!calls->error().empty()) return failure(calls->error());
     if (begins && !ends) seen.cut.push_back(static_cast<std::size_t>(rank));
     if (seen.unread.lines == 0) seen.unread.first = calls->unread().first;
     seen.unread.lines += calls->unread().lines;
   }
-  return {};
+  return seen;
 }
 
 }  // namespace
@@ -495,12 +495,11 @@ std::string look_through(int ranks, const std::function<std::unique_ptr<Calls>(i
 Result<std::optional<Program>> program_of_calls(const std::string& name, int ranks,
                                                 std::function<std::unique_ptr<Calls>(int rank)> calls,
                                                 std::vector<std::string> notes) {
-  using Failure = Result<std::optional<Program>>;
-  Seen seen;
-  if (const std::string problem = look_through(ranks, calls, seen); !problem.empty())
-    return Failure::failure(problem);
+  const Result<Seen> looked = look_through(ranks, calls);
+  if (!looked) return failure(looked.error());
+  const Seen& seen = *looked;
   Result<std::vector<RankMade>> made = settle(seen.makings);
-  if (!made) return Failure::failure(made.error());
+  if (!made) return failure(made.error());
   Program program;
   program.has_arrival = false;
   program.description.ranks = ranks;

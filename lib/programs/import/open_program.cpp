@@ -21,7 +21,9 @@ Candidate look_at(const std::string& name) {
     return candidate;
   }
   std::vector<std::uint8_t> buffer;
-  candidate.begin = recording::text_of(source->read(0, kLookedAt, buffer, candidate.problem));
+  const Result<recording::ByteSpan> begin = source->read(0, kLookedAt, buffer);
+  if (begin) candidate.begin = recording::text_of(*begin);
+  candidate.problem = begin.error();
   return candidate;
 }
 
@@ -87,18 +89,17 @@ std::string missing_text(const std::vector<std::size_t>& cut, std::string_view b
 }
 
 Result<Program> open_program(const std::string& name) {
-  using Failure = Result<Program>;
   const Candidate candidate = look_at(name);
   for (const Opener* opener : openers()) {
     Result<std::optional<Program>> opened = opener->open(candidate);
-    if (!opened) return Failure::failure(opened.error());
+    if (!opened) return failure(opened.error());
     if (!opened->has_value()) continue;
     (*opened)->kind = opener->kind;
     return std::move(**opened);
   }
-  if (!candidate.is_file()) return Failure::failure(candidate.problem);
-  return Failure::failure(fmt::format("cannot read {}: {}; what can be opened: {}", printable(name),
-                                      found_in(candidate), what_can_be_opened()));
+  if (!candidate.is_file()) return failure(candidate.problem);
+  return failure(fmt::format("cannot read {}: {}; what can be opened: {}", printable(name),
+                             found_in(candidate), what_can_be_opened()));
 }
 
 Program program_of_graphs(const std::string& name, int ranks, std::function<Result<Graph>(int rank)> graph) {

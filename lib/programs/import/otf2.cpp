@@ -28,12 +28,11 @@ bool is_anchor(std::string_view begin) {
 }
 
 Result<std::optional<Program>> open_otf2(const Candidate& candidate) {
-  using Opened = Result<std::optional<Program>>;
   std::string anchor = candidate.name;
   std::error_code error;
   if (fs::is_directory(candidate.name, error)) {
     Result<std::optional<std::string>> found = otf2_anchor(candidate.name);
-    if (!found) return Opened::failure(found.error());
+    if (!found) return failure(found.error());
     if (!*found) return std::optional<Program>();
     anchor = std::move(**found);
   } else if (!candidate.is_file() || !is_anchor(candidate.begin)) {
@@ -41,10 +40,10 @@ Result<std::optional<Program>> open_otf2(const Candidate& candidate) {
   }
 #ifdef OFFRAMP_OTF2
   Result<Program> program = otf2::open_archive(anchor);
-  if (!program) return Opened::failure(program.error());
+  if (!program) return failure(program.error());
   return std::optional(std::move(*program));
 #else
-  return Opened::failure(fmt::format("cannot read {}: {}", printable(anchor), otf2_is_missing()));
+  return failure(fmt::format("cannot read {}: {}", printable(anchor), otf2_is_missing()));
 #endif
 }
 
@@ -68,7 +67,6 @@ std::string otf2_is_missing() {
 }
 
 Result<std::optional<std::string>> otf2_anchor(const std::string& folder) {
-  using Found = Result<std::optional<std::string>>;
   std::vector<std::string> anchors;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();
@@ -78,8 +76,8 @@ Result<std::optional<std::string>> otf2_anchor(const std::string& folder) {
   if (anchors.empty()) return std::optional<std::string>();
   std::sort(anchors.begin(), anchors.end());
   if (anchors.size() > 1)
-    return Found::failure(fmt::format("{} has {} archives of OTF2: name one of them, {} for example",
-                                      printable(folder), anchors.size(), printable(anchors.front())));
+    return failure(fmt::format("{} has {} archives of OTF2: name one of them, {} for example",
+                               printable(folder), anchors.size(), printable(anchors.front())));
   return std::optional(anchors.front());
 }
 

@@ -45,7 +45,7 @@ void Collectives::count(Sums& sums, int position, const Item& item) {
   if (sums.received != kNone) values_[sums.received + at] = item.received;
 }
 
-std::string Collectives::add(int rank, const Item& item) {
+Result<void> Collectives::add(int rank, const Item& item) {
   const Communicator& communicator = definitions_->communicators.at(item.communicator);
   has_reductions_ = has_reductions_ || reduces(item.operation);
   if (communicator.is_self) return {};
@@ -63,8 +63,8 @@ std::string Collectives::add(int rank, const Item& item) {
     };
     if (has_blocks_of_different_sizes(item.operation)) {
       if (values_.size() + 2 * size > kMostValues)
-        return fmt::format("{}: there are too many collectives with blocks of different sizes",
-                           printable(definitions_->anchor));
+        return failure(fmt::format("{}: there are too many collectives with blocks of different sizes",
+                                   printable(definitions_->anchor)));
       made.sent = room();
       made.received = room();
     }
@@ -72,10 +72,10 @@ std::string Collectives::add(int rank, const Item& item) {
   }
   Sums& sums = all.calls[number];
   if (sums.operation != item.operation || (has_root(item.operation) && sums.root != item.peer))
-    return fmt::format(
+    return failure(fmt::format(
         "{}: collective {} on communicator {} is {} with root {} at rank {}, and {} with root {} at others",
         printable(definitions_->anchor), number + 1, item.communicator, to_string(item.operation), item.peer,
-        rank, to_string(sums.operation), sums.root);
+        rank, to_string(sums.operation), sums.root));
   count(sums, position(rank, communicator), item);
   return {};
 }

@@ -32,8 +32,8 @@ class Collectives {
   explicit Collectives(std::shared_ptr<const Definitions> definitions)
       : definitions_(std::move(definitions)) {}
 
-  /// The next one of a rank on the item's communicator. Empty, or how it does not fit to what other ranks do.
-  std::string add(int rank, const Item& item);
+  /// The next one of a rank on the item's communicator. Fails if it does not fit to what other ranks do.
+  Result<void> add(int rank, const Item& item);
   /// After all ranks have been added. Counts on from the rank's first one for each communicator.
   class OfRank {
    public:

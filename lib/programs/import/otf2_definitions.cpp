@@ -97,15 +97,14 @@ OTF2_CallbackCode on_communicator(void* user, OTF2_CommRef self, OTF2_StringRef 
   return OTF2_CALLBACK_SUCCESS;
 }
 
-/// Empty, or what went wrong.
-std::string read_all(const std::string& anchor, Read& read) {
+Result<void> read_all(const std::string& anchor, Read& read) {
   listen();
   const ReaderHandle reader(OTF2_Reader_Open(anchor.c_str()));
-  if (reader == nullptr) return text_of(OTF2_ERROR_INVALID);
+  if (reader == nullptr) return failure(text_of(OTF2_ERROR_INVALID));
   OTF2_ErrorCode code = OTF2_Reader_SetSerialCollectiveCallbacks(reader.get());
   OTF2_GlobalDefReader* const definitions =
       code == OTF2_SUCCESS ? OTF2_Reader_GetGlobalDefReader(reader.get()) : nullptr;
-  if (definitions == nullptr) return text_of(code);
+  if (definitions == nullptr) return failure(text_of(code));
   OTF2_GlobalDefReaderCallbacks* const calls = OTF2_GlobalDefReaderCallbacks_New();
   OTF2_GlobalDefReaderCallbacks_SetClockPropertiesCallback(calls, on_clock);
   OTF2_GlobalDefReaderCallbacks_SetStringCallback(calls, on_string);
@@ -118,7 +117,7 @@ std::string read_all(const std::string& anchor, Read& read) {
   OTF2_GlobalDefReaderCallbacks_Delete(calls);
   std::uint64_t count = 0;
   if (code == OTF2_SUCCESS) code = OTF2_Reader_ReadAllGlobalDefinitions(reader.get(), definitions, &count);
-  return code == OTF2_SUCCESS ? std::string() : text_of(code);
+  return code == OTF2_SUCCESS ? Result<void>() : failure(text_of(code));
 }
 
 /// "MPI_Send()" is what some tools write.
@@ -135,20 +134,21 @@ const Group* ranks_in(const Read& read) {
   return nullptr;
 }
 
-std::string find_ranks(const Read& read, Definitions& definitions) {
+Result<void> find_ranks(const Read& read, Definitions& definitions) {
   const Group* const ranks = ranks_in(read);
-  if (ranks == nullptr || ranks->members.empty()) return "it has no ranks of MPI";
+  if (ranks == nullptr || ranks->members.empty()) return failure("it has no ranks of MPI");
   if (ranks->members.size() > static_cast<std::size_t>(trace::kMostRanks))
-    return fmt::format("it has {} ranks, and a world at most {}", ranks->members.size(), trace::kMostRanks);
+    return failure(
+        fmt::format("it has {} ranks, and a world at most {}", ranks->members.size(), trace::kMostRanks));
   std::unordered_map<std::uint32_t, std::vector<std::size_t>> of_process;  // its ranks
   std::unordered_map<std::uint64_t, std::size_t> standing;
   for (const std::uint64_t location : ranks->members) {
     const auto found = read.locations.find(location);
     if (found == read.locations.end())
-      return fmt::format("there is no location {}, which is to be rank {}", location,
-                         definitions.ranks.size());
+      return failure(
+          fmt::format("there is no location {}, which is to be rank {}", location, definitions.ranks.size()));
     if (!standing.emplace(location, definitions.ranks.size()).second)
-      return fmt::format("location {} is to be two ranks", location);
+      return failure(fmt::format("location {} is to be two ranks", location));
     of_process[found->second.group].push_back(definitions.ranks.size());
     definitions.ranks.push_back({{location, found->second.events}});
   }
@@ -166,7 +166,7 @@ std::string find_ranks(const Read& read, Definitions& definitions) {
   return {};
 }
 
-std::string find_communicators(const Read& read, Definitions& definitions) {
+Result<void> find_communicators(const Read& read, Definitions& definitions) {
   bool has_world = false;
   const std::size_t ranks = definitions.ranks.size();
   for (const auto& [number, named] : read.communicators) {
@@ -181,8 +181,9 @@ std::string find_communicators(const Read& read, Definitions& definitions) {
       bool in_order = group->second.members.size() == ranks;
       for (const std::uint64_t member : group->second.members) {
         if (member >= ranks)
-          return fmt::format("communicator {} has a rank {}, and there are {}", number, member, ranks);
-        if (is_in[member]) return fmt::format("communicator {} has rank {} twice", number, member);
+          return failure(
+              fmt::format("communicator {} has a rank {}, and there are {}", number, member, ranks));
+        if (is_in[member]) return failure(fmt::format("communicator {} has rank {} twice", number, member));
         is_in[member] = true;
         in_order = in_order && member == made.members.size();
         made.members.push_back(static_cast<int>(member));
@@ -198,8 +199,8 @@ std::string find_communicators(const Read& read, Definitions& definitions) {
 }
 
 /// The library opens the files of an archive by their names, and would wait for the other end of a FIFO.
-/// Empty, or the first that is not a file.
-std::string irregular_file_of(const std::string& anchor) {
+/// Fails with the first that is not a file.
+Result<void> check_files(const std::string& anchor) {
   const fs::path path(anchor);
   const fs::path stem = path.parent_path() / path.stem();
   std::error_code error;
@@ -209,16 +210,16 @@ std::string irregular_file_of(const std::string& anchor) {
     files.push_back(entry->path());
   for (const fs::path& file : files) {
     const fs::file_status status = fs::status(file, error);
-    if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status)) return file.string();
+    if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status))
+      return failure(fmt::format("{} is not a regular file", file.string()));
   }
   return {};
 }
 
 /// The library crashes on some files that are damaged, and takes minutes for numbers that a few bytes claim:
-/// it reads in another process first. Empty, or what went wrong.
-std::string try_to_read(const std::string& anchor) {
-  if (const std::string file = irregular_file_of(anchor); !file.empty())
-    return fmt::format("{} is not a regular file", file);
+/// it reads in another process first.
+Result<void> try_to_read(const std::string& anchor) {
+  if (const Result<void> done = check_files(anchor); !done) return done;
   constexpr std::uintmax_t kBytesInASecond = std::uintmax_t{4} << 20U;  // a tenth of what OTF2 3.0 reads
   constexpr unsigned kSeconds = 2;
   std::error_code error;
@@ -226,26 +227,25 @@ std::string try_to_read(const std::string& anchor) {
   const unsigned seconds = kSeconds + (error ? 0U : static_cast<unsigned>(bytes / kBytesInASecond));
   const std::optional<std::string> problem = in_trial_process(seconds, [&] {
     Read trial;
-    return read_all(anchor, trial);
+    return read_all(anchor, trial).error();
   });
-  return problem.value_or(
-      fmt::format("the library of OTF2 crashes on it, or takes longer than {} s for so few bytes", seconds));
+  return success_or(problem.value_or(
+      fmt::format("the library of OTF2 crashes on it, or takes longer than {} s for so few bytes", seconds)));
 }
 
 }  // namespace
 
 Result<std::shared_ptr<const Definitions>> read_definitions(const std::string& anchor) {
-  using Failure = Result<std::shared_ptr<const Definitions>>;
-  const auto failure = [&](const std::string& what) {
-    return Failure::failure(fmt::format("cannot read {}: {}", printable(anchor), printable(what, 400)));
+  const auto refused = [&](const std::string& what) {
+    return failure(fmt::format("cannot read {}: {}", printable(anchor), printable(what, 400)));
   };
-  if (const std::string problem = try_to_read(anchor); !problem.empty()) return failure(problem);
+  if (const Result<void> done = try_to_read(anchor); !done) return refused(done.error());
   Read read;
-  if (const std::string problem = read_all(anchor, read); !problem.empty()) return failure(problem);
+  if (const Result<void> done = read_all(anchor, read); !done) return refused(done.error());
   auto definitions = std::make_shared<Definitions>();
   definitions->anchor = anchor;
   definitions->ticks = read.ticks;
-  if (read.ticks == 0) return failure("it does not say how fast its clock ticks");
+  if (read.ticks == 0) return refused("it does not say how fast its clock ticks");
   for (const auto& [number, region] : read.regions) {
     Region& known = definitions->regions[number];
     known.name = name_of_function(read.text(region.name));
@@ -253,9 +253,8 @@ Result<std::shared_ptr<const Definitions>> read_definitions(const std::string& a
     known.function = trace::function_of(known.name);
   }
   definitions->regions_of_contexts = std::move(read.contexts);
-  std::string problem = find_ranks(read, *definitions);
-  if (problem.empty()) problem = find_communicators(read, *definitions);
-  if (!problem.empty()) return failure(problem);
+  if (const Result<void> done = find_ranks(read, *definitions); !done) return refused(done.error());
+  if (const Result<void> done = find_communicators(read, *definitions); !done) return refused(done.error());
   return std::shared_ptr<const Definitions>(std::move(definitions));
 }
 

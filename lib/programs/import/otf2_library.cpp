@@ -32,30 +32,31 @@ void listen() {
   (void)is_set;
 }
 
-std::string read_back(const std::string& anchor,
-                      const std::vector<std::pair<OTF2_LocationRef, std::uint64_t>>& events) {
+Result<void> read_back(const std::string& anchor,
+                       const std::vector<std::pair<OTF2_LocationRef, std::uint64_t>>& events) {
   listen();
   const ReaderHandle reader(OTF2_Reader_Open(anchor.c_str()));
-  if (reader == nullptr) return text_of(OTF2_ERROR_INVALID);
+  if (reader == nullptr) return failure(text_of(OTF2_ERROR_INVALID));
   OTF2_ErrorCode code = OTF2_Reader_SetSerialCollectiveCallbacks(reader.get());
   OTF2_GlobalDefReader* const definitions = OTF2_Reader_GetGlobalDefReader(reader.get());
-  if (code != OTF2_SUCCESS || definitions == nullptr) return text_of(code);
+  if (code != OTF2_SUCCESS || definitions == nullptr) return failure(text_of(code));
   std::uint64_t count = 0;
   code = OTF2_Reader_ReadAllGlobalDefinitions(reader.get(), definitions, &count);
   for (std::size_t i = 0; i < events.size() && code == OTF2_SUCCESS; ++i)
     code = OTF2_Reader_SelectLocation(reader.get(), events[i].first);
   if (code == OTF2_SUCCESS) code = OTF2_Reader_OpenEvtFiles(reader.get());
   for (const auto& [location, written] : events) {
-    if (code != OTF2_SUCCESS) return text_of(code);
+    if (code != OTF2_SUCCESS) return failure(text_of(code));
     OTF2_EvtReader* const track = OTF2_Reader_GetEvtReader(reader.get(), location);
-    if (track == nullptr) return text_of(OTF2_ERROR_INVALID);
+    if (track == nullptr) return failure(text_of(OTF2_ERROR_INVALID));
     count = 0;
     code = OTF2_Reader_ReadAllLocalEvents(reader.get(), track, &count);
     if (code != OTF2_SUCCESS || count != written)
-      return fmt::format("of {} events of location {}, {} are in the archive", written, location, count);
+      return failure(
+          fmt::format("of {} events of location {}, {} are in the archive", written, location, count));
     code = OTF2_Reader_CloseEvtReader(reader.get(), track);
   }
-  return code == OTF2_SUCCESS ? std::string() : text_of(code);
+  return code == OTF2_SUCCESS ? Result<void>() : failure(text_of(code));
 }
 
 void allow_many_files() {

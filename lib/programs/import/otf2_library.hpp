@@ -19,9 +19,9 @@ void listen();
 std::string text_of(OTF2_ErrorCode code);
 
 /// The library does not say that a write was cut short, as by a full disk. Reads all definitions, and the
-/// events of all locations. Empty, or which location has not so many events as were written to it.
-std::string read_back(const std::string& anchor,
-                      const std::vector<std::pair<OTF2_LocationRef, std::uint64_t>>& events);
+/// events of all locations. Fails if a location has not so many events as were written to it.
+Result<void> read_back(const std::string& anchor,
+                       const std::vector<std::pair<OTF2_LocationRef, std::uint64_t>>& events);
 
 /// Readers of all ranks may each have a file open: as many as the system lets this process have.
 void allow_many_files();

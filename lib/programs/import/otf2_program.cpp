@@ -188,8 +188,8 @@ struct Seen {
   std::vector<std::size_t> cut;  // ranks with MPI_Init and without MPI_Finalize
 };
 
-/// Fills in what is known of all ranks. Empty, or what is wrong.
-std::string look_through(Archive& archive, Seen& seen) {
+/// Fills in what is known of all ranks.
+Result<void> look_through(Archive& archive, Seen& seen) {
   const auto ranks = static_cast<int>(archive.definitions->ranks.size());
   for (int rank = 0; rank < ranks; ++rank) {
     RankCalls calls(archive.definitions, rank);
@@ -199,9 +199,9 @@ std::string look_through(Archive& archive, Seen& seen) {
       begins = begins || (item.region != nullptr && item.region->function.call == Call::kInit);
       ends = ends || (item.region != nullptr && item.region->function.call == Call::kFinalize);
       if (item.kind != Item::Kind::kCollective) continue;
-      if (std::string problem = archive.collectives.add(rank, item); !problem.empty()) return problem;
+      if (const Result<void> done = archive.collectives.add(rank, item); !done) return done;
     }
-    if (!calls.error().empty()) return calls.error();
+    if (!calls.error().empty()) return failure(calls.error());
     archive.has_threads.push_back(calls.threads() > 1);
     if (begins && !ends) seen.cut.push_back(static_cast<std::size_t>(rank));
     seen.notes.insert(calls.notes().begin(), calls.notes().end());
@@ -213,13 +213,12 @@ std::string look_through(Archive& archive, Seen& seen) {
 }  // namespace
 
 Result<trace::Program> open_archive(const std::string& anchor) {
-  using Failure = Result<trace::Program>;
   allow_many_files();
   Result<std::shared_ptr<const Definitions>> definitions = read_definitions(anchor);
-  if (!definitions) return Failure::failure(definitions.error());
+  if (!definitions) return failure(definitions.error());
   const auto archive = std::make_shared<Archive>(Archive{*definitions, Collectives(*definitions), {}});
   Seen seen;
-  if (std::string problem = look_through(*archive, seen); !problem.empty()) return Failure::failure(problem);
+  if (const Result<void> done = look_through(*archive, seen); !done) return failure(done.error());
   trace::Program program;
   program.has_arrival = false;
   program.description.ranks = static_cast<int>(archive->definitions->ranks.size());

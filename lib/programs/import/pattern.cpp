@@ -211,7 +211,7 @@ Result<std::uint64_t> number(const std::string& text, std::string_view what, std
   const std::optional<double> value = parse_quantity(text, unit);
   if (value && *value >= least && *value <= most && *value == std::floor(*value))
     return static_cast<std::uint64_t>(*value);
-  return Result<std::uint64_t>::failure(
+  return failure(
       fmt::format("{} is no {}: a whole number from {:.0f} to {:.0f}", in_quotes(text), what, least, most));
 }
 
@@ -262,7 +262,6 @@ std::unique_ptr<recording::Reader> Pattern::read(int rank) const {
 }
 
 Result<Pattern> parse_pattern(const std::string& text) {
-  using Failure = Result<Pattern>;
   std::vector<std::string> parts;
   for (std::size_t at = kPatternPrefix.size(); at <= text.size();) {
     const std::size_t end = std::min(text.find(':', at), text.size());
@@ -277,35 +276,33 @@ Result<Pattern> parse_pattern(const std::string& text) {
   }
   if (pattern.kind == nullptr) {
     const std::string name = parts.empty() ? "" : parts[0];
-    return Failure::failure(fmt::format("unknown pattern {}{}", in_quotes(name), suggestion(name, names)));
+    return failure(fmt::format("unknown pattern {}{}", in_quotes(name), suggestion(name, names)));
   }
   const bool has_own = !pattern.kind->parameter.empty();
   const std::size_t first = has_own ? 2 : 1;
   if (parts.size() < first + 2 || parts.size() > first + 3)
-    return Failure::failure(fmt::format("{} is not {}{}{}{}:RANKS:BYTES[:ROUNDS]", in_quotes(text),
-                                        kPatternPrefix, pattern.kind->name, has_own ? ":" : "",
-                                        pattern.kind->parameter));
+    return failure(fmt::format("{} is not {}{}{}{}:RANKS:BYTES[:ROUNDS]", in_quotes(text), kPatternPrefix,
+                               pattern.kind->name, has_own ? ":" : "", pattern.kind->parameter));
   constexpr double kMostRanks = 1 << 20;
   constexpr double kMostBytes = 0x1p46;
   constexpr double kMostRounds = 1e9;
   if (has_own) {
     Result<std::uint64_t> own =
         number(parts[1], pattern.kind->parameter, "", 0, static_cast<double>(pattern.kind->most));
-    if (!own) return Failure::failure(own.error());
+    if (!own) return failure(own.error());
     pattern.parameter = *own;
   }
   Result<std::uint64_t> ranks = number(parts[first], "number of ranks", "", 2, kMostRanks);
-  if (!ranks) return Failure::failure(ranks.error());
+  if (!ranks) return failure(ranks.error());
   Result<std::uint64_t> bytes = number(parts[first + 1], "number of bytes", "B", 0, kMostBytes);
-  if (!bytes) return Failure::failure(bytes.error());
+  if (!bytes) return failure(bytes.error());
   pattern.ranks = static_cast<int>(*ranks);
   pattern.bytes = *bytes;
   if (pattern.kind == &kTable[kSparse] && pattern.parameter >= *ranks)
-    return Failure::failure(
-        fmt::format("{} neighbours, and there are {} other ranks", pattern.parameter, *ranks - 1));
+    return failure(fmt::format("{} neighbours, and there are {} other ranks", pattern.parameter, *ranks - 1));
   if (parts.size() > first + 2) {
     Result<std::uint64_t> rounds = number(parts[first + 2], "number of rounds", "", 1, kMostRounds);
-    if (!rounds) return Failure::failure(rounds.error());
+    if (!rounds) return failure(rounds.error());
     pattern.rounds = static_cast<int>(*rounds);
   }
   return pattern;

@@ -6,10 +6,9 @@ namespace offramp::trace {
 namespace {
 
 Result<std::optional<Program>> open_pattern(const Candidate& candidate) {
-  using Opened = Result<std::optional<Program>>;
   if (!candidate.name.starts_with(kPatternPrefix)) return std::optional<Program>();
   const Result<Pattern> pattern = parse_pattern(candidate.name);
-  if (!pattern) return Opened::failure(pattern.error());
+  if (!pattern) return failure(pattern.error());
   Program program;
   program.description.ranks = pattern->ranks;
   program.description.facts = {{"program", candidate.name}};

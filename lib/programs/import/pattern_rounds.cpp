@@ -1,7 +1,8 @@
 #include "lib/programs/import/pattern_rounds.hpp"
 
-#include <array>
 #include <cmath>
+
+#include "lib/programs/import/made_events.hpp"
 
 namespace offramp {
 
@@ -10,21 +11,9 @@ using recording::EventKind;
 
 namespace {
 
-enum Call : std::uint16_t {
-  kSend,
-  kRecv,
-  kIsend,
-  kIrecv,
-  kWaitall,
-  kMakes,
-  kIallreduce,
-  kAllreduce,
-  kAlltoall,
-  kAlltoallv,
-};
-constexpr std::array<std::string_view, 10> kCalls = {
-    "MPI_Send",       "MPI_Recv",       "MPI_Isend",     "MPI_Irecv",    "MPI_Waitall",
-    "MPI_Comm_split", "MPI_Iallreduce", "MPI_Allreduce", "MPI_Alltoall", "MPI_Alltoallv"};
+std::uint16_t number_of(trace::Call call) {
+  return static_cast<std::uint16_t>(call);
+}
 
 }  // namespace
 
@@ -32,7 +21,9 @@ Event pattern_message(EventKind kind, int peer, std::uint64_t bytes, bool blocki
   Event event;
   event.kind = kind;
   event.flags = blocking ? recording::kBlocking : 0;
-  event.call = kind == EventKind::kSend ? (blocking ? kSend : kIsend) : (blocking ? kRecv : kIrecv);
+  using enum trace::Call;
+  event.call =
+      number_of(kind == EventKind::kSend ? (blocking ? kSend : kIsend) : (blocking ? kRecv : kIrecv));
   event.peer = peer;
   event.tag = tag;
   event.bytes = bytes;
@@ -60,7 +51,7 @@ bool PatternRounds::next(Event& given) {
 }
 
 std::string_view PatternRounds::call(std::uint16_t number) const {
-  return number < kCalls.size() ? kCalls[number] : std::string_view();
+  return trace::name_of_call(number);
 }
 
 Event PatternRounds::wait_for(std::size_t requests) {
@@ -68,7 +59,7 @@ Event PatternRounds::wait_for(std::size_t requests) {
   for (std::size_t i = 0; i < requests; ++i) distances[i] = requests - i;
   Event event;
   event.kind = EventKind::kWait;
-  event.call = kWaitall;
+  event.call = number_of(trace::Call::kWaitall);
   event.list = keep(std::move(distances));
   return event;
 }
@@ -76,7 +67,7 @@ Event PatternRounds::wait_for(std::size_t requests) {
 std::uint32_t PatternRounds::communicator(std::vector<std::uint64_t> members, std::uint64_t id) {
   Event event;
   event.kind = EventKind::kCommunicator;
-  event.call = kMakes;
+  event.call = number_of(trace::Call::kSplit);
   event.list = keep(std::move(members));
   event.extra = id;
   communicators_.push_back(event);
@@ -89,21 +80,11 @@ std::uint32_t PatternRounds::keep(std::vector<std::uint64_t> values) {
 }
 
 Event PatternRounds::collective(OperationKind operation, bool blocking, std::uint32_t on) const {
-  Event event;
+  Event event = trace::collective_of_bytes(operation, bytes());
   event.kind = EventKind::kCollective;
   event.flags = blocking ? recording::kBlocking : 0;
-  event.operation = operation;
   event.communicator = on;
-  event.bytes = bytes();
-  event.call = operation == OperationKind::kAlltoallv  ? kAlltoallv
-               : operation == OperationKind::kAlltoall ? kAlltoall
-               : blocking                              ? kAllreduce
-                                                       : kIallreduce;
-  if (!reduces(operation)) return event;
-  const bool floats = bytes() % sizeof(float) == 0;
-  event.element = floats ? ElementType::kFloat32 : ElementType::kByte;
-  event.function = floats ? ReduceFunction::kSum : ReduceFunction::kBitOr;
-  event.extra = floats ? bytes() / sizeof(float) : bytes();
+  event.call = trace::call_of(operation, blocking);
   return event;
 }
 

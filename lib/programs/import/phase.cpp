@@ -61,19 +61,19 @@ class Survey {
   Survey(const Program& program, std::string phase)
       : program_(program), phase_(std::move(phase)), words_(fmt::format("phase \"{}\"", printable(phase_))) {}
 
-  /// Empty, or what stands against it.
-  std::string run() {
+  /// Fails if something stands against it.
+  Result<void> run() {
     for (int rank = 0; rank < program_.description.ranks; ++rank) {
-      if (std::string problem = look_at(rank); !problem.empty()) return problem;
+      if (const Result<void> done = look_at(rank); !done) return done;
     }
     if (!found_) {
       std::string others = names_.empty()
                                ? "it has none: MPI_Pcontrol(1, \"NAME\") in a program begins one"
                                : "there are: " + printable(fmt::format("{}", fmt::join(names_, ", ")));
-      return fmt::format("it has no {}; {}", words_, others);
+      return failure(fmt::format("it has no {}; {}", words_, others));
     }
-    std::string problem = alone_in_collective();
-    return problem.empty() ? message_across() : problem;
+    if (const Result<void> done = check_collectives(); !done) return done;
+    return check_messages();
   }
   std::shared_ptr<const PartCommunicators> take() {
     return std::make_shared<const PartCommunicators>(std::move(communicators_));
@@ -89,7 +89,7 @@ class Survey {
   static constexpr std::uint32_t kWorld = 0;
   static constexpr std::uint32_t kSelf = 1;
 
-  std::string look_at(int rank) {
+  Result<void> look_at(int rank) {
     const std::unique_ptr<Reader> reader = program_.read(rank);
     Within within(phase_);
     std::vector<Own> own = {{kWorld, rank}, {kSelf, 0}};
@@ -100,7 +100,7 @@ class Survey {
     std::optional<std::uint32_t> thread;
     for (Event event; reader->next(event);) {
       if (thread.value_or(reader->thread()) != reader->thread())
-        return fmt::format("rank {}: several of its threads call MPI, and a phase is of one", rank);
+        return failure(fmt::format("rank {}: several of its threads call MPI, and a phase is of one", rank));
       thread = reader->thread();
       if (event.kind == EventKind::kPhase) {
         const bool was = static_cast<bool>(within);
@@ -111,7 +111,7 @@ class Survey {
         continue;
       }
       if (event.communicator >= own.size())
-        return fmt::format("rank {}: there is no communicator {}", rank, event.communicator);
+        return failure(fmt::format("rank {}: there is no communicator {}", rank, event.communicator));
       if (event.kind == EventKind::kCommunicator) {
         const auto list = reader->list(event.list);
         std::vector<std::uint64_t> members(list.begin(), list.end());
@@ -127,16 +127,16 @@ class Survey {
         const auto list = event.extra != 0 ? std::span(&event.extra, 1) : reader->list(event.list);
         for (const std::uint64_t distance : list) {
           if (is_across(borders, begun, distance))
-            return fmt::format(
+            return failure(fmt::format(
                 "rank {}: its {} {} {} belongs to a request that was begun {}; a phase has to begin and end "
                 "what it waits for",
                 rank, reader->call(event.call), within ? "in" : "outside of", words_,
-                within ? "before" : "in it");
+                within ? "before" : "in it"));
         }
       }
       begun += recording::begins_request(event) ? 1 : 0;
     }
-    return reader->error();
+    return success_or(reader->error());
   }
   static bool refers(const Event& event) {
     return event.kind == EventKind::kWait || event.kind == EventKind::kCancel ||
@@ -197,7 +197,7 @@ class Survey {
     const auto place = static_cast<std::size_t>(rank);
     return place < members.size() ? members[place] : place;
   }
-  [[nodiscard]] std::string alone_in_collective() const {
+  [[nodiscard]] Result<void> check_collectives() const {
     for (const auto& [communicator, calls] : collectives_) {
       const std::size_t members = communicator == kWorld
                                       ? static_cast<std::size_t>(program_.description.ranks)
@@ -210,23 +210,23 @@ class Survey {
         const auto member = static_cast<int>(world_rank(communicator, static_cast<std::int64_t>(place)));
         if (!calls.contains(member)) rank = member;
       }
-      return fmt::format(
+      return failure(fmt::format(
           "rank {} takes part in {} collective calls in {} that rank {} does outside of it; a phase has to "
           "begin and end behind the same calls at all ranks",
-          most->first, most->second - (calls.contains(rank) ? calls.at(rank) : 0), words_, rank);
+          most->first, most->second - (calls.contains(rank) ? calls.at(rank) : 0), words_, rank));
     }
     return {};
   }
-  [[nodiscard]] std::string message_across() const {
+  [[nodiscard]] Result<void> check_messages() const {
     if (!are_known_) return {};
     for (const auto& [message, more] : messages_) {
       if (more == 0) continue;
       const auto& [communicator, source, receiver, tag] = message;
-      return fmt::format(
+      return failure(fmt::format(
           "rank {} {} a message (tag {}) in {} that rank {} {} outside of it; what is sent in a phase has to "
           "be received in it",
           world_rank(communicator, more > 0 ? source : receiver), more > 0 ? "sends" : "receives", tag,
-          words_, world_rank(communicator, more > 0 ? receiver : source), more > 0 ? "receives" : "sends");
+          words_, world_rank(communicator, more > 0 ? receiver : source), more > 0 ? "receives" : "sends"));
     }
     return {};
   }
@@ -342,11 +342,9 @@ std::string phase_name(const Reader& reader, const Event& event) {
 }
 
 Result<Program> part_of(const Program& program, const std::string& phase) {
-  using Failure = Result<Program>;
-  if (program.graph)
-    return Failure::failure("its operations depend on each other as in a graph, without phases");
+  if (program.graph) return failure("its operations depend on each other as in a graph, without phases");
   Survey survey(program, phase);
-  if (std::string problem = survey.run(); !problem.empty()) return Failure::failure(std::move(problem));
+  if (const Result<void> done = survey.run(); !done) return failure(done.error());
   Program part = program;
   part.recording = nullptr;
   std::erase_if(part.description.facts, [](const auto& fact) { return fact.first == "events"; });

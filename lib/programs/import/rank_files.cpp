@@ -48,11 +48,14 @@ std::optional<int> number_of(std::string_view file, const NumberedName& name) {
   return number_in<int>(file);
 }
 
-/// Those beside the named one, by their numbers; empty, or what went wrong.
-std::string look_beside(const NumberedName& name, std::map<int, std::string>& found) {
+using NamedByRank = std::map<int, std::string>;
+
+/// Those beside the named one, by their numbers.
+Result<NamedByRank> look_beside(const NumberedName& name) {
   const std::string folder = name.folder.empty() ? "." : name.folder;
   DIR* const listing = opendir(folder.c_str());
-  if (listing == nullptr) return fmt::format("cannot read {}: {}", folder, std::strerror(errno));
+  if (listing == nullptr) return failure(fmt::format("cannot read {}: {}", folder, std::strerror(errno)));
+  NamedByRank found;
   std::string problem;
   while (const dirent* entry = readdir(listing)) {
     const std::string file = entry->d_name;
@@ -63,38 +66,37 @@ std::string look_beside(const NumberedName& name, std::map<int, std::string>& fo
       problem = fmt::format("{} and {}{} are both of rank {}", other->second, name.folder, file, *number);
   }
   closedir(listing);
-  return problem;
+  if (!problem.empty()) return failure(problem);
+  return found;
 }
 
-/// Which ranks below the last one have no file: empty, or an error.
-std::string missing_among(const std::map<int, std::string>& found) {
+/// Fails if ranks below the last one have no file.
+Result<void> check_for_gaps(const NamedByRank& found) {
   std::vector<std::size_t> missing;
   const auto last = static_cast<std::size_t>(found.rbegin()->first);
   for (std::size_t rank = 0; rank < last; ++rank) {
     if (!found.contains(static_cast<int>(rank))) missing.push_back(rank);
   }
   if (missing.empty()) return {};
-  return fmt::format("nothing is there of {}, and there is {}{}", ranks_text(missing), found.rbegin()->second,
-                     found.size() == 1 ? ": the last number in the name of a file is its rank" : "");
+  return failure(fmt::format("nothing is there of {}, and there is {}{}", ranks_text(missing),
+                             found.rbegin()->second,
+                             found.size() == 1 ? ": the last number in the name of a file is its rank" : ""));
 }
 
 }  // namespace
 
 Result<RankFiles> rank_files(const std::string& name) {
-  using Failure = Result<RankFiles>;
-  std::map<int, std::string> found;
-  if (const std::optional<NumberedName> numbered = take_apart(name)) {
-    const std::string problem = look_beside(*numbered, found);
-    if (!problem.empty()) return Failure::failure(problem);
-  }
-  if (found.empty()) found = {{0, name}};
-  if (const auto& [number, path] = *found.rbegin(); number >= kMostRanks)
-    return Failure::failure(fmt::format("{}: its rank is beyond 2^20", path));
-  if (std::string problem = missing_among(found); !problem.empty()) return Failure::failure(problem);
+  const std::optional<NumberedName> numbered = take_apart(name);
+  Result<NamedByRank> found = numbered ? look_beside(*numbered) : NamedByRank();
+  if (!found) return failure(found.error());
+  if (found->empty()) found = NamedByRank{{0, name}};
+  if (const auto& [number, path] = *found->rbegin(); number >= kMostRanks)
+    return failure(fmt::format("{}: its rank is beyond 2^20", path));
+  if (const Result<void> done = check_for_gaps(*found); !done) return failure(done.error());
   RankFiles files;
-  for (const auto& [number, path] : found) {
+  for (const auto& [number, path] : *found) {
     Result<recording::Source> source = recording::Source::look(path);
-    if (!source) return Failure::failure(source.error());
+    if (!source) return failure(source.error());
     files.push_back(std::make_shared<const recording::Source>(std::move(*source)));
   }
   return files;

@@ -37,14 +37,13 @@ std::string gaps_of(const Recording& recording) {
 }
 
 Result<std::optional<Program>> open_recording(const Candidate& candidate) {
-  using Opened = Result<std::optional<Program>>;
   if (candidate.is_file() && !candidate.begin.starts_with(recording::kFileMagic))
     return std::optional<Program>();
   Result<Recording> opened = Recording::open(candidate.name);
   if (!opened) {
     // Without a file there may be parts of one; else the name may mean something else.
     if (!candidate.is_file() && opened.error() == candidate.problem) return std::optional<Program>();
-    return Opened::failure(opened.error());
+    return failure(opened.error());
   }
   const auto recording = std::make_shared<const Recording>(std::move(*opened));
   Program program;

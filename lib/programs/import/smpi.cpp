@@ -30,8 +30,8 @@ std::optional<int> next_rank(Lines& lines) {
 }
 
 /// Where the lines of each rank are in a file: all its lines are looked at, for their ranks and actions.
-/// Returns what is wrong, or nothing.
-std::string find_parts(const std::shared_ptr<const recording::Source>& source, std::vector<SmpiPart>& parts) {
+Result<std::vector<SmpiPart>> find_parts(const std::shared_ptr<const recording::Source>& source) {
+  std::vector<SmpiPart> parts;
   constexpr std::size_t kLookedAtOfLine = 64;
   Lines lines(source);
   std::vector<std::string_view> words;
@@ -39,8 +39,8 @@ std::string find_parts(const std::shared_ptr<const recording::Source>& source, s
     split(line.substr(0, kLookedAtOfLine), words);
     if (words.empty() || words[0].starts_with('#')) continue;
     const std::optional<int> rank = smpi_rank_in(words[0]);
-    if (!rank) return lines.at("it begins with no rank below 2^20");
-    if (words.size() < 2) return lines.at("it has a rank, and no action");
+    if (!rank) return failure(lines.at("it begins with no rank below 2^20"));
+    if (words.size() < 2) return failure(lines.at("it has a rank, and no action"));
     const auto index = static_cast<std::size_t>(*rank);
     if (index >= parts.size()) parts.resize(index + 1);
     SmpiPart& part = parts[index];
@@ -48,20 +48,18 @@ std::string find_parts(const std::shared_ptr<const recording::Source>& source, s
     part.last = lines.offset();
     note_boundary(words[1], part);
   }
-  return lines.error();
+  if (!lines.error().empty()) return failure(lines.error());
+  return parts;
 }
 
 /// One file with the lines of all ranks. Each rank reads from its first line to its last one.
 Result<std::vector<SmpiPart>> parts_of_shared(const std::shared_ptr<const recording::Source>& source) {
-  std::vector<SmpiPart> parts;
-  if (std::string problem = find_parts(source, parts); !problem.empty())
-    return Result<std::vector<SmpiPart>>::failure(std::move(problem));
+  Result<std::vector<SmpiPart>> parts = find_parts(source);
   // A few bytes must not become a million ranks.
-  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
-    if (parts[rank].source == nullptr)
-      return Result<std::vector<SmpiPart>>::failure(
-          fmt::format("cannot read {}: it has lines of rank {}, and none of rank {}",
-                      printable(source->name()), parts.size() - 1, rank));
+  for (std::size_t rank = 0; parts && rank < parts->size(); ++rank) {
+    if ((*parts)[rank].source == nullptr)
+      return failure(fmt::format("cannot read {}: it has lines of rank {}, and none of rank {}",
+                                 printable(source->name()), parts->size() - 1, rank));
   }
   return parts;
 }
@@ -95,29 +93,25 @@ std::string trimmed(std::string_view line) {
 /// are.
 Result<std::vector<SmpiPart>> parts_of_list(
     const std::vector<std::shared_ptr<const recording::Source>>& files) {
-  using Failure = Result<std::vector<SmpiPart>>;
   std::vector<SmpiPart> parts(files.size());
   for (const auto& file : files) {
     Lines lines(file);
     const std::optional<int> rank = next_rank(lines);
-    if (!rank && lines.number() > 0)
-      return Failure::failure(lines.at("this is no line RANK ACTION of a trace"));
+    if (!rank && lines.number() > 0) return failure(lines.at("this is no line RANK ACTION of a trace"));
     if (!rank) continue;  // an empty file
     if (static_cast<std::size_t>(*rank) >= parts.size())
-      return Failure::failure(
-          lines.at(fmt::format("rank {}, and the list has {} files", *rank, files.size())));
-    std::vector<SmpiPart> found;
-    if (std::string problem = find_parts(file, found); !problem.empty())
-      return Failure::failure(std::move(problem));
-    for (std::size_t other = 0; other < found.size(); ++other) {
-      if (found[other].source != nullptr && other != static_cast<std::size_t>(*rank))
-        return Failure::failure(fmt::format("{}:{}: a line of rank {} in the file of rank {}", file->name(),
-                                            found[other].lines_before + 1, other, *rank));
+      return failure(lines.at(fmt::format("rank {}, and the list has {} files", *rank, files.size())));
+    Result<std::vector<SmpiPart>> found = find_parts(file);
+    if (!found) return found;
+    for (std::size_t other = 0; other < found->size(); ++other) {
+      if ((*found)[other].source != nullptr && other != static_cast<std::size_t>(*rank))
+        return failure(fmt::format("{}:{}: a line of rank {} in the file of rank {}", file->name(),
+                                   (*found)[other].lines_before + 1, other, *rank));
     }
     SmpiPart& part = parts[static_cast<std::size_t>(*rank)];
     if (part.source != nullptr)
-      return Failure::failure(lines.at(fmt::format("{} is of rank {}, too", part.source->name(), *rank)));
-    part = std::move(found.back());
+      return failure(lines.at(fmt::format("{} is of rank {}, too", part.source->name(), *rank)));
+    part = std::move(found->back());
   }
   return parts;
 }
@@ -168,16 +162,15 @@ bool is_list_of_paths(std::string_view text) {
 }
 
 Result<std::optional<Program>> open_smpi(const Candidate& candidate) {
-  using Made = Result<std::optional<Program>>;
   if (!candidate.is_text()) return std::optional<Program>();
   const std::string& path = candidate.name;
   Result<recording::Source> opened = recording::Source::look(path);
-  if (!opened) return Made::failure(opened.error());
+  if (!opened) return failure(opened.error());
   const auto source = std::make_shared<const recording::Source>(std::move(*opened));
   Lines first(source);
   if (next_rank(first)) {
     Result<std::vector<SmpiPart>> parts = parts_of_shared(source);
-    return parts ? program_of(path, std::move(*parts)) : Made::failure(parts.error());
+    return parts ? program_of(path, std::move(*parts)) : failure(parts.error());
   }
   std::vector<std::shared_ptr<const recording::Source>> files;
   Lines list(source);
@@ -186,24 +179,22 @@ Result<std::optional<Program>> open_smpi(const Candidate& candidate) {
     if (name.empty()) continue;
     constexpr std::size_t kLongestName = 4096;
     const std::string file = name.size() > kLongestName ? "" : found_file(path, name);
-    Result<recording::Source> listed = file.empty()
-                                           ? Result<recording::Source>::failure("its name is too long")
-                                           : recording::Source::look(file);
+    Result<recording::Source> listed =
+        file.empty() ? failure("its name is too long") : recording::Source::look(file);
     if (!listed && files.empty() && !is_list_of_paths(candidate.begin)) return std::optional<Program>();
     if (!listed && files.empty())
-      return Made::failure(list.at(fmt::format(
+      return failure(list.at(fmt::format(
           "{}; if this is a list of SMPI's traces, it names a file on each line", listed.error())));
-    if (!listed) return Made::failure(list.at(listed.error()));
+    if (!listed) return failure(list.at(listed.error()));
     files.push_back(std::make_shared<const recording::Source>(std::move(*listed)));
     Lines lines(files.back());
     if (files.size() == 1 && !next_rank(lines)) return std::optional<Program>();
-    if (files.size() > std::size_t{kMostRanks})
-      return Made::failure(list.at("there are more than 2^20 files"));
+    if (files.size() > std::size_t{kMostRanks}) return failure(list.at("there are more than 2^20 files"));
   }
   if (files.empty()) return std::optional<Program>();
   Result<std::vector<SmpiPart>> parts =
       files.size() == 1 ? parts_of_shared(files.front()) : parts_of_list(files);
-  return parts ? program_of(path, std::move(*parts)) : Made::failure(parts.error());
+  return parts ? program_of(path, std::move(*parts)) : failure(parts.error());
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 
 #include "lib/base/text_format.hpp"
 #include "lib/programs/import/lines.hpp"
-#include "lib/programs/import/made_events.hpp"
+#include "lib/programs/import/mpi_functions.hpp"
 #include "lib/programs/import/smpi_types.hpp"
 #include "offramp/model/message.hpp"
 
@@ -28,111 +28,60 @@ constexpr int kNoRank = -666;
 /// Room for any message: a receive with a negative count asks for the size first.
 constexpr std::uint64_t kAnyRoom = std::uint64_t{1} << 44U;
 
-enum class Action : std::uint8_t {
-  kInit,
-  kFinalize,
-  kNothing,
-  kIgnored,
-  kSend,
-  kSsend,
-  kBsend,
-  kIsend,
-  kIssend,
-  kIbsend,
-  kRecv,
-  kIrecv,
-  kSendrecv,
-  kWait,
-  kWaitall,
-  kWaitany,
-  kTest,
-  kCompute,
-  kSleep,
-  kBarrier,
-  kBcast,
-  kReduce,
-  kAllreduce,
-  kScan,
-  kExscan,
-  kAlltoall,
-  kAllgather,
-  kGather,
-  kScatter,
-  kGatherv,
-  kScatterv,
-  kAllgatherv,
-  kReduceScatter,
-  kAlltoallv,
+enum class ActionKind : std::uint8_t { kFunction, kNothing, kIgnored, kCompute, kSleep };
+
+struct Action {
+  ActionKind kind = ActionKind::kFunction;
+  Function function;
+
+  [[nodiscard]] bool reads_arguments() const {
+    if (kind != ActionKind::kFunction) return kind >= ActionKind::kCompute;
+    return function.kind != FunctionKind::kOther && function.kind != FunctionKind::kTest &&
+           function.kind != FunctionKind::kWaitall && function.kind != FunctionKind::kWaitany;
+  }
 };
 
-struct Name {
+/// The actions that SMPI's replayer knows, and those that its tracer writes and its replayer refuses: here
+/// those that are no function of MPI, that have another name, or that take no time.
+struct OwnAction {
   std::string_view name;  // in lower case
-  Action action;
+  ActionKind kind = ActionKind::kFunction;
+  std::string_view function = {};
 };
-/// The actions that SMPI's replayer knows, and those that its tracer writes and its replayer refuses.
-constexpr Name kActions[] = {
-    {"init", Action::kInit},
-    {"finalize", Action::kFinalize},
-    {"comm_size", Action::kIgnored},
-    {"comm_split", Action::kIgnored},
-    {"comm_dup", Action::kIgnored},
-    {"location", Action::kNothing},
-    {"send", Action::kSend},
-    {"start", Action::kIsend},
-    {"ssend", Action::kSsend},
-    {"bsend", Action::kBsend},
-    {"rsend", Action::kSend},
-    {"isend", Action::kIsend},
-    {"issend", Action::kIssend},
-    {"ibsend", Action::kIbsend},
-    {"irsend", Action::kIsend},
-    {"recv", Action::kRecv},
-    {"irecv", Action::kIrecv},
-    {"sendrecv", Action::kSendrecv},
-    {"wait", Action::kWait},
-    {"waitall", Action::kWaitall},
-    {"waitany", Action::kWaitany},
-    {"test", Action::kTest},
-    {"testany", Action::kIgnored},
-    {"testall", Action::kIgnored},
-    {"testsome", Action::kIgnored},
-    {"compute", Action::kCompute},
-    {"sleep", Action::kSleep},
-    {"barrier", Action::kBarrier},
-    {"bcast", Action::kBcast},
-    {"reduce", Action::kReduce},
-    {"allreduce", Action::kAllreduce},
-    {"scan", Action::kScan},
-    {"exscan", Action::kExscan},
-    {"alltoall", Action::kAlltoall},
-    {"allgather", Action::kAllgather},
-    {"gather", Action::kGather},
-    {"scatter", Action::kScatter},
-    {"gatherv", Action::kGatherv},
-    {"scatterv", Action::kScatterv},
-    {"allgatherv", Action::kAllgatherv},
-    {"reducescatter", Action::kReduceScatter},
-    {"alltoallv", Action::kAlltoallv},
+constexpr OwnAction kOwnActions[] = {
+    {"location", ActionKind::kNothing},
+    {"compute", ActionKind::kCompute},
+    {"sleep", ActionKind::kSleep},
+    {"comm_size", ActionKind::kIgnored},
+    {"comm_split", ActionKind::kIgnored},
+    {"comm_dup", ActionKind::kIgnored},
+    {"testany", ActionKind::kIgnored},
+    {"testall", ActionKind::kIgnored},
+    {"testsome", ActionKind::kIgnored},
+    {"start", ActionKind::kFunction, "MPI_Isend"},
+    {"reducescatter", ActionKind::kFunction, "MPI_Reduce_scatter"},
+    {"ireducescatter", ActionKind::kFunction, "MPI_Ireduce_scatter"},
 };
 
-/// nonblocking: "ibcast" is "bcast", without its request's name.
-std::optional<Action> action_of(std::string_view word, bool& nonblocking) {
+/// All others are called as MPI's functions are, without MPI_ and in any case. Requests of nonblocking
+/// collectives have no name.
+std::optional<Action> action_of(std::string_view word) {
   constexpr std::size_t kLongest = 16;
-  if (word.size() > kLongest) return std::nullopt;
+  if (word.size() > kLongest || word.empty()) return std::nullopt;
   std::string name(word);
   for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  const auto find = [](std::string_view wanted) -> std::optional<Action> {
-    for (const Name& one : kActions) {
-      if (one.name == wanted) return one.action;
-    }
-    return std::nullopt;
-  };
-  nonblocking = false;
-  if (const auto found = find(name)) return found;
-  if (!name.starts_with('i')) return std::nullopt;
-  const auto found = find(std::string_view(name).substr(1));
-  nonblocking = found && *found >= Action::kBarrier;
-  return nonblocking ? found : std::nullopt;
+  for (const OwnAction& own : kOwnActions) {
+    if (own.name == name) return Action{own.kind, function_of(own.function)};
+  }
+  if (name.find('_') != std::string::npos) return std::nullopt;
+  name[0] = name[0] >= 'a' && name[0] <= 'z' ? static_cast<char>(name[0] - 'a' + 'A') : name[0];
+  const Function function = function_of("MPI_" + name);
+  constexpr FunctionKind kKnown[] = {FunctionKind::kSend, FunctionKind::kReceive,   FunctionKind::kSendrecv,
+                                     FunctionKind::kWait, FunctionKind::kWaitall,   FunctionKind::kWaitany,
+                                     FunctionKind::kTest, FunctionKind::kCollective};
+  const bool is_known = std::find(std::begin(kKnown), std::end(kKnown), function.kind) != std::end(kKnown);
+  if (!is_known && function.call != Call::kInit && function.call != Call::kFinalize) return std::nullopt;
+  return Action{ActionKind::kFunction, function};
 }
 
 class SmpiRank final : public MadeEvents {
@@ -151,14 +100,13 @@ class SmpiRank final : public MadeEvents {
     while (lines_.next(line) && lines_.offset() <= last_) {
       split(line, words_);
       if (words_.size() < 2 || words_[0].starts_with('#') || smpi_rank_in(words_[0]) != rank_) continue;
-      bool nonblocking = false;
-      const std::optional<Action> action = action_of(words_[1], nonblocking);
+      const std::optional<Action> action = action_of(words_[1]);
       if (!action) return refuse(fmt::format("there is no action {}", printable(words_[1], 40)));
       read_ = 2;
       bad_.clear();
       const std::uint64_t before = made();
-      act(*action, nonblocking);
-      if (bad_.empty() && reads_arguments(*action) && left() > 0)
+      act(*action);
+      if (bad_.empty() && action->reads_arguments() && left() > 0)
         bad(fmt::format("{} and what follows is more than it has arguments", words_[read_].substr(0, 40)));
       if (!bad_.empty()) return refuse(fmt::format("{}: {}", words_[1], bad_));
       if (made() != before) return true;
@@ -228,10 +176,6 @@ class SmpiRank final : public MadeEvents {
   void work(double value) {
     if (value < 0) bad(fmt::format("{} is less than 0", value));
     if (bad_.empty()) compute(static_cast<std::uint64_t>(value));
-  }
-  static bool reads_arguments(Action action) {
-    return action >= Action::kSend && action != Action::kTest && action != Action::kWaitall &&
-           action != Action::kWaitany;
   }
 
   // --- messages ---
@@ -441,83 +385,72 @@ class SmpiRank final : public MadeEvents {
     put(alltoallv(blocks_, more_blocks_), send_type.element, nonblocking);
   }
 
-  void act(Action action, bool nonblocking) {
-    switch (action) {
-      case Action::kInit:
-        default_ = smpi_types()[left() > 0 ? kSmpiDouble : kSmpiByte];
-        return native(Call::kInit);
-      case Action::kFinalize:
-        return native(Call::kFinalize);
-      case Action::kNothing:
-        return;
-      case Action::kIgnored:
-        return native(Call::kOther);
-      case Action::kSend:
-        return send(Call::kSend, recording::kBlocking);
-      case Action::kSsend:
-        return send(Call::kSsend, recording::kBlocking | recording::kSynchronous);
-      case Action::kBsend:
-        return send(Call::kBsend, recording::kBlocking | recording::kBuffered);
-      case Action::kIsend:
-        return send(Call::kIsend, 0);
-      case Action::kIssend:
-        return send(Call::kIssend, recording::kSynchronous);
-      case Action::kIbsend:
-        return send(Call::kIbsend, recording::kBuffered);
-      case Action::kRecv:
-        return receive(Call::kRecv, true);
-      case Action::kIrecv:
-        return receive(Call::kIrecv, false);
-      case Action::kSendrecv:
-        return send_and_receive();
-      case Action::kWait:
-        return wait();
-      case Action::kWaitall:
-        return wait_for_all();
-      case Action::kWaitany:
-        return wait_for_any();
-      case Action::kTest:  // whether it found something is not written: the wait that follows learns of it
-        return native(Call::kTest);
-      case Action::kCompute:
-        return work(number());
-      case Action::kSleep:
-        return work(std::min(number() * 1e9, kExact));
-      case Action::kBarrier:
-        return put({}, OperationKind::kBarrier, ElementType::kByte, nonblocking);
-      case Action::kBcast: {
-        Event event;
-        const std::uint64_t elements = count();
-        event.peer = root();
-        const Datatype of = type();
-        event.bytes = bytes(elements, of);
-        return put(event, OperationKind::kBcast, of.element, nonblocking);
-      }
-      case Action::kReduce:
-        return reduction(OperationKind::kReduce, nonblocking);
-      case Action::kAllreduce:
-        return reduction(OperationKind::kAllreduce, nonblocking);
-      case Action::kScan:
-        return reduction(OperationKind::kScan, nonblocking);
-      case Action::kExscan:
-        return reduction(OperationKind::kExscan, nonblocking);
-      case Action::kAlltoall:
-        return blocks(OperationKind::kAlltoall, nonblocking);
-      case Action::kAllgather:
-        return blocks(OperationKind::kAllgather, nonblocking);
-      case Action::kGather:
-        return blocks(OperationKind::kGather, nonblocking);
-      case Action::kScatter:
-        return blocks(OperationKind::kScatter, nonblocking);
-      case Action::kGatherv:
+  void broadcast(bool nonblocking) {
+    Event event;
+    const std::uint64_t elements = count();
+    event.peer = root();
+    const Datatype of = type();
+    event.bytes = bytes(elements, of);
+    put(event, OperationKind::kBcast, of.element, nonblocking);
+  }
+
+  void put_collective(OperationKind operation, bool nonblocking) {
+    switch (operation) {
+      case OperationKind::kBarrier:
+        return put({}, operation, ElementType::kByte, nonblocking);
+      case OperationKind::kBcast:
+        return broadcast(nonblocking);
+      case OperationKind::kGatherv:
         return gather_blocks(nonblocking);
-      case Action::kScatterv:
+      case OperationKind::kScatterv:
         return scatter_blocks(nonblocking);
-      case Action::kAllgatherv:
+      case OperationKind::kAllgatherv:
         return gather_blocks_everywhere(nonblocking);
-      case Action::kReduceScatter:
+      case OperationKind::kReduceScatter:
+      case OperationKind::kReduceScatterv:
         return reduce_and_scatter(nonblocking);
-      case Action::kAlltoallv:
+      case OperationKind::kAlltoallv:
         return exchange_blocks(nonblocking);
+      case OperationKind::kReduce:
+      case OperationKind::kAllreduce:
+      case OperationKind::kScan:
+      case OperationKind::kExscan:
+        return reduction(operation, nonblocking);
+      case OperationKind::kGather:
+      case OperationKind::kScatter:
+      case OperationKind::kAllgather:
+      case OperationKind::kAlltoall:
+        return blocks(operation, nonblocking);
+      case OperationKind::kSend:
+      case OperationKind::kCount:
+        return bad("it is no collective");
+    }
+  }
+
+  void act(const Action& action) {
+    const Function& function = action.function;
+    if (action.kind == ActionKind::kNothing) return;
+    if (action.kind == ActionKind::kIgnored) return native(Call::kOther);
+    if (action.kind == ActionKind::kCompute) return work(number());
+    if (action.kind == ActionKind::kSleep) return work(std::min(number() * 1e9, kExact));
+    switch (function.kind) {
+      case FunctionKind::kSend:
+        return send(function.call, function.flags);
+      case FunctionKind::kReceive:
+        return receive(function.call, (function.flags & recording::kBlocking) != 0);
+      case FunctionKind::kSendrecv:
+        return send_and_receive();
+      case FunctionKind::kWait:
+        return wait();
+      case FunctionKind::kWaitall:
+        return wait_for_all();
+      case FunctionKind::kWaitany:
+        return wait_for_any();
+      case FunctionKind::kCollective:
+        return put_collective(function.operation, !function.blocking);
+      default:
+        if (function.call == Call::kInit) default_ = smpi_types()[left() > 0 ? kSmpiDouble : kSmpiByte];
+        return native(function.call);  // whether a test found something, the wait that follows learns
     }
   }
 
@@ -548,15 +481,13 @@ std::optional<int> smpi_rank_in(std::string_view word) {
 }
 
 bool is_smpi_action(std::string_view word) {
-  bool nonblocking = false;
-  return action_of(word, nonblocking).has_value();
+  return action_of(word).has_value();
 }
 
 void note_boundary(std::string_view action, SmpiPart& part) {
-  bool nonblocking = false;
-  const std::optional<Action> found = action_of(action, nonblocking);
-  part.begins = part.begins || found == Action::kInit;
-  part.ends = part.ends || found == Action::kFinalize;
+  const Call call = action_of(action).value_or(Action()).function.call;
+  part.begins = part.begins || call == Call::kInit;
+  part.ends = part.ends || call == Call::kFinalize;
 }
 
 std::unique_ptr<recording::Reader> read_smpi(const SmpiPart& part, int rank, int ranks) {

@@ -14,23 +14,25 @@ void ColumnReader::fail(std::size_t position, std::string_view what) {
   if (!failed()) *error_ = text(place.offset + kBlockHeaderBytes + position, what);
 }
 
-std::string ColumnReader::damage(const BlockPlace& place) const {
-  if (block_.size() < place.size) return "the file ends within the block";
+Result<void> ColumnReader::check(const BlockPlace& place) const {
+  if (block_.size() < place.size) return failure("the file ends within the block");
   if (header_.length + kBlockHeaderBytes != place.size || !checksum_fits(block_))
-    return "its checksum is wrong";
+    return failure("its checksum is wrong");
   if (header_.rank != rank_ || header_.column != column_)
-    return fmt::format("here is a block of rank {}, {}", header_.rank, to_string(header_.column));
-  if (header_.sequence != next_ - 1) return fmt::format("here is block {} instead", header_.sequence);
+    return failure(fmt::format("here is a block of rank {}, {}", header_.rank, to_string(header_.column)));
+  if (header_.sequence != next_ - 1)
+    return failure(fmt::format("here is block {} instead", header_.sequence));
   return {};
 }
 
 bool ColumnReader::next() {
   if (failed() || next_ == blocks_->of(column_).size()) return false;
   const BlockPlace& place = blocks_->of(column_)[next_++];
-  block_ = blocks_->source->read(place.offset, place.size, buffer_, *error_);
-  if (failed()) return false;
+  const Result<ByteSpan> block = blocks_->source->read(place.offset, place.size, buffer_);
+  if (!block) return *error_ = block.error(), false;
+  block_ = *block;
   header_ = decode_block_header(block_).value_or(BlockHeader{});
-  if (const std::string damage = this->damage(place); !damage.empty()) *error_ = text(place.offset, damage);
+  if (const Result<void> whole = check(place); !whole) *error_ = text(place.offset, whole.error());
   return !failed();
 }
 

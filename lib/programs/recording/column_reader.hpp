@@ -46,7 +46,7 @@ class ColumnReader {
   void fail(std::size_t position, std::string_view what);
 
  private:
-  [[nodiscard]] std::string damage(const BlockPlace& place) const;
+  [[nodiscard]] Result<void> check(const BlockPlace& place) const;
   [[nodiscard]] std::string text(std::uint64_t offset, std::string_view what) const;
 
   const RankBlocks* blocks_;

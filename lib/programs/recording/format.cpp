@@ -109,18 +109,17 @@ std::array<std::uint8_t, kPartHeaderBytes> encode(const PartHeader& header) {
 }
 
 Result<PartHeader> decode_part_header(ByteSpan bytes) {
-  using Failure = Result<PartHeader>;
-  if (!begins_with(bytes, kPartMagic)) return Failure::failure("it is no part of a recording");
-  if (bytes.size() < kPartHeaderBytes) return Failure::failure("it ends within its header");
+  if (!begins_with(bytes, kPartMagic)) return failure("it is no part of a recording");
+  if (bytes.size() < kPartHeaderBytes) return failure("it ends within its header");
   PartHeader header;
   header.version = get_word<std::uint32_t>(&bytes[8]);
   header.rank = get_word<std::uint32_t>(&bytes[12]);
   header.ranks = get_word<std::uint32_t>(&bytes[16]);
   if (get_word<std::uint64_t>(&bytes[24]) != checksum(bytes.first(24), {}))
-    return Failure::failure("the checksum of its header is wrong");
-  if (header.version != kVersion) return Failure::failure(version_problem(header.version));
+    return failure("the checksum of its header is wrong");
+  if (header.version != kVersion) return failure(version_problem(header.version));
   if (header.ranks > kMostRanks || header.rank >= header.ranks)
-    return Failure::failure(fmt::format("its header says rank {} of {}", header.rank, header.ranks));
+    return failure(fmt::format("its header says rank {} of {}", header.rank, header.ranks));
   return header;
 }
 
@@ -143,25 +142,22 @@ std::string encode(const Description& description) {
 }
 
 Result<std::size_t> file_header_bytes(ByteSpan start) {
-  using Failure = Result<std::size_t>;
-  if (!begins_with(start, kFileMagic)) return Failure::failure("it is no recording");
-  if (start.size() < kFileStartBytes) return Failure::failure("it ends within its header");
+  if (!begins_with(start, kFileMagic)) return failure("it is no recording");
+  if (start.size() < kFileStartBytes) return failure("it ends within its header");
   const auto version = get_word<std::uint32_t>(&start[8]);
-  if (version != kVersion) return Failure::failure(version_problem(version));
+  if (version != kVersion) return failure(version_problem(version));
   const auto length = get_word<std::uint32_t>(&start[12]);
-  if (length > kMostHeader)
-    return Failure::failure(fmt::format("its header says that it has {} bytes", length));
+  if (length > kMostHeader) return failure(fmt::format("its header says that it has {} bytes", length));
   return kFileStartBytes + length;
 }
 
 Result<Description> decode_file_header(ByteSpan header) {
-  using Failure = Result<Description>;
   const Result<std::size_t> size = file_header_bytes(header);
-  if (!size) return Failure::failure(size.error());
-  if (header.size() < *size) return Failure::failure("it ends within its header");
+  if (!size) return failure(size.error());
+  if (header.size() < *size) return failure("it ends within its header");
   header = header.first(*size);
   if (get_word<std::uint64_t>(&header[16]) != checksum(header.first(16), header.subspan(kFileStartBytes)))
-    return Failure::failure("the checksum of its header is wrong");
+    return failure("the checksum of its header is wrong");
   Cursor cursor(header.subspan(kFileStartBytes));
   Description description;
   description.version = static_cast<int>(get_word<std::uint32_t>(&header[8]));
@@ -171,8 +167,7 @@ Result<Description> decode_file_header(ByteSpan header) {
     std::string key = text();
     description.facts.emplace_back(std::move(key), text());
   }
-  if (cursor.problem() != nullptr)
-    return Failure::failure(fmt::format("its header is wrong: {}", cursor.problem()));
+  if (cursor.problem() != nullptr) return failure(fmt::format("its header is wrong: {}", cursor.problem()));
   return description;
 }
 

@@ -1,4 +1,4 @@
-// The layout of recordings: a header, blocks, an index, an end mark. docs/recording.md describes the same for
+// The layout of recordings: a header, blocks, an index, an end mark. docs/replay.md describes the same for
 // readers of other languages.
 #pragma once
 

@@ -123,11 +123,10 @@ class Recording {
   [[nodiscard]] std::unique_ptr<Reader> read(int rank) const;
   /// Size of one rank's part in bytes.
   [[nodiscard]] std::uint64_t bytes(int rank) const;
-  /// Writes the one file of all ranks. Empty, or what went wrong.
-  [[nodiscard]] std::string write(const std::string& path) const;
-  /// Writes an index of the parts beside it, which stay where they are: what is_in_parts(path) says. The
-  /// same.
-  [[nodiscard]] std::string write_index(const std::string& path) const;
+  /// Writes the one file of all ranks.
+  [[nodiscard]] Result<void> write(const std::string& path) const;
+  /// Writes an index of the parts beside it, which stay where they are: what is_in_parts(path) says.
+  [[nodiscard]] Result<void> write_index(const std::string& path) const;
 
  private:
   struct Impl;
@@ -135,9 +134,9 @@ class Recording {
   static Result<Recording> from_file(Source source);
   static Result<Recording> from_parts_beside(const std::string& path);
   using Write = std::function<void(std::string_view bytes)>;
-  using WriteBlocks = std::function<std::string(const Write& write, std::string& error)>;
-  [[nodiscard]] std::string write_file(const std::string& path, Column index_column,
-                                       const WriteBlocks& write_blocks) const;
+  using WriteBlocks = std::function<Result<std::string>(const Write& write)>;
+  [[nodiscard]] Result<void> write_file(const std::string& path, Column index_column,
+                                        const WriteBlocks& write_blocks) const;
   std::shared_ptr<const Impl> impl_;
 };
 

@@ -19,7 +19,6 @@
 namespace offramp::recording {
 namespace {
 
-using Failure = Result<Recording>;
 using Ranks = std::map<std::uint32_t, RankBlocks>;  // those that have blocks
 using Buffer = std::vector<std::uint8_t>;
 
@@ -31,9 +30,8 @@ std::string problem_with(const Source& source, std::string_view what) {
 std::uint64_t scan(const std::shared_ptr<const Source>& source, std::uint64_t offset,
                    std::uint32_t first_rank, std::uint32_t end_rank, Ranks& ranks) {
   Buffer buffer;
-  std::string problem;
   for (;;) {
-    const auto header = decode_block_header(source->read(offset, kBlockHeaderBytes, buffer, problem));
+    const auto header = decode_block_header(source->try_to_read(offset, kBlockHeaderBytes, buffer));
     if (!header || is_index(header->column)) return offset;
     const std::size_t size = kBlockHeaderBytes + header->length;
     if (header->rank < first_rank || header->rank >= end_rank || size > source->size() - offset)
@@ -66,29 +64,26 @@ bool read_index(const std::shared_ptr<const Source>& source, std::uint64_t begin
 
 Result<PartHeader> part_header(const Source& source) {
   Buffer buffer;
-  std::string problem;
-  const ByteSpan start = source.read(0, kPartHeaderBytes, buffer, problem);
-  Result<PartHeader> header =
-      problem.empty() ? decode_part_header(start) : Result<PartHeader>::failure(problem);
-  return header ? header : Result<PartHeader>::failure(problem_with(source, header.error()));
+  const Result<ByteSpan> start = source.read(0, kPartHeaderBytes, buffer);
+  Result<PartHeader> header = start ? decode_part_header(*start) : failure(start.error());
+  return header ? header : failure(problem_with(source, header.error()));
 }
 
 /// The part of a rank beside the recording at `path`, whose index knows where the part's last block lies and
 /// that block's checksum. A failure: there is none, or another run has written it.
 Result<Source> indexed_part(const std::string& path, std::uint32_t rank, std::uint32_t ranks,
                             const BlockPlace& last, std::uint64_t checksum) {
-  using Part = Result<Source>;
   Result<Source> source = Source::look(part_path(path, static_cast<int>(rank)));
   if (!source) return source;
   const Result<PartHeader> header = part_header(*source);
-  if (!header) return Part::failure(header.error());
+  if (!header) return failure(header.error());
   Buffer buffer;
-  std::string problem;
-  const auto block = decode_block_header(source->read(last.offset, kBlockHeaderBytes, buffer, problem));
-  if (!problem.empty()) return Part::failure(problem);
+  const Result<ByteSpan> bytes = source->read(last.offset, kBlockHeaderBytes, buffer);
+  if (!bytes) return failure(bytes.error());
+  const auto block = decode_block_header(*bytes);
   if (header->rank != rank || header->ranks != ranks || !block || block->checksum != checksum ||
       source->size() - last.offset < last.size)
-    return Part::failure(problem_with(*source, fmt::format("it is not the part that {} was made of", path)));
+    return failure(problem_with(*source, fmt::format("it is not the part that {} was made of", path)));
   return source;
 }
 
@@ -133,11 +128,10 @@ bool find_by_index(const std::shared_ptr<const Source>& source, std::uint64_t be
                    const Description& description, Ranks& ranks, std::string& missing) {
   if (size < begin + kBlockHeaderBytes + kEndMarkBytes) return false;
   Buffer buffer;
-  std::string problem;
   const std::uint64_t end = size - kEndMarkBytes;
-  const auto offset = decode_end_mark(source->read(end, kEndMarkBytes, buffer, problem));
+  const auto offset = decode_end_mark(source->try_to_read(end, kEndMarkBytes, buffer));
   if (!offset || *offset < begin || *offset > end - kBlockHeaderBytes) return false;
-  const ByteSpan index = source->read(*offset, static_cast<std::size_t>(end - *offset), buffer, problem);
+  const ByteSpan index = source->try_to_read(*offset, static_cast<std::size_t>(end - *offset), buffer);
   const auto header = decode_block_header(index);
   if (!header || !checksum_fits(index)) return false;
   const Cursor cursor(index.subspan(kBlockHeaderBytes));
@@ -187,8 +181,7 @@ struct Recording::Impl {
     breaks_off.clear();
     const std::uint64_t end = scan(source, begin, 0, count, ranks);
     Buffer buffer;
-    std::string problem;
-    const auto header = decode_block_header(source->read(end, kBlockHeaderBytes, buffer, problem));
+    const auto header = decode_block_header(source->try_to_read(end, kBlockHeaderBytes, buffer));
     const std::uint64_t whole =
         header && is_index(header->column) ? end + kBlockHeaderBytes + header->length + kEndMarkBytes : 0;
     Ranks indexed;
@@ -208,13 +201,14 @@ struct Recording::Impl {
     const auto found = ranks.find(static_cast<std::uint32_t>(rank));
     return found == ranks.end() ? none : found->second;
   }
-  /// Empty, or why it is not the part of that rank.
-  std::string add_part(std::uint32_t rank, std::uint32_t count, Source source) {
+  /// Fails if it is not the part of that rank.
+  Result<void> add_part(std::uint32_t rank, std::uint32_t count, Source source) {
     const Result<PartHeader> header = part_header(source);
-    if (!header) return header.error();
+    if (!header) return failure(header.error());
     if (header->rank != rank || header->ranks != count)
-      return problem_with(source, fmt::format("it is the part of rank {} of {}, and not of rank {} of {}",
-                                              header->rank, header->ranks, rank, count));
+      return failure(
+          problem_with(source, fmt::format("it is the part of rank {} of {}, and not of rank {} of {}",
+                                           header->rank, header->ranks, rank, count)));
     scan(std::make_shared<const Source>(std::move(source)), kPartHeaderBytes, rank, rank + 1, ranks);
     return {};
   }
@@ -236,9 +230,8 @@ std::optional<PartMark> mark_of_part(const std::string& path) {
   const std::uint64_t size = source->size();
   const std::uint64_t last = std::min(size, kLast);
   Buffer buffer;
-  std::string problem;
-  ByteSpan bytes = source->read(size - last, static_cast<std::size_t>(last), buffer, problem);
-  if (!problem.empty() || bytes.size() != last) return std::nullopt;
+  ByteSpan bytes = source->try_to_read(size - last, static_cast<std::size_t>(last), buffer);
+  if (bytes.size() != last) return std::nullopt;
   return PartMark{size, checksum_of([&] { return std::exchange(bytes, ByteSpan()); })};
 }
 
@@ -246,8 +239,7 @@ Result<Recording> Recording::open(const std::string& path) {
   Result<Source> source = Source::open(path);
   if (source) return from_file(std::move(*source));
   std::error_code error;
-  if (std::filesystem::exists(path, error) || parts_beside(path).empty())
-    return Failure::failure(source.error());
+  if (std::filesystem::exists(path, error) || parts_beside(path).empty()) return failure(source.error());
   return from_parts_beside(path);
 }
 
@@ -258,14 +250,14 @@ Result<Recording> Recording::from_bytes(std::string bytes, const std::string& na
 Result<Recording> Recording::from_file(Source file) {
   const auto source = std::make_shared<const Source>(std::move(file));
   Buffer buffer;
-  std::string problem;
-  const auto failure = [&](const std::string& what) {
-    return Failure::failure(problem.empty() ? problem_with(*source, what) : problem);
-  };
-  const Result<std::size_t> size = file_header_bytes(source->read(0, kFileStartBytes, buffer, problem));
-  if (!size) return failure(size.error());
-  Result<Description> description = decode_file_header(source->read(0, *size, buffer, problem));
-  if (!description) return failure(description.error());
+  const Result<ByteSpan> start = source->read(0, kFileStartBytes, buffer);
+  if (!start) return failure(start.error());
+  const Result<std::size_t> size = file_header_bytes(*start);
+  if (!size) return failure(problem_with(*source, size.error()));
+  const Result<ByteSpan> header = source->read(0, *size, buffer);
+  if (!header) return failure(header.error());
+  Result<Description> description = decode_file_header(*header);
+  if (!description) return failure(problem_with(*source, description.error()));
   auto impl = std::make_unique<Impl>();
   impl->description = std::move(*description);
   impl->file = source;
@@ -279,14 +271,14 @@ Result<Recording> Recording::from_parts_beside(const std::string& path) {
   std::uint32_t ranks = 0;
   for (const int rank : found) {
     Result<Source> source = Source::look(part_path(path, rank));
-    if (!source) return Failure::failure(source.error());
+    if (!source) return failure(source.error());
     if (ranks == 0) {
       const Result<PartHeader> header = part_header(*source);
-      if (!header) return Failure::failure(header.error());
+      if (!header) return failure(header.error());
       ranks = header->ranks;
     }
-    const std::string problem = impl->add_part(static_cast<std::uint32_t>(rank), ranks, std::move(*source));
-    if (!problem.empty()) return Failure::failure(problem);
+    const auto added = impl->add_part(static_cast<std::uint32_t>(rank), ranks, std::move(*source));
+    if (!added) return failure(added.error());
   }
   impl->description.version = static_cast<int>(kVersion);
   impl->description.ranks = static_cast<int>(ranks);
@@ -314,9 +306,9 @@ Result<Recording> Recording::from_parts(Description description, std::vector<Par
     Result<Source> source = part.bytes.empty()
                                 ? Source::look(part.path)
                                 : Source(std::move(part.bytes), fmt::format("the part of rank {}", rank));
-    if (!source) return Failure::failure(source.error());
-    const std::string problem = impl->add_part(rank, ranks, std::move(*source));
-    if (!problem.empty()) return Failure::failure(problem);
+    if (!source) return failure(source.error());
+    const auto added = impl->add_part(rank, ranks, std::move(*source));
+    if (!added) return failure(added.error());
   }
   return Recording(std::move(impl));
 }
@@ -346,14 +338,13 @@ std::optional<std::uint64_t> Recording::checksum() const {
   }
   constexpr std::size_t kPiece = std::size_t{1} << 20U;
   Buffer buffer;
-  std::string problem;
   std::uint64_t at = 0;
   const std::uint64_t sum = checksum_of([&] {
-    const ByteSpan piece = impl_->file->read(at, kPiece, buffer, problem);
+    const ByteSpan piece = impl_->file->try_to_read(at, kPiece, buffer);
     at += piece.size();
     return piece;
   });
-  return problem.empty() && at == impl_->file->size() ? std::optional(sum) : std::nullopt;
+  return at == impl_->file->size() ? std::optional(sum) : std::nullopt;
 }
 
 std::unique_ptr<Reader> Recording::read(int rank) const {
@@ -369,12 +360,11 @@ std::uint64_t Recording::bytes(int rank) const {
   return bytes;
 }
 
-/// Writes the header, what write_blocks() writes, which returns an index, and that. Empty, or what went
-/// wrong.
-std::string Recording::write_file(const std::string& path, Column index_column,
-                                  const WriteBlocks& write_blocks) const {
+/// Writes the header, what write_blocks() writes, which returns an index, and that.
+Result<void> Recording::write_file(const std::string& path, Column index_column,
+                                   const WriteBlocks& write_blocks) const {
   Result<OutputFile> file = OutputFile::create(path);
-  if (!file) return cannot_write(path, file.error());
+  if (!file) return cannot_write(path, failure(file.error()));
   std::uint64_t offset = 0;
   const auto write = [&](std::string_view bytes) {
     file->write(bytes);
@@ -382,21 +372,21 @@ std::string Recording::write_file(const std::string& path, Column index_column,
   };
   const std::string head = encode(impl_->description);
   if (const auto size = file_header_bytes(byte_span(head)); !size)
-    return fmt::format("cannot write {}: {}", path, size.error());
+    return failure(fmt::format("cannot write {}: {}", path, size.error()));
   write(head);
-  std::string error;
-  const std::string index = write_blocks(write, error);
-  if (!error.empty()) return error;
+  const Result<std::string> index = write_blocks(write);
+  if (!index) return failure(index.error());
   const std::uint64_t index_offset = offset;
-  write(text_of(seal({index_column, 0, 0, 0, 0, 0}, byte_span(index))));
-  write(index);
+  write(text_of(seal({index_column, 0, 0, 0, 0, 0}, byte_span(*index))));
+  write(*index);
   write(text_of(encode_end_mark(index_offset)));
   return cannot_write(path, file->finish());
 }
 
-std::string Recording::write(const std::string& path) const {
-  return write_file(path, Column::kIndex, [&](const auto& write, std::string& error) {
+Result<void> Recording::write(const std::string& path) const {
+  return write_file(path, Column::kIndex, [&](const auto& write) -> Result<std::string> {
     std::string index;
+    std::string error;
     for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(impl_->description.ranks); ++rank) {
       const RankBlocks& blocks = impl_->blocks(static_cast<int>(rank));
       for (const Column column : kColumnsOfRank) {
@@ -406,16 +396,16 @@ std::string Recording::write(const std::string& path) const {
           append_varint(index, reader.payload().size());
           write(text_of(reader.block()));
         }
-        if (!error.empty()) return index;
+        if (!error.empty()) return failure(error);
       }
     }
     return index;
   });
 }
 
-std::string Recording::write_index(const std::string& path) const {
-  if (!is_in_parts(path)) return fmt::format("cannot write {}: not all parts lie beside it", path);
-  return write_file(path, Column::kPartsIndex, [&](const auto& /*write*/, std::string& error) {
+Result<void> Recording::write_index(const std::string& path) const {
+  if (!is_in_parts(path)) return failure(fmt::format("cannot write {}: not all parts lie beside it", path));
+  return write_file(path, Column::kPartsIndex, [&](const auto& /*write*/) -> Result<std::string> {
     std::string index;
     Buffer buffer;
     for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(impl_->description.ranks); ++rank) {
@@ -432,10 +422,10 @@ std::string Recording::write_index(const std::string& path) const {
         }
       }
       if (last.size == 0) continue;
-      const auto header =
-          decode_block_header(blocks.source->read(last.offset, kBlockHeaderBytes, buffer, error));
-      if (!header && error.empty()) error = problem_with(*blocks.source, "it has changed");
-      if (!error.empty()) return index;
+      const Result<ByteSpan> bytes = blocks.source->read(last.offset, kBlockHeaderBytes, buffer);
+      if (!bytes) return failure(bytes.error());
+      const auto header = decode_block_header(*bytes);
+      if (!header) return failure(problem_with(*blocks.source, "it has changed"));
       append_varint(index, header->checksum);
     }
     return index;

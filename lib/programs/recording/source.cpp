@@ -31,10 +31,8 @@ Result<Source> Source::open(const std::string& path) {
   source.name_ = path;
   source.file_ = open_to_read(path);
   struct stat status {};
-  if (source.file_ < 0 || fstat(source.file_, &status) != 0)
-    return Result<Source>::failure(problem_with(path, errno));
-  if (!S_ISREG(status.st_mode))
-    return Result<Source>::failure(fmt::format("cannot read {}: it is no regular file", path));
+  if (source.file_ < 0 || fstat(source.file_, &status) != 0) return failure(problem_with(path, errno));
+  if (!S_ISREG(status.st_mode)) return failure(fmt::format("cannot read {}: it is no regular file", path));
   source.size_ = static_cast<std::uint64_t>(status.st_size);
   return source;
 }
@@ -65,9 +63,9 @@ Source::~Source() {
   if (file_ >= 0) close(file_);
 }
 
-ByteSpan Source::read(std::uint64_t offset, std::size_t count, std::vector<std::uint8_t>& buffer,
-                      std::string& problem) const {
-  if (offset >= size_) return {};
+Result<ByteSpan> Source::read(std::uint64_t offset, std::size_t count,
+                              std::vector<std::uint8_t>& buffer) const {
+  if (offset >= size_) return ByteSpan();
   count = static_cast<std::size_t>(std::min<std::uint64_t>(count, size_ - offset));
   if (in_memory_) return byte_span(bytes_).subspan(static_cast<std::size_t>(offset), count);
   const int file = file_ >= 0 ? file_ : open_to_read(name_);
@@ -81,8 +79,9 @@ ByteSpan Source::read(std::uint64_t offset, std::size_t count, std::vector<std::
     else if (n > 0)
       done += static_cast<std::size_t>(n);
   }
-  if (n < 0) problem = problem_with(name_, errno);
+  const int error = errno;
   if (file != file_ && file >= 0) close(file);
+  if (n < 0) return failure(problem_with(name_, error));
   return ByteSpan(buffer).first(done);
 }
 

@@ -26,10 +26,16 @@ class Source {
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::uint64_t size() const { return size_; }
-  /// The bytes lie in the source or in the buffer. Fewer than asked for: there are no more, or problem says
-  /// what went wrong. Threads may read at the same time.
-  ByteSpan read(std::uint64_t offset, std::size_t count, std::vector<std::uint8_t>& buffer,
-                std::string& problem) const;
+  /// The bytes lie in the source or in the buffer. Fewer than asked for: there are no more. Threads may read
+  /// at the same time.
+  [[nodiscard]] Result<ByteSpan> read(std::uint64_t offset, std::size_t count,
+                                      std::vector<std::uint8_t>& buffer) const;
+  /// read(), and no bytes after a failure.
+  [[nodiscard]] ByteSpan try_to_read(std::uint64_t offset, std::size_t count,
+                                     std::vector<std::uint8_t>& buffer) const {
+    const Result<ByteSpan> bytes = read(offset, count, buffer);
+    return bytes ? *bytes : ByteSpan();
+  }
 
  private:
   Source() = default;

@@ -21,7 +21,7 @@ BlockStore::~BlockStore() {
 }
 
 void BlockStore::fail(std::string_view why) {
-  if (problem_.empty()) problem_ = cannot_write(path_, std::string(why));
+  if (problem_.empty()) problem_ = cannot_write(path_, failure(std::string(why))).error();
 }
 
 bool BlockStore::write(ByteSpan bytes, std::uint64_t offset) {

@@ -90,8 +90,8 @@ Result<Comparison> compare(const trace::Program& recorded,
     const std::unique_ptr<Reader> reader = recorded.read(rank);
     const std::unique_ptr<Reader> other = made(rank);
     if (!Comparer(comparison, rank, role(rank)).compare(*reader, other.get()))
-      return Result<Comparison>::failure(several_threads_text(rank));
-    if (!reader->error().empty()) return Result<Comparison>::failure(reader->error());
+      return failure(several_threads_text(rank));
+    if (!reader->error().empty()) return failure(reader->error());
     if (other != nullptr && !other->error().empty() && comparison.first_difference.empty())
       comparison.first_difference = other->error();
   }

@@ -95,6 +95,10 @@ struct Expression {
   [[nodiscard]] bool is_constant() const { return form == Form::kNumber && a == 0 && d == 0; }
   /// It is of coordinates or sides.
   [[nodiscard]] bool uses_grid() const;
+  /// The number becomes larger without end as the ranks become more.
+  [[nodiscard]] bool grows() const {
+    return form == Form::kNumber && measure != Measure::kOne && !inverse && a > 0;
+  }
   friend bool operator==(const Expression&, const Expression&) = default;
 };
 Expression constant(std::int64_t value);

@@ -136,10 +136,9 @@ class RankFolder {
     folded_.communicators = {{ranks, rank}, {1, 0}};
   }
 
-  /// Empty, or what is wrong.
-  std::string add(Reader& reader, const Event& event) {
+  Result<void> add(Reader& reader, const Event& event) {
     if (++folded_.events == 1) thread_ = reader.thread();
-    if (reader.thread() != thread_) return several_threads_text(static_cast<int>(folded_.rank));
+    if (reader.thread() != thread_) return failure(several_threads_text(static_cast<int>(folded_.rank)));
     folded_.questions += reader.polls();
     folded_.wildcards += event.kind != EventKind::kSend && event.peer == kAnySource ? 1 : 0;
     folded_.choices += (event.flags & (recording::kAny | recording::kSome)) != 0 ? 1 : 0;
@@ -148,8 +147,8 @@ class RankFolder {
       const auto own = std::find(list.begin(), list.end(), static_cast<std::uint64_t>(folded_.rank));
       folded_.communicators.emplace_back(list.size(), own - list.begin());
     } else if (event.communicator >= folded_.communicators.size()) {
-      return fmt::format("rank {}, event {}: there is no communicator {}", folded_.rank, folded_.events,
-                         event.communicator);
+      return failure(fmt::format("rank {}, event {}: there is no communicator {}", folded_.rank,
+                                 folded_.events, event.communicator));
     }
     Node node;
     Event shape = event;
@@ -250,17 +249,15 @@ std::uint32_t Pool::list(std::span<const std::uint64_t> values) {
 }
 
 Result<FoldedProgram> fold(const std::string& name, const trace::Program& program, Pool& pool, Tags tags) {
-  using Failure = Result<FoldedProgram>;
   FoldedProgram folded{name, program.description.ranks, {}};
   for (int rank = 0; rank < program.description.ranks; ++rank) {
     const std::unique_ptr<Reader> reader = program.read(rank);
     RankFolder folder(rank, folded.ranks, pool, tags);
     for (Event event; reader->next(event);) {
-      if (const std::string problem = folder.add(*reader, event); !problem.empty())
-        return Failure::failure(problem);
+      if (const Result<void> done = folder.add(*reader, event); !done) return failure(done.error());
     }
-    if (!reader->error().empty()) return Failure::failure(reader->error());
-    if (!reader->cut().empty()) return Failure::failure(fmt::format("rank {}: {}", rank, reader->cut()));
+    if (!reader->error().empty()) return failure(reader->error());
+    if (!reader->cut().empty()) return failure(fmt::format("rank {}: {}", rank, reader->cut()));
     folded.each.push_back(folder.take());
   }
   return folded;

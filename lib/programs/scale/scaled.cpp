@@ -252,8 +252,8 @@ std::optional<std::int64_t> smallest_with(const Model& model, const std::set<std
   return std::nullopt;
 }
 
-/// Empty, or which ranks no recording has.
-std::string missing_roles(const Model& model, const Sides& sides, std::int64_t ranks) {
+/// Fails with the ranks that no recording has.
+Result<void> check_roles(const Model& model, const Sides& sides, std::int64_t ranks) {
   std::set<std::uint64_t> all;
   std::set<std::string> names;
   std::int64_t missing = 0;
@@ -266,9 +266,10 @@ std::string missing_roles(const Model& model, const Sides& sides, std::int64_t r
   }
   if (missing == 0) return {};
   const auto enough = smallest_with(model, all);
-  return fmt::format("{} of {} ranks ({}) have a place on {} that no recording has{}", missing, ranks,
-                     fmt::join(names, ", "), model.layout.text(),
-                     enough ? fmt::format("; a recording of {} ranks has all of them", *enough) : "");
+  return failure(
+      fmt::format("{} of {} ranks ({}) have a place on {} that no recording has{}", missing, ranks,
+                  fmt::join(names, ", "), model.layout.text(),
+                  enough ? fmt::format("; a recording of {} ranks has all of them", *enough) : ""));
 }
 
 /// Of each loop, by the number of the step that ends it, whether nothing that is done in it depends on its
@@ -339,16 +340,14 @@ Trials try_roles(const std::shared_ptr<const Shared>& shared) {
 
 Result<trace::Program> at_ranks(const std::shared_ptr<const Model>& model, int ranks,
                                 ComputeScaling scaling) {
-  using Failure = Result<trace::Program>;
   const auto sides = model->layout.sides(ranks);
   if (!sides)
-    return Failure::failure(fmt::format("{} ranks do not fit {}: a multiple of {} does", ranks,
-                                        model->layout.text(), model->layout.fixed));
-  if (std::string missing = missing_roles(*model, *sides, ranks); !missing.empty())
-    return Failure::failure(std::move(missing));
+    return failure(fmt::format("{} ranks do not fit {}: a multiple of {} does", ranks, model->layout.text(),
+                               model->layout.fixed));
+  if (const Result<void> known = check_roles(*model, *sides, ranks); !known) return failure(known.error());
   const auto shared = shared_of(model, ranks, *sides, scaling);
   for (const auto& [role, problem] : try_roles(shared)) {
-    if (!problem.empty()) return Failure::failure(problem);
+    if (!problem.empty()) return failure(problem);
   }
   trace::Program program;
   program.kind = "scaled program";
@@ -362,7 +361,7 @@ std::string difference_at(const std::shared_ptr<const Model>& model,
                           const std::shared_ptr<const Model>& other, int ranks) {
   // The other one may not have all roles: then it says nothing of so many ranks.
   const auto sides = other->layout.sides(ranks);
-  if (!sides || !missing_roles(*other, *sides, ranks).empty()) return {};
+  if (!sides || !check_roles(*other, *sides, ranks)) return {};
   const auto one_shared = shared_of(model, ranks, *model->layout.sides(ranks), ComputeScaling::kRecorded);
   const auto other_shared = shared_of(other, ranks, *sides, ComputeScaling::kRecorded);
   constexpr int kTried = 64;

@@ -14,8 +14,6 @@
 namespace offramp::scale {
 namespace {
 
-using Failure = Result<Scaling>;
-
 // Fewer say too little of how sizes depend on the number of ranks.
 constexpr std::size_t kEnough = 3;
 // More are not told; the first ones are the ones that concern most calls.
@@ -43,7 +41,7 @@ std::optional<Command> command_of(const trace::Program& program) {
   Command command{fact_of(description, "program"), fact_of(description, "arguments")};
   if (program.kind == "recording") return command;
   const Result<Pattern> pattern =
-      program.kind == "pattern" ? parse_pattern(command.program) : Result<Pattern>::failure("a trace");
+      program.kind == "pattern" ? parse_pattern(command.program) : failure("a trace");
   if (!pattern) return std::nullopt;
   // The number of ranks is in its name.
   command.program = fmt::format("{}{}", kPatternPrefix, pattern->kind->name);
@@ -54,47 +52,49 @@ std::optional<Command> command_of(const trace::Program& program) {
   return command;
 }
 
-/// By the number of ranks. Empty, or why they are not recordings of one program.
-std::string in_order(const std::vector<NamedProgram>& recorded, std::vector<const NamedProgram*>& order) {
+/// By the number of ranks. Fails if they are not recordings of one program.
+Result<std::vector<const NamedProgram*>> in_order(const std::vector<NamedProgram>& recorded) {
+  std::vector<const NamedProgram*> order;
   for (const NamedProgram& one : recorded) {
-    if (!one.program.missing.empty()) return fmt::format("{}: {}", one.name, one.program.missing);
+    if (!one.program.missing.empty()) return failure(fmt::format("{}: {}", one.name, one.program.missing));
     if (one.program.graph)
-      return fmt::format(
-          "{}: its operations depend on each other as in a graph; calls one after the other are "
-          "what can be scaled",
-          one.name);
+      return failure(
+          fmt::format("{}: its operations depend on each other as in a graph; calls one after the other are "
+                      "what can be scaled",
+                      one.name));
     order.push_back(&one);
   }
   const auto ranks = [](const NamedProgram* one) { return one->program.description.ranks; };
   std::ranges::sort(order, {}, ranks);
   for (std::size_t i = 1; i < order.size(); ++i) {
     if (ranks(order[i]) == ranks(order[i - 1]))
-      return fmt::format("{} and {} both have {}", order[i - 1]->name, order[i]->name,
-                         counted(static_cast<std::uint64_t>(ranks(order[i])), "rank"));
+      return failure(fmt::format("{} and {} both have {}", order[i - 1]->name, order[i]->name,
+                                 counted(static_cast<std::uint64_t>(ranks(order[i])), "rank")));
     const auto one = command_of(order[i - 1]->program);
     const auto other = command_of(order[i]->program);
     if (one && other && one->name() != other->name())
-      return fmt::format("{} is a recording of {}, and {} of {}", order[i - 1]->name, one->program,
-                         order[i]->name, other->program);
+      return failure(fmt::format("{} is a recording of {}, and {} of {}", order[i - 1]->name, one->program,
+                                 order[i]->name, other->program));
   }
-  return {};
+  return order;
 }
 
 // Where there are fewer ranks, neighbours and turns are as many as ranks or half of them anyway.
 constexpr int kFewestAlone = 4;
 
-/// Empty, or why one recording alone does not do.
-std::string alone(const std::vector<const NamedProgram*>& order, ComputeScaling compute) {
+/// Fails if there is one recording, and it does not do alone.
+Result<void> check_number(const std::vector<const NamedProgram*>& order, ComputeScaling compute) {
   if (order.size() > 1) return {};
   const int ranks = order.front()->program.description.ranks;
   if (ranks < kFewestAlone)
-    return fmt::format(
+    return failure(fmt::format(
         "one recording of {} does not tell what depends on the number of ranks: one of {} or more may, and "
         "recordings at three or more numbers of ranks do",
-        counted(static_cast<std::uint64_t>(ranks), "rank"), kFewestAlone);
+        counted(static_cast<std::uint64_t>(ranks), "rank"), kFewestAlone));
   if (compute == ComputeScaling::kStrong)
-    return "where all ranks together have as much to do, sizes may depend on the number of ranks, which one "
-           "recording does not tell: recordings at three or more numbers of ranks do";
+    return failure(
+        "where all ranks together have as much to do, sizes may depend on the number of ranks, which one "
+        "recording does not tell: recordings at three or more numbers of ranks do");
   return {};
 }
 
@@ -170,7 +170,7 @@ Result<Lesson> learn_all(const std::vector<const NamedProgram*>& order, Tags tag
   Lesson lesson;
   for (const NamedProgram* const one : order) {
     Result<FoldedProgram> program = fold(one->name, one->program, *lesson.pool, tags);
-    if (!program) return Result<Lesson>::failure(fmt::format("{}: {}", one->name, program.error()));
+    if (!program) return failure(fmt::format("{}: {}", one->name, program.error()));
     lesson.folded.push_back(std::move(*program));
   }
   for (const FoldedProgram& one : lesson.folded) lesson.programs.push_back(&one);
@@ -195,8 +195,8 @@ std::string advice_to_leave_out(std::span<const NamedProgram* const> order) {
   return {};
 }
 
-/// What the smaller recordings foretell of the largest. Empty, or why it cannot be read.
-std::string test_with_largest(const Lesson& lesson, const trace::Program& largest, Scaling& scaling) {
+/// What the smaller recordings foretell of the largest.
+Result<void> test_with_largest(const Lesson& lesson, const trace::Program& largest, Scaling& scaling) {
   const std::span smaller(lesson.programs.data(), lesson.programs.size() - 1);
   const Learned learned =
       learn(smaller, lesson.pool, smaller.size() > 1 ? Proof::kByCounts : Proof::kByPattern);
@@ -216,7 +216,7 @@ std::string test_with_largest(const Lesson& lesson, const trace::Program& larges
   const auto sides = all.layout.sides(ranks);
   const auto role = [&](int rank) { return all.roles.name(all.roles.key(*sides, rank)); };
   Result<Comparison> held_out = compare(largest, foretold.read, role);
-  if (!held_out) return held_out.error();
+  if (!held_out) return failure(held_out.error());
   scaling.held_out = std::move(*held_out);
   scaling.not_foretold = std::move(foretold.unknown);
   return {};
@@ -245,6 +245,27 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Scaling& scaling
   return facts;
 }
 
+/// As Scaling::growing.
+std::vector<std::string> growing_of(const Model& model, int ranks) {
+  std::vector<std::string> growing;
+  if (ranks <= model.learned_from.back()) return growing;
+  const auto add = [&](std::string text) {
+    if (std::find(growing.begin(), growing.end(), text) == growing.end()) growing.push_back(std::move(text));
+  };
+  for (const auto& [key, program] : model.programs) {
+    for (const Step& step : program.steps) {
+      if (step.kind == Step::Kind::kLoop && step.turns.grows())
+        add(fmt::format("a loop of {} turns", step.turns.text()));
+      if (step.kind != Step::Kind::kCall) continue;
+      for (const CallRule& rule : step.rules) {
+        if (rule.bytes.rule.grows())
+          add(fmt::format("{} of {} B", model.pool->call_of(step.symbol), rule.bytes.rule.text()));
+      }
+    }
+  }
+  return growing;
+}
+
 }  // namespace
 
 std::string share_text(std::uint64_t part, std::uint64_t all) {
@@ -262,19 +283,17 @@ std::string Scaling::doubt() const {
 
 Result<LearnedProgram> LearnedProgram::learn(const std::vector<NamedProgram>& recorded,
                                              ComputeScaling compute) {
-  using Refused = Result<LearnedProgram>;
-  std::vector<const NamedProgram*> order;
-  if (std::string problem = in_order(recorded, order); !problem.empty())
-    return Refused::failure(std::move(problem));
-  if (std::string problem = alone(order, compute); !problem.empty())
-    return Refused::failure(std::move(problem));
+  const auto found = in_order(recorded);
+  if (!found) return failure(found.error());
+  const std::vector<const NamedProgram*>& order = *found;
+  if (const Result<void> enough = check_number(order, compute); !enough) return failure(enough.error());
   Result<Lesson> lesson = learn_all(order, Tags::kValues);
-  if (!lesson) return Refused::failure(lesson.error());
+  if (!lesson) return failure(lesson.error());
   if (lesson->learned.models.empty()) {
     Result<Lesson> other = learn_all(order, Tags::kShape);
-    if (!other) return Refused::failure(other.error());
+    if (!other) return failure(other.error());
     if (other->learned.models.empty())
-      return Refused::failure(refusal(lesson->learned, order.size(), advice_to_leave_out(order)));
+      return failure(refusal(lesson->learned, order.size(), advice_to_leave_out(order)));
     lesson = std::move(other);
   }
   LearnedProgram learned;
@@ -285,8 +304,8 @@ Result<LearnedProgram> LearnedProgram::learn(const std::vector<NamedProgram>& re
   if (order.size() > 1) {
     learned.others_.assign(std::make_move_iterator(models.begin() + 1),
                            std::make_move_iterator(models.end()));
-    std::string problem = test_with_largest(*lesson, order.back()->program, tested);
-    if (!problem.empty()) return Refused::failure(std::move(problem));
+    const Result<void> done = test_with_largest(*lesson, order.back()->program, tested);
+    if (!done) return failure(done.error());
   }
   for (const FoldedRank& rank : lesson->folded.back().each) {
     tested.wildcards += rank.wildcards;
@@ -300,10 +319,11 @@ Result<LearnedProgram> LearnedProgram::learn(const std::vector<NamedProgram>& re
 
 Result<Scaling> LearnedProgram::at(int ranks) const {
   Result<trace::Program> made = at_ranks(tested_.model, ranks, compute_);
-  if (!made) return Failure::failure(made.error());
+  if (!made) return failure(made.error());
   if (std::string problem = ambiguity(tested_.model, others_, ranks); !problem.empty())
-    return Failure::failure(std::move(problem));
+    return failure(std::move(problem));
   Scaling scaling = tested_;
+  scaling.growing = growing_of(*tested_.model, ranks);
   scaling.program = std::move(*made);
   scaling.program.description.facts = facts_;
   return scaling;
@@ -311,7 +331,7 @@ Result<Scaling> LearnedProgram::at(int ranks) const {
 
 Result<Scaling> scale(const std::vector<NamedProgram>& recorded, int ranks, ComputeScaling compute) {
   Result<LearnedProgram> learned = LearnedProgram::learn(recorded, compute);
-  return learned ? learned->at(ranks) : Failure::failure(learned.error());
+  return learned ? learned->at(ranks) : failure(learned.error());
 }
 
 }  // namespace offramp::scale

@@ -23,6 +23,9 @@ struct Scaling {
   Comparison held_out;
   std::vector<std::string> not_foretold;  // why, a sentence each
   std::vector<std::string> notes;         // what recordings do not have in common, a sentence each
+  /// Sizes and turns of loops that grow with the number of ranks beyond what was recorded. The program may
+  /// end their growth at a limit that no recording shows.
+  std::vector<std::string> growing;
   /// What the order of arrival decided, which is left to the world: how often.
   std::uint64_t wildcards = 0;
   std::uint64_t choices = 0;

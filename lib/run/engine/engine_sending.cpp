@@ -109,6 +109,7 @@ void Engine::choose(SendRecord& record, SendAnswer& answer) {
   operation.bytes = e.bytes;
   operation.tag = e.tag;
   Lane& lane = *lane_;
+  operation.on_one_node = lane.machine.is_within_node(rank(), record.destination_world);
   const Lane::Choice choice = lane.choose(operation);
   lane.count(lane.counters.calls[function_], choice);
   e.backend = choice.backend;

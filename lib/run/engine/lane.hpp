@@ -31,6 +31,7 @@ class Lane {
 
   Counters counters;
   bool faulty = false;  // wires have faults: a message has a fate
+  MachineLayout machine;
 
   [[nodiscard]] Backend& backend(std::uint8_t index) { return *members_[index].backend; }
   [[nodiscard]] const std::vector<Member>& members() const { return members_; }

@@ -17,31 +17,31 @@ std::uint8_t index_of(std::vector<std::string>& names, const std::string& name) 
 }  // namespace
 
 Result<std::unique_ptr<Lane>> make_lane(const LaneRequest& request) {
-  using LaneResult = Result<std::unique_ptr<Lane>>;
   const Configuration& configuration = request.configuration;
   std::vector<std::string> names = {std::string(baseline_name())};
   const std::uint8_t primary = index_of(names, configuration.backend);
   std::vector<RouteRule> rules;
   for (const Route& route : configuration.routes) rules.push_back(route.rule(index_of(names, route.backend)));
-  if (std::string problem = configuration.machine.problem(request.ranks); !problem.empty())
-    return LaneResult::failure(std::move(problem));
+  if (const Result<void> fits = configuration.machine.fits(request.ranks); !fits)
+    return failure(fits.error());
   const FaultRates faults = configuration.faults.timeless();
   MachineLayout machine = configuration.machine.layout(request.ranks);
   machine.switches = switches_of(configuration.network, request.ranks, machine);
   std::vector<Lane::Member> members;
   for (const std::string& name : names) {
     const BackendDescription* const description = request.registry.find(name);
-    if (description == nullptr) return LaneResult::failure(fmt::format("there is no backend {}", name));
+    if (description == nullptr) return failure(fmt::format("there is no backend {}", name));
     Result<Settings> settings = configuration.settings_for(*description);
-    if (!settings) return LaneResult::failure(settings.error());
+    if (!settings) return failure(settings.error());
     auto kept = std::make_unique<Settings>(std::move(*settings));
     const BackendContext context{request.rank, request.ranks, *kept, faults, nullptr, nullptr, machine};
     std::unique_ptr<Backend> backend = description->create(context);
-    if (backend == nullptr) return LaneResult::failure(fmt::format("backend {} could not be created", name));
+    if (backend == nullptr) return failure(fmt::format("backend {} could not be created", name));
     members.emplace_back(name, std::move(backend), std::move(kept));
   }
   auto lane = std::make_unique<Lane>(std::move(members), primary, std::move(rules), request.functions);
   lane->faulty = faults.any();
+  lane->machine = std::move(machine);
   return lane;
 }
 

@@ -5,6 +5,9 @@
 // The receiver asks for the next piece before it copies this one, so that one side packs while the other
 // unpacks.
 //
+// Where the kernel refuses a copy, the receiver asks for the bytes, and they come through the ring: the
+// program may have changed its user since the beginning, or have protected the memory to learn of writes.
+//
 // Messages for a full ring wait in their order until the peer has read more (Peer::waiting).
 #include "lib/run/fabric/node_fabric.hpp"
 
@@ -12,10 +15,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <optional>
 #include <utility>
 
 #include "lib/run/fabric/memory_fabric.hpp"
@@ -23,14 +28,14 @@
 namespace offramp {
 namespace {
 
-enum class Kind : std::uint32_t { kMessage, kOffer, kEnd, kAsk, kPiece };
+enum class Kind : std::uint32_t { kMessage, kOffer, kEnd, kAsk, kPiece, kAskBytes, kBytes };
 
 /// What the ring holds of a payload that stays at the sender.
 struct Place {
   std::uint64_t address = 0;  // at the sender; 0: the payload is packed in pieces
-  std::uint64_t size = 0;     // of the payload, or of the piece
+  std::uint64_t size = 0;     // of the payload, of the piece, or of the bytes
   std::uint64_t offer = 0;    // its number at the sender
-  std::uint64_t pull = 0;     // its number at the receiver, if it comes in pieces
+  std::uint64_t pull = 0;     // its number at the receiver, if it comes in pieces or through the ring
 };
 
 // Larger pieces are no faster: the caches hold two of this size.
@@ -113,7 +118,7 @@ class NodeFabric final : public ProcessFabric {
     if (peer == rank_) return self_.offer(header, payload, waiter);
     const Place place = {.address = reinterpret_cast<std::uintptr_t>(payload.data()),
                          .size = payload.size(),
-                         .offer = offers_.add({peer, &waiter, nullptr, {}})};
+                         .offer = offers_.add({peer, &waiter, nullptr, payload, {}})};
     write(peers_[static_cast<std::size_t>(peer)], {Kind::kOffer, header, {}, place, nullptr});
     return State::kPending;
   }
@@ -122,7 +127,7 @@ class NodeFabric final : public ProcessFabric {
 
   State offer_pieces(int peer, std::span<const std::byte> header, PieceSource& source, std::size_t bytes,
                      FabricWaiter& waiter) override {
-    const Place place = {.size = bytes, .offer = offers_.add({peer, &waiter, &source, {}})};
+    const Place place = {.size = bytes, .offer = offers_.add({peer, &waiter, &source, {}, {}})};
     write(peers_[static_cast<std::size_t>(peer)], {Kind::kOffer, header, {}, place, nullptr});
     return State::kPending;
   }
@@ -134,7 +139,12 @@ class NodeFabric final : public ProcessFabric {
     }
     const std::unique_ptr<Remote> from(static_cast<Remote*>(remote));
     if (from->place.address == 0) return begin_pull(*from, nullptr, into, waiter);
-    const bool copied = copy(from->peer, from->place.address, into);
+    const std::optional<std::size_t> copied = copy(from->peer, from->place.address, into);
+    if (copied && *copied < into.size()) {
+      Pull& pull = add_pull(*from, nullptr, 0, waiter);
+      ask_bytes(pull, from->place.address + *copied, into.subspan(*copied));
+      return State::kPending;
+    }
     end_offer_of(*from);
     return copied ? State::kDone : State::kFailed;
   }
@@ -142,13 +152,25 @@ class NodeFabric final : public ProcessFabric {
   State pull_pieces(void* remote, PieceSink& sink, FabricWaiter& waiter) override {
     const std::unique_ptr<Remote> from(static_cast<Remote*>(remote));
     if (from->place.address == 0) return begin_pull(*from, &sink, {}, waiter);
-    bool copied = true;
-    for (std::uint64_t at = 0; at < from->place.size && copied; at += kPiece) {
-      const std::uint64_t size = std::min<std::uint64_t>(kPiece, from->place.size - at);
-      copied = use_piece(from->peer, {from->place.address + at, size}, sink, at + size == from->place.size);
+    const Place& place = from->place;
+    for (std::uint64_t at = 0; at < place.size; at += kPiece) {
+      const std::span<std::byte> piece = room_for(std::min<std::uint64_t>(kPiece, place.size - at));
+      const std::optional<std::size_t> copied = copy(from->peer, place.address + at, piece);
+      const std::uint64_t end = at + piece.size();
+      if (copied == piece.size()) {
+        sink.use(piece, end == place.size);
+      } else if (copied) {
+        Pull& pull = add_pull(*from, &sink, place.size - end, waiter);
+        pull.rest = place.address + end;
+        ask_bytes(pull, place.address + at, own_room(pull, piece.size()));
+        return State::kPending;
+      } else {
+        end_offer_of(*from);
+        return State::kFailed;
+      }
     }
     end_offer_of(*from);
-    return copied ? State::kDone : State::kFailed;
+    return State::kDone;
   }
 
   void drop(void* remote) override {
@@ -199,17 +221,26 @@ class NodeFabric final : public ProcessFabric {
   struct Offer {
     int peer = -1;  // none: free
     FabricWaiter* waiter = nullptr;
-    PieceSource* source = nullptr;      // packs the pieces; null: the payload lies in memory
+    PieceSource* source = nullptr;  // packs the pieces; null: the payload lies in memory
+    std::span<const std::byte> payload;
     std::unique_ptr<std::byte[]> room;  // for two pieces: the peer copies one, and the other is packed
     bool is_second = false;             // the next piece goes into the second half of the room
   };
-  /// A payload that comes in pieces.
+  /// A payload that comes in pieces, or whose bytes come through the ring.
   struct Pull {
     int peer = -1;              // none: free
     PieceSink* sink = nullptr;  // null: it goes to `into`
     std::span<std::byte> into;
-    std::uint64_t left = 0;
+    std::uint64_t left = 0;          // behind the piece that is copied
     FabricWaiter* waiter = nullptr;  // null: the pull has failed
+    Place place = {};                // the numbers of the offer and of this
+    std::uint64_t rest = 0;          // of a payload that lies in memory: where `left` begins
+    // The bytes of a piece that come through the ring; empty: none do.
+    std::span<std::byte> missing = {};
+    std::uint64_t missing_from = 0;
+    std::unique_ptr<std::byte[]> room = {};  // for such a piece of a sink
+    std::size_t piece = 0;                   // its size
+    Place next = {};                         // the piece that came meanwhile; size 0: none
   };
 
   // The largest header and payload that go through a ring.
@@ -229,10 +260,98 @@ class NodeFabric final : public ProcessFabric {
   }
 
   State begin_pull(const Remote& from, PieceSink* sink, std::span<std::byte> into, FabricWaiter& waiter) {
-    Place place = from.place;
-    place.pull = pulls_.add({static_cast<int>(from.peer), sink, into, place.size, &waiter});
-    write(peers_[from.peer], {Kind::kAsk, {}, {}, place, nullptr});
+    Pull& pull = add_pull(from, sink, from.place.size, waiter);
+    pull.into = into;
+    write(peers_[from.peer], {Kind::kAsk, {}, {}, pull.place, nullptr});
     return State::kPending;
+  }
+
+  Pull& add_pull(const Remote& from, PieceSink* sink, std::uint64_t left, FabricWaiter& waiter) {
+    const std::uint64_t number =
+        pulls_.add({static_cast<int>(from.peer), sink, {}, left, &waiter, from.place});
+    Pull& pull = *pulls_.find(number, from.peer);
+    pull.place.pull = number;
+    return pull;
+  }
+  void end_pull(Pull& pull, std::size_t peer) {
+    write(peers_[peer], {Kind::kEnd, {}, {}, pull.place, nullptr});
+    FabricWaiter* const waiter = pulls_.take(pull.place.pull).waiter;
+    if (waiter != nullptr && !closed_) waiter->notify(*waiter, true);
+  }
+
+  /// Asks for bytes at the sender, which the kernel does not copy.
+  void ask_bytes(Pull& pull, std::uint64_t from, std::span<std::byte> into) {
+    pull.missing = into;
+    pull.missing_from = from;
+    Place place = pull.place;
+    place.address = from;
+    place.size = into.size();
+    write(peers_[static_cast<std::size_t>(pull.peer)], {Kind::kAskBytes, {}, {}, place, nullptr});
+  }
+
+  /// Returns false if no correct peer asks for this.
+  bool give_bytes(Place place, std::size_t peer) {
+    const Offer* const offer = offers_.find(place.offer, peer);
+    if (offer == nullptr) return false;
+    const std::span<const std::byte> all =
+        offer->source == nullptr
+            ? offer->payload
+            : std::span<const std::byte>(offer->room.get(), offer->room ? 2 * kPiece : 0);
+    const std::uint64_t at = place.address - reinterpret_cast<std::uintptr_t>(all.data());
+    if (place.size == 0 || at >= all.size() || place.size > all.size() - at) return false;
+    place.size = std::min<std::uint64_t>(place.size, kLargestInRing);
+    write(peers_[peer], {Kind::kBytes, {}, all.subspan(at, place.size), place, nullptr});
+    return true;
+  }
+
+  /// Returns false if no correct peer sends this.
+  bool take_bytes(const RingReader::Message& message, std::size_t peer) {
+    Place place;
+    if (message.header.size() != sizeof place) return false;
+    std::memcpy(&place, message.header.data(), sizeof place);
+    Pull* const pull = pulls_.find(place.pull, peer);
+    const std::span<const std::byte> bytes = message.payload;
+    if (pull == nullptr || bytes.empty() || bytes.size() > pull->missing.size() ||
+        place.address != pull->missing_from)
+      return false;
+    if (closed_) {
+      end_pull(*pull, peer);
+      return true;
+    }
+    std::memcpy(pull->missing.data(), bytes.data(), bytes.size());
+    const std::span<std::byte> more = pull->missing.subspan(bytes.size());
+    if (!more.empty()) {
+      ask_bytes(*pull, place.address + bytes.size(), more);
+      return true;
+    }
+    pull->missing = {};
+    return go_on(*pull, peer);
+  }
+
+  /// A piece has come through the ring.
+  bool go_on(Pull& pull, std::size_t peer) {
+    const bool is_last = pull.left == 0;
+    if (pull.sink != nullptr) pull.sink->use({pull.room.get(), pull.piece}, is_last);
+    if (is_last) {
+      end_pull(pull, peer);
+    } else if (pull.rest != 0) {
+      const std::uint64_t size = std::min<std::uint64_t>(kPiece, pull.left);
+      pull.left -= size;
+      ask_bytes(pull, std::exchange(pull.rest, pull.rest + size), own_room(pull, size));
+    } else if (pull.next.size != 0) {
+      return take_piece(std::exchange(pull.next, {}), peer);
+    }
+    return true;
+  }
+
+  static std::span<std::byte> own_room(Pull& pull, std::size_t size) {
+    if (pull.room == nullptr) pull.room = std::make_unique_for_overwrite<std::byte[]>(kPiece);
+    pull.piece = size;
+    return {pull.room.get(), size};
+  }
+  std::span<std::byte> room_for(std::size_t size) {
+    piece_.resize(kPiece);
+    return {piece_.data(), size};
   }
 
   /// Returns false if no correct peer asks for this.
@@ -253,50 +372,52 @@ class NodeFabric final : public ProcessFabric {
     Pull* const pull = pulls_.find(place.pull, peer);
     if (pull == nullptr || place.size == 0 || place.size > std::min<std::uint64_t>(kPiece, pull->left))
       return false;
+    if (!pull->missing.empty()) {  // the piece before it still comes through the ring
+      if (pull->next.size != 0) return false;
+      pull->next = place;
+      return true;
+    }
     pull->left -= place.size;
     const bool is_last = pull->left == 0;
     if (!is_last) write(peers_[peer], {Kind::kAsk, {}, {}, place, nullptr});
-    if (pull->waiter != nullptr && !copy_piece(place, peer, *pull, is_last) && !closed_) {
-      FabricWaiter* const failed = std::exchange(pull->waiter, nullptr);
-      failed->notify(*failed, false);
+    if (pull->waiter != nullptr && !closed_) {
+      const std::span<std::byte> into =
+          pull->sink != nullptr ? room_for(place.size) : pull->into.first(place.size);
+      if (pull->sink == nullptr) pull->into = pull->into.subspan(place.size);
+      const std::optional<std::size_t> copied = copy(peer, place.address, into);
+      if (!copied) {
+        FabricWaiter* const failed = std::exchange(pull->waiter, nullptr);
+        failed->notify(*failed, false);
+      } else if (*copied < into.size()) {
+        ask_bytes(*pull, place.address, pull->sink != nullptr ? own_room(*pull, place.size) : into);
+        return true;
+      } else if (pull->sink != nullptr) {
+        pull->sink->use(into, is_last);
+      }
     }
-    if (!is_last) return true;
-    write(peers_[peer], {Kind::kEnd, {}, {}, place, nullptr});
-    FabricWaiter* const waiter = pulls_.take(place.pull).waiter;
-    if (waiter != nullptr && !closed_) waiter->notify(*waiter, true);
+    if (is_last) end_pull(*pull, peer);
     return true;
   }
 
-  bool copy_piece(const Place& place, std::size_t peer, Pull& pull, bool is_last) {
-    if (pull.sink != nullptr) return use_piece(peer, place, *pull.sink, is_last);
-    const std::span<std::byte> into = pull.into.first(place.size);
-    pull.into = pull.into.subspan(place.size);
-    return copy(peer, place.address, into);
-  }
-
-  bool use_piece(std::size_t peer, const Place& place, PieceSink& sink, bool is_last) {
-    piece_.resize(kPiece);
-    const std::span<std::byte> piece(piece_.data(), place.size);
-    if (!copy(peer, place.address, piece)) return false;
-    sink.use(piece, is_last);
-    return true;
-  }
-
-  bool copy(std::size_t peer, std::uint64_t address, std::span<std::byte> into) const {
-    while (!into.empty()) {
-      iovec local{into.data(), into.size()};
-      iovec remote{reinterpret_cast<void*>(address), into.size()};
+  /// Returns how many bytes the kernel copied; `nullopt` if the peer is gone.
+  std::optional<std::size_t> copy(std::size_t peer, std::uint64_t address, std::span<std::byte> into) const {
+    std::size_t copied = 0;
+    while (copied < into.size()) {
+      iovec local{into.data() + copied, into.size() - copied};
+      iovec remote{reinterpret_cast<void*>(address + copied), into.size() - copied};
       const ssize_t n = process_vm_readv(peers_[peer].process, &local, 1, &remote, 1, 0);
-      if (n <= 0) return false;
-      into = into.subspan(static_cast<std::size_t>(n));
-      address += static_cast<std::uint64_t>(n);
+      if (n < 0 && errno == ESRCH) return std::nullopt;
+      if (n <= 0) break;
+      copied += static_cast<std::size_t>(n);
     }
-    return true;
+    return copied;
   }
 
   static bool write_now(Peer& to, const Waiting& what) {
-    const auto payload = what.kind == Kind::kMessage ? what.payload : bytes_of(what.place);
-    return to.ring->write(what.header, payload, static_cast<std::uint32_t>(what.kind));
+    const auto kind = static_cast<std::uint32_t>(what.kind);
+    if (what.kind == Kind::kBytes) return to.ring->write(bytes_of(what.place), what.payload, kind);
+    return to.ring->write(what.header, what.kind == Kind::kMessage ? what.payload : bytes_of(what.place),
+                          kind);
   }
   void write(Peer& to, const Waiting& what) {
     if (!to.waiting.empty() || !write_now(to, what)) wait(to, what);
@@ -330,12 +451,15 @@ class NodeFabric final : public ProcessFabric {
       sink.deliver({message.header, message.payload.data(), message.payload.size()});
       return Taken::kYes;
     }
+    if (message.after == static_cast<std::uint32_t>(Kind::kBytes))
+      return take_bytes(message, index) ? Taken::kYes : Taken::kDamaged;
     Place place;
     if (message.payload.size() != sizeof place) return Taken::kDamaged;
     std::memcpy(&place, message.payload.data(), sizeof place);
     bool good = true;
     switch (static_cast<Kind>(message.after)) {
       case Kind::kMessage:
+      case Kind::kBytes:
         break;
       case Kind::kOffer:
         sink.deliver({message.header, nullptr, place.size, new Remote{index, place}});
@@ -348,6 +472,9 @@ class NodeFabric final : public ProcessFabric {
         break;
       case Kind::kPiece:
         good = take_piece(place, index);
+        break;
+      case Kind::kAskBytes:
+        good = give_bytes(place, index);
         break;
       default:
         good = false;

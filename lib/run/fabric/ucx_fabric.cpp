@@ -41,13 +41,15 @@ using Config = std::unique_ptr<ucp_config_t, ConfigRelease>;
 /// the FIFO and a few more. UCX's default would be hundreds.
 class SharedMemorySettings {
  public:
-  explicit SharedMemorySettings(SharedMemory way) {
+  explicit SharedMemorySettings(SharedMemory way, bool one_user_namespace) {
     if (way == SharedMemory::kNone || !shares_memory(std::getenv("UCX_TLS"))) return;
     const bool few = way == SharedMemory::kNarrow;
     set("UCX_POSIX_FIFO_ELEM_SIZE", "2240");
     set("UCX_POSIX_SEG_SIZE", way == SharedMemory::kWide ? "65472" : "8448");
     set("UCX_POSIX_FIFO_SIZE", few ? "64" : "256");
     set("UCX_POSIX_RX_BUFS_GROW", few ? "80" : "272");
+    // By the descriptor of the process that made it, a segment cannot be opened from another user namespace.
+    if (!one_user_namespace) set("UCX_POSIX_USE_PROC_LINK", "n");
   }
   ~SharedMemorySettings() {
     for (const char* name : set_) unsetenv(name);
@@ -89,7 +91,7 @@ class UcxFabric final : public ProcessFabric {
     constexpr char kAddress = '+';
     std::string error;
     {
-      const SharedMemorySettings settings(options.shared_memory);
+      const SharedMemorySettings settings(options.shared_memory, options.one_user_namespace);
       error = create_worker(options);
     }
     addresses_ = options.exchange(error.empty() ? kAddress + worker_address() : "-" + error);

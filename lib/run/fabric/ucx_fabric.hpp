@@ -35,8 +35,9 @@ constexpr SharedMemory most_shared_memory(bool copied) {
 struct UcxOptions {
   int rank = 0;
   int ranks = 1;
-  bool one_node = false;     // all ranks share this node's memory
-  bool cross_memory = true;  // process_vm_readv works between the ranks (tested by the caller)
+  bool one_node = false;           // all ranks share this node's memory
+  bool one_user_namespace = true;  // of the ranks of a node
+  bool cross_memory = true;        // process_vm_readv works between the ranks (tested by the caller)
   SharedMemory shared_memory = SharedMemory::kWide;
   std::vector<int> node;  // the ranks of this one's node, rising
   /// What the rings of shared memory between them may take on this node, in bytes; 0: there are none, and all

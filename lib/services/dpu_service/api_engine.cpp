@@ -80,11 +80,11 @@ dpu_offload_status_t load(offloading_config_t& config) {
     return refuse(config,
                   "no configuration file: neither cfg_file nor OFFLOAD_CONFIG_FILE_PATH nor "
                   "INTER_DPU_CONN_ADDR is set");
-  ConfigResult result = connection ? connection_of(settings) : load_config(path);
-  if (!result.error.empty()) return refuse(config, result.error);
+  offramp::Result<ConfigFile> file = connection ? connection_of(settings) : load_config(path);
+  if (!file) return refuse(config, file.error());
   auto loaded = std::make_unique<Loaded>();
   loaded->from_environment = connection;
-  loaded->file = std::move(result.file);
+  loaded->file = std::move(*file);
   config.loaded = loaded.release();
   return DO_SUCCESS;
 }
@@ -92,15 +92,17 @@ dpu_offload_status_t load(offloading_config_t& config) {
 dpu_offload_status_t find_process(offloading_config_t& config) {
   Loaded& loaded = loaded_of(config);
   const Settings settings(config);
-  loaded.identity = service_identity([&settings](const char* name) { return settings(name); },
-                                     Settings::name_of(config.dpu_name, "DPU_OFFLOAD_DPU_NAME"));
-  const ServiceIdentity& identity = loaded.identity;
-  if (!identity.error.empty()) return refuse(config, identity.error);
-  loaded.list = list_processes(loaded.file, identity.dpu_list);
-  if (!loaded.list.error.empty()) return refuse(config, loaded.list.error);
-  if (identity.per_dpu != loaded.file.processes())
+  offramp::Result<ServiceIdentity> identity =
+      service_identity([&settings](const char* name) { return settings(name); },
+                       Settings::name_of(config.dpu_name, "DPU_OFFLOAD_DPU_NAME"));
+  if (!identity) return refuse(config, identity.error());
+  offramp::Result<ProcessList> list = list_processes(loaded.file, identity->dpu_list);
+  if (!list) return refuse(config, list.error());
+  if (identity->per_dpu != loaded.file.processes())
     return refuse(config, "the file has " + std::to_string(loaded.file.processes()) +
-                              " service processes per DPU, not " + std::to_string(identity.per_dpu));
+                              " service processes per DPU, not " + std::to_string(identity->per_dpu));
+  loaded.identity = std::move(*identity);
+  loaded.list = std::move(*list);
   return DO_SUCCESS;
 }
 
@@ -152,8 +154,8 @@ dpu_offload_status_t get_dpu_config(offloading_engine_t* engine, offloading_conf
   Loaded& loaded = loaded_of(*config);
   const auto id = static_cast<std::size_t>(loaded.identity.global_id);
   const auto local = static_cast<std::size_t>(loaded.identity.local_id);
-  const ListedProcess& own = loaded.list.processes[id];
-  config->num_service_procs = loaded.list.processes.size();
+  const ListedProcess& own = loaded.list[id];
+  config->num_service_procs = loaded.list.size();
   local_service_proc_t& process = config->local_service_proc;
   process.global_id = id;
   process.local_id = local;
@@ -172,7 +174,7 @@ dpu_offload_status_t get_dpu_config(offloading_engine_t* engine, offloading_conf
   agreed.config = fingerprint_of(loaded.file);
   agreed.list = fingerprint_of(loaded.list);
   std::vector<ProcessPlace> places;
-  for (const ListedProcess& each : loaded.list.processes) {
+  for (const ListedProcess& each : loaded.list) {
     const auto port = each.dpu->rank_ports[static_cast<std::size_t>(each.local_id)];
     places.push_back({each.host, each.dpu->address, port});
   }
@@ -277,7 +279,7 @@ dpu_offload_status_t inter_dpus_connect_mgr(offloading_engine_t* engine, offload
   own.expect_processes(Clock::now() + connect_limit(base));
   if (own.global_id > 0 && own.serve(base) == nullptr) return DO_ERROR;
   for (std::size_t id = own.global_id + 1; id < own.num_service_procs; ++id) {
-    const ListedProcess& other = loaded.list.processes[id];
+    const ListedProcess& other = loaded.list[id];
     conn_params_t where{other.dpu->address.c_str(), nullptr,
                         other.dpu->process_ports[static_cast<std::size_t>(other.local_id)]};
     init_params_t params = base;

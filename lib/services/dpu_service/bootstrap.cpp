@@ -71,14 +71,13 @@ Result<Listening> listen_at(const Address& address) {
   sockaddr_in name{};
   Socket socket = new_socket();
   if (!socket_address(address, name) || !socket.valid())
-    return Result<Listening>::failure("\"" + address.host + "\" is not an IPv4 address");
+    return failure("\"" + address.host + "\" is not an IPv4 address");
   set(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR, 1);
   socklen_t length = sizeof name;
   auto* const generic = reinterpret_cast<sockaddr*>(&name);
   if (::bind(socket.descriptor(), generic, length) != 0 || ::listen(socket.descriptor(), 1024) != 0 ||
       ::getsockname(socket.descriptor(), generic, &length) != 0) {
-    return Result<Listening>::failure("cannot listen at port " + std::to_string(address.port) + ": " +
-                                      std::strerror(errno));
+    return failure("cannot listen at port " + std::to_string(address.port) + ": " + std::strerror(errno));
   }
   return Listening{std::move(socket), ntohs(name.sin_port)};
 }

@@ -158,7 +158,7 @@ class Engine : public offloading_engine, private Sink {
   bool address_of(const init_params_t& params, bool server, Address& address);
   Context& add_context(daemon_type_t type, execution_context_scope_t scope, std::uint64_t id);
 
-  std::string objection(int listener, std::span<const std::byte> hello) override;
+  Result<void> check_client(int listener, std::span<const std::byte> hello) override;
   Bytes accepted(int listener, Link& link, std::span<const std::byte> hello) override;
   void foreign() override {
     fail("a connection was refused: its greeting is not signed with this service's secret");
@@ -169,7 +169,7 @@ class Engine : public offloading_engine, private Sink {
   void refused(Link& link, std::span<const std::byte> why) override;
   void closed(Link& link, Ending ending) override;
   Context* listening(int listener);
-  [[nodiscard]] std::string objection(const Context& context, const Hello& hello) const;
+  [[nodiscard]] Result<void> check_client(const Context& context, const Hello& hello) const;
   [[nodiscard]] Hello hello_of(const init_params_t& params) const;
   void disconnected(offload_ep& peer, dpu_offload_status_t status, std::string why);
   void check_mesh();

@@ -30,19 +30,18 @@ Hello Engine::hello_of(const init_params_t& params) const {
   return hello;
 }
 
-/// Why a client is not taken; empty: it is.
-std::string Engine::objection(const Context& context, const Hello& hello) const {
+Result<void> Engine::check_client(const Context& context, const Hello& hello) const {
   Hello own = agreed_;
   own.scope = static_cast<std::uint32_t>(context.scope_id);
-  if (std::string why = disagreement(own, hello); !why.empty()) return why;
+  if (const Result<void> agreed = check_agreement(own, hello); !agreed) return agreed;
   if (context.peers.size() >= kMostPeers)
-    return "there are " + std::to_string(kMostPeers) + " clients already";
+    return failure("there are " + std::to_string(kMostPeers) + " clients already");
   if (context.scope_id == SCOPE_INTER_SERVICE_PROCS) {
     const std::string name = "service process " + std::to_string(hello.global_id);
     if (hello.global_id < 0 || static_cast<std::uint64_t>(hello.global_id) >= global_id)
-      return name + " does not connect to service process " + std::to_string(global_id);
+      return failure(name + " does not connect to service process " + std::to_string(global_id));
     if (processes_[static_cast<std::size_t>(hello.global_id)].ep != nullptr)
-      return name + " is connected already";
+      return failure(name + " is connected already");
     return {};
   }
   if (!on_dpu || hello.rank.group_id < 0 || hello.rank.group_id > 0xffffffffLL) return {};
@@ -52,8 +51,8 @@ std::string Engine::objection(const Context& context, const Hello& hello) const 
   if (group == nullptr || group->incarnation != incarnation ||
       static_cast<std::int64_t>(group->world_ranks.size()) == hello.rank.group_size)
     return {};
-  return "group " + std::to_string(uid) + " has " + std::to_string(group->world_ranks.size()) +
-         " ranks here, not " + std::to_string(hello.rank.group_size);
+  return failure("group " + std::to_string(uid) + " has " + std::to_string(group->world_ranks.size()) +
+                 " ranks here, not " + std::to_string(hello.rank.group_size));
 }
 
 /// The context that listens; null: it has ended.
@@ -64,13 +63,13 @@ Context* Engine::listening(int listener) {
   return nullptr;
 }
 
-std::string Engine::objection(int listener, std::span<const std::byte> bytes) {
+Result<void> Engine::check_client(int listener, std::span<const std::byte> bytes) {
   const Context* const context = listening(listener);
-  if (context == nullptr) return "the server has ended";
+  if (context == nullptr) return failure("the server has ended");
   const auto hello = decode_hello(bytes);
-  std::string why = hello ? objection(*context, *hello) : "the greeting cannot be read";
-  if (!why.empty()) fail("a client was refused: " + why);
-  return why;
+  const Result<void> taken = hello ? check_client(*context, *hello) : failure("the greeting cannot be read");
+  if (!taken) fail("a client was refused: " + taken.error());
+  return taken;
 }
 
 Bytes Engine::accepted(int listener, Link& link, std::span<const std::byte> bytes) {

@@ -62,26 +62,26 @@ std::optional<Welcome> decode_welcome(std::span<const std::byte> bytes) {
   return welcome;
 }
 
-std::string disagreement(const Hello& server, const Hello& client) {
+Result<void> check_agreement(const Hello& server, const Hello& client) {
   if (server.scope != client.scope) {
-    return server.scope == SCOPE_INTER_SERVICE_PROCS ? "only service processes connect here"
-                                                     : "only ranks connect here";
+    return failure(server.scope == SCOPE_INTER_SERVICE_PROCS ? "only service processes connect here"
+                                                             : "only ranks connect here");
   }
   const auto differ = [](std::uint64_t a, std::uint64_t b) { return a != 0 && b != 0 && a != b; };
-  if (differ(server.config, client.config)) return "the configuration files differ";
-  if (differ(server.list, client.list)) return "the lists of DPUs differ";
+  if (differ(server.config, client.config)) return failure("the configuration files differ");
+  if (differ(server.list, client.list)) return failure("the lists of DPUs differ");
   if (server.global_id < 0) return {};
   if (differ(server.per_dpu, client.per_dpu)) {
-    return "there are " + std::to_string(server.per_dpu) + " service processes per DPU, not " +
-           std::to_string(client.per_dpu);
+    return failure("there are " + std::to_string(server.per_dpu) + " service processes per DPU, not " +
+                   std::to_string(client.per_dpu));
   }
   if (server.scope != SCOPE_HOST_DPU || client.per_dpu == 0 || client.rank.local_rank < 0) return {};
   const auto own = static_cast<std::uint64_t>(server.global_id) % server.per_dpu;
   const auto right = static_cast<std::uint64_t>(client.rank.local_rank) % server.per_dpu;
   if (own == right) return {};
-  return "local rank " + std::to_string(client.rank.local_rank) +
-         " belongs to the service process with local id " + std::to_string(right) + ", not " +
-         std::to_string(own);
+  return failure("local rank " + std::to_string(client.rank.local_rank) +
+                 " belongs to the service process with local id " + std::to_string(right) + ", not " +
+                 std::to_string(own));
 }
 
 }  // namespace offramp::dpu

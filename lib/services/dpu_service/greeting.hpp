@@ -37,7 +37,7 @@ std::optional<Welcome> decode_welcome(std::span<const std::byte> bytes);
 
 inline constexpr std::size_t kMostPeers = 10'000;  // of the published service
 
-/// Why a server with these values does not take a client with those; empty: it does.
-std::string disagreement(const Hello& server, const Hello& client);
+/// Fails if a server with these values does not accept a client with those.
+Result<void> check_agreement(const Hello& server, const Hello& client);
 
 }  // namespace offramp::dpu

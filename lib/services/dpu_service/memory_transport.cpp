@@ -96,7 +96,7 @@ class MemoryConnections final : public Connections {
   Result<Listener> listen(const Address& address) override {
     const std::uint16_t port = address.port != 0 ? address.port : fabric_.free_port++;
     if (!fabric_.listeners[port].try_emplace(address.host, MemoryFabric::Listener{this, next_}).second)
-      return Result<Listener>::failure("the address is in use");
+      return failure("the address is in use");
     own_[next_] = {address.host, port};
     return Listener{next_++, port};
   }
@@ -193,8 +193,8 @@ class MemoryConnections final : public Connections {
       link.closing = true;
       return;
     }
-    if (const std::string why = sink.objection(listener, link.hello); !why.empty()) {
-      const auto bytes = offramp::bytes_of(why);
+    if (const Result<void> taken = sink.check_client(listener, link.hello); !taken) {
+      const auto bytes = offramp::bytes_of(taken.error());
       link.closing = true;
       link.peer->refusal = Bytes(bytes.begin(), bytes.end());
       return link.leave(false);

@@ -25,8 +25,8 @@ struct Descriptor {
   }
 };
 
-Result<Secret> unusable(const std::string& path, const std::string& why) {
-  return Result<Secret>::failure("the secret of the offload service, " + path + ": " + why);
+Failure unusable(const std::string& path, const std::string& why) {
+  return failure("the secret of the offload service, " + path + ": " + why);
 }
 
 Result<Secret> read_secret(const std::string& path) {
@@ -54,14 +54,13 @@ void fill_randomly(std::span<std::byte> bytes) {
   }
 }
 
-/// Whoever links a whole file to the path first has made it, even if several processes start at once. Returns
-/// what went wrong.
-std::string make_secret(const std::string& path) {
+/// Whoever links a whole file to the path first has made it, even if several processes start at once.
+Result<void> make_secret(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
   std::string aside = path + ".XXXXXX";
   const Descriptor file{::mkostemp(aside.data(), O_CLOEXEC)};
-  if (file.number < 0) return std::strerror(errno);
+  if (file.number < 0) return failure(std::strerror(errno));
   std::array<std::byte, 32> bytes;
   fill_randomly(bytes);
   std::string wrong;
@@ -69,7 +68,7 @@ std::string make_secret(const std::string& path) {
       (::link(aside.c_str(), path.c_str()) != 0 && errno != EEXIST))
     wrong = std::strerror(errno);
   ::unlink(aside.c_str());
-  return wrong;
+  return success_or(wrong);
 }
 
 }  // namespace
@@ -78,19 +77,18 @@ Result<Secret> Secret::find() {
   if (const char* const text = ::secure_getenv("OFFRAMP_DPU_SECRET"); text != nullptr) {
     const auto bytes = std::as_bytes(std::span(text, ::strnlen(text, kMostBytes + 1)));
     if (bytes.size() < kFewestBytes || bytes.size() > kMostBytes)
-      return Result<Secret>::failure("OFFRAMP_DPU_SECRET is not between 16 and 4096 bytes long");
+      return failure("OFFRAMP_DPU_SECRET is not between 16 and 4096 bytes long");
     return Secret(Bytes(bytes.begin(), bytes.end()));
   }
   if (const char* const path = ::secure_getenv("OFFRAMP_DPU_SECRET_FILE"); path != nullptr)
     return read_secret(path);
   const char* const home = ::secure_getenv("HOME");
   if (home == nullptr || *home != '/')
-    return Result<Secret>::failure(
-        "the offload service has no secret: set OFFRAMP_DPU_SECRET_FILE, since HOME is not set");
+    return failure("the offload service has no secret: set OFFRAMP_DPU_SECRET_FILE, since HOME is not set");
   const std::string path = std::string(home) + "/.config/offramp/dpu-secret";
   if (::access(path.c_str(), F_OK) != 0) {
-    if (const std::string wrong = make_secret(path); !wrong.empty())
-      return unusable(path, "cannot be made (" + wrong + "); set OFFRAMP_DPU_SECRET_FILE");
+    if (const Result<void> made = make_secret(path); !made)
+      return unusable(path, "cannot be made (" + made.error() + "); set OFFRAMP_DPU_SECRET_FILE");
   }
   return read_secret(path);
 }

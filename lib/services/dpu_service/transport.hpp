@@ -52,8 +52,8 @@ class Link {
 class Sink {
  public:
   virtual ~Sink() = default;
-  /// Why a server does not take the client with this greeting; empty: it does, and accepted() follows.
-  virtual std::string objection(int listener, std::span<const std::byte> hello) = 0;
+  /// Fails if a server does not accept the client with this greeting. Else accepted() follows.
+  virtual Result<void> check_client(int listener, std::span<const std::byte> hello) = 0;
   /// Returns the welcome.
   virtual Bytes accepted(int listener, Link& link, std::span<const std::byte> hello) = 0;
   /// A server has turned away a connection whose greeting is not signed with the secret.

@@ -111,29 +111,30 @@ class UcxConnections final : public Connections {
     if (!own_) set_handler(nullptr);
   }
 
-  std::string open(void* worker, void* context) {
+  Result<void> open(void* worker, void* context) {
     Result<Secret> secret = Secret::find();
-    if (!secret) return secret.error();
+    if (!secret) return failure(secret.error());
     secret_ = std::make_shared<const Secret>(*std::move(secret));
     own_ = worker == nullptr;
     worker_ = static_cast<ucp_worker_h>(worker);
     context_ = static_cast<ucp_context_h>(context);
-    if (std::string error = own_ ? create_worker() : std::string(); !error.empty()) return error;
+    if (const Result<void> made = own_ ? create_worker() : Result<void>(); !made) return made;
     if (const ucs_status_t status = set_handler(on_message); status != UCS_OK)
-      return std::string("ucp_worker_set_am_recv_handler: ") + ucs_status_string(status);
+      return failure(std::string("ucp_worker_set_am_recv_handler: ") + ucs_status_string(status));
     ucp_address_t* address = nullptr;
     std::size_t length = 0;
     if (const ucs_status_t status = ucp_worker_get_address(worker_, &address, &length); status != UCS_OK)
-      return std::string("ucp_worker_get_address: ") + ucs_status_string(status);
+      return failure(std::string("ucp_worker_get_address: ") + ucs_status_string(status));
     const auto* bytes = reinterpret_cast<const std::byte*>(address);
     address_.assign(bytes, bytes + length);
     ucp_worker_release_address(worker_, address);
-    return length <= kMostWorkerAddress ? "" : "the worker's address is longer than 2048 bytes";
+    if (length > kMostWorkerAddress) return failure("the worker's address is longer than 2048 bytes");
+    return {};
   }
 
   Result<Listener> listen(const Address& address) override {
     Result<Listening> listening = listen_at(address);
-    if (!listening) return Result<Listener>::failure(listening.error());
+    if (!listening) return failure(listening.error());
     listeners_.emplace(next_, std::move(listening->socket));
     return Listener{next_++, listening->port};
   }
@@ -196,18 +197,18 @@ class UcxConnections final : public Connections {
     return link;
   }
 
-  std::string create_worker() {
+  Result<void> create_worker() {
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
     params.features = UCP_FEATURE_AM;
     params.name = "offramp-dpu";
     if (const ucs_status_t status = ucp_init(&params, nullptr, &context_); status != UCS_OK)
-      return std::string("ucp_init: ") + ucs_status_string(status);
+      return failure(std::string("ucp_init: ") + ucs_status_string(status));
     ucp_worker_params_t worker{};
     worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
     worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;
     if (const ucs_status_t status = ucp_worker_create(context_, &worker, &worker_); status != UCS_OK)
-      return std::string("ucp_worker_create: ") + ucs_status_string(status);
+      return failure(std::string("ucp_worker_create: ") + ucs_status_string(status));
     return {};
   }
 
@@ -322,7 +323,7 @@ class UcxConnections final : public Connections {
     std::string why = good ? std::string() : "the greeting cannot be read";
     if (good && (address[0] & kAddressVersion) != (address_[0] & kAddressVersion))
       why = "it has another version of UCX";
-    if (why.empty() && !client) why = sink.objection(link.listener, text);
+    if (why.empty() && !client) why = sink.check_client(link.listener, text).error();
     if (why.empty() && !make_endpoint(link, address)) why = "UCX cannot reach it";
     if (client && !why.empty()) {
       end(link);
@@ -524,8 +525,7 @@ SendState UcxLink::post(std::span<const std::byte> header, std::span<const std::
 
 Result<std::unique_ptr<Connections>> make_ucx_connections(void* worker, void* context) {
   auto transport = std::make_unique<UcxConnections>();
-  if (std::string error = transport->open(worker, context); !error.empty())
-    return Result<std::unique_ptr<Connections>>::failure(std::move(error));
+  if (const Result<void> opened = transport->open(worker, context); !opened) return failure(opened.error());
   return std::unique_ptr<Connections>(std::move(transport));
 }
 

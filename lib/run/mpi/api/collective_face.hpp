@@ -104,7 +104,8 @@ template <typename Build, typename Library, typename... Arguments>
 
 /// MPI's persistent collectives. build() makes what a start runs, or nothing if the call is not Offramp's.
 int make_persistent(Call& call, MPI_Comm comm, MPI_Request* handle, MPI_Op op,
-                    std::function<BuiltCall()> build, const std::function<int()>& library);
+                    std::function<BuiltCall()> build, const std::function<int()>& library)
+    REQUIRES(session_lock);
 
 template <typename Build, typename Library, typename... Arguments>
 [[gnu::always_inline]] inline int start_pcollective(Function function, MPI_Comm comm, MPI_Info info,

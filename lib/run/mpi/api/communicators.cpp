@@ -16,7 +16,10 @@ namespace {
 void adopt(Call& call, MPI_Comm made, std::optional<std::uint64_t> derived) {
   Communicators& communicators = call.session.marshal().communicators;
   const int leader = Communicators::leader_of(made);
-  if (leader < 0) return open_intercommunicator(call, made);
+  if (leader < 0) {
+    communicators.forget_freed(made);
+    return open_intercommunicator(call, made);
+  }
   std::uint64_t id = 0;
   if (derived) {
     id = Communicators::id_of_part(*derived, leader);
@@ -73,7 +76,7 @@ int construct_over_unused(Function function, MPI_Comm parent, MPI_Comm* made, Co
 }
 
 bool is_carried(MPI_Comm comm) {
-  const auto guard = Session::current->lock();
+  const Session::Lock guard(*Session::current);
   return Session::current->marshal().communicators.find(comm) != nullptr;
 }
 
@@ -258,7 +261,7 @@ int Comm_disconnect(MPI_Comm* comm) {
 
 int Type_free(MPI_Datatype* type) {
   if (type != nullptr) {
-    const auto guard = Session::current->lock();
+    const Session::Lock guard(*Session::current);
     Session::current->marshal().datatypes.forget(*type);
   }
   return native.Type_free(type);

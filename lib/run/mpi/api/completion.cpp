@@ -52,7 +52,8 @@ int first_pending(int count, const MPI_Request* requests) {
 /// also does where several threads may wait, of which it lets only one turn the fabric, and when a request
 /// fails, which ends the wait for the others. What is complete up to the first that is not is observed while
 /// that is waited for.
-[[gnu::always_inline]] inline bool wait_for(Call& call, int count, const MPI_Request* requests) {
+[[gnu::always_inline]] inline bool wait_for(Call& call, int count, const MPI_Request* requests)
+    REQUIRES(session_lock) {
   Session& session = call.session;
   if (session.has_threads() || !session.library_is_idle()) return false;
   int pending = first_pending(count, requests);
@@ -72,6 +73,7 @@ enum class Answer { kYes, kNo, kAskLibrary };
 
 /// Whether all these requests are complete, for a question that the program will ask again.
 [[gnu::always_inline]] inline Answer are_complete(Session& session, int count, const MPI_Request* requests) {
+  session_lock.assume_held();  // by a Call, or the program has one thread
   const int pending = first_pending(count, requests);
   if (pending < 0) return Answer::kAskLibrary;
   if (pending == count) return Answer::kYes;
@@ -98,6 +100,7 @@ int all_pending(int count, const MPI_Request* requests) {
 [[gnu::always_inline]] inline bool is_refused(Session& session, int count, const MPI_Request* requests,
                                               const int* answer) {
   if (requests == nullptr || answer == nullptr || !session.carries()) return false;
+  session_lock.assume_held();  // as in are_complete()
   const int pending = all_pending(count, requests);
   if (pending == 0) return false;
   const std::uint64_t completions = session.engine().completions();
@@ -220,7 +223,7 @@ bool completes(int code) {
 /// function.
 template <typename Settle, typename Library>
 [[gnu::always_inline]] inline int wait(Call& call, int count, MPI_Request* requests, MPI_Status* statuses,
-                                       Settle settle, Library library) {
+                                       Settle settle, Library library) REQUIRES(session_lock) {
   CompletionEvents events(call, count, requests);
   if (wait_for(call, count, requests)) {
     if (settle() != 0) observe_persistent(count, requests);

@@ -70,7 +70,7 @@ void begin(bool threads) {
 void let_sends_leave(Session& session) {
   constexpr int kPatience = 200'000;  // turns without any event
   for (int idle = 0; session.engine().sends_in_flight() > 0 && idle < kPatience;) {
-    const auto guard = session.lock();
+    const Session::Lock guard(session);
     idle = session.progress() > 0 ? 0 : idle + 1;
     if (idle % 64 == 63) std::this_thread::yield();  // the receiver may have no core of its own
   }
@@ -165,7 +165,7 @@ void begin_world(int level) {
   meet_sessions(level);
   if (Session* const session = Session::current; session != nullptr) {  // by a session of MPI
     session->share(threads || session->has_threads());
-    const auto lock = session->lock();
+    const Session::Lock lock(*session);
     session->marshal().communicators.add_predefined();
   } else if (!std::exchange(ways.begun, true)) {
     begin(threads);
@@ -266,7 +266,7 @@ int Abort(MPI_Comm comm, int code) {
 
 double Wtime() {
   Session& session = *Session::current;
-  const auto guard = session.lock();
+  const Session::Lock guard(session);
   session.recorder()->enter(Function::kWtime, CallPlace::here());
   const std::optional<std::uint64_t> calls = session.recorder()->clock_read();
   session.recorder()->leave(Function::kWtime);

@@ -91,8 +91,11 @@ def body(function, prototype):
         handle = re.search(r"MPI_(?:Comm|Win|File) (\w+)", parameters).group(1)
         handle += ", request" if kind == "ineighbour" else ""
         return f"  return {MEETINGS[kind]}(Function::k{name}, {handle}, [&] {{ return {native_call}; }});\n"
-    serving = "  const BackgroundProgress serving;\n" if kind == "serve" else ""
-    return f"  const NativeCall call(Function::k{name});\n{serving}  return {native_call};\n"
+    if kind != "serve":
+        return f"  const NativeCall call(Function::k{name});\n  return {native_call};\n"
+    made = re.search(r"MPI_Comm \*\s*(\w+)", parameters)
+    return (f"  const NativeCall call(Function::k{name});\n  const BackgroundProgress serving;\n"
+            f"  return {f'made_by_library({native_call}, {made.group(1)})' if made else native_call};\n")
 
 
 def write_forms(out, functions):

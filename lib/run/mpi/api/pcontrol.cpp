@@ -39,7 +39,7 @@ std::string_view name_at(const char* text, std::array<char, kLongestName>& copy)
 void record_phase(int level, const char* text, CallPlace place) {
   if (Session::current == nullptr || Session::current->recorder() == nullptr) return;
   Session& session = *Session::current;
-  const auto guard = session.lock();
+  const Session::Lock guard(session);
   std::array<char, kLongestName> copy{};
   session.recorder()->enter(Function::kCount, place);  // not among the generated functions
   session.recorder()->phase(level, name_at(text, copy));

@@ -26,7 +26,7 @@ MPI_Request prepare(Request& request, const Point& point) {
 /// One of the library's own, whose starts are recorded.
 template <typename Library>
 int track_persistent(Call& call, MPI_Comm comm, const Point& point, recording::EventKind kind,
-                     std::uint8_t flags, MPI_Request* handle, Library library) {
+                     std::uint8_t flags, MPI_Request* handle, Library library) REQUIRES(session_lock) {
   const int code = call.leave_to_library(library);
   if (code != MPI_SUCCESS) return code;
   TrackedRequest& tracked = track(call.session, comm, *handle, 0);

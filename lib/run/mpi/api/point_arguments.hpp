@@ -12,19 +12,19 @@ namespace offramp {
 /// then reports in its own way.
 inline bool send_point(Session& session, const void* buffer, std::int64_t count, MPI_Datatype type,
                        int destination, int tag, MPI_Comm comm, Point& point) {
-  const auto guard = session.lock();
+  const Session::Lock guard(session);
   return set_destination(session.marshal(), destination, tag, comm, point) &&
          set_buffer(session.marshal(), buffer, count, type, point);
 }
 inline bool receive_point(Session& session, void* buffer, std::int64_t count, MPI_Datatype type, int source,
                           int tag, MPI_Comm comm, Point& point) {
-  const auto guard = session.lock();
+  const Session::Lock guard(session);
   return set_source(session.marshal(), source, tag, comm, point) &&
          set_buffer(session.marshal(), buffer, count, type, point);
 }
 /// The same for a probe, which has no buffer.
 inline bool probe_point(Session& session, int source, int tag, MPI_Comm comm, Point& point) {
-  const auto guard = session.lock();
+  const Session::Lock guard(session);
   return set_source(session.marshal(), source, tag, comm, point);
 }
 

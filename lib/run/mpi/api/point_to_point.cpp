@@ -207,7 +207,8 @@ template <typename Library>
 }
 
 template <typename Library>
-int track_receive(Call& call, MPI_Comm comm, const Point& point, MPI_Request* handle, Library library) {
+int track_receive(Call& call, MPI_Comm comm, const Point& point, MPI_Request* handle, Library library)
+    REQUIRES(session_lock) {
   const std::uint32_t recorded = record_start(call.session, recording::EventKind::kReceive, point);
   const std::uint32_t wildcard = call.recorder()->wildcard(point);
   const int code = call.leave_to_library(library);

@@ -17,7 +17,8 @@ UnexpectedMessage* find(const Point& point) {
   return point.communicator->context->find_unexpected(point.peer, point.tag);
 }
 
-[[gnu::always_inline]] inline UnexpectedMessage* find_now(Call& call, const Point& point) {
+[[gnu::always_inline]] inline UnexpectedMessage* find_now(Call& call, const Point& point)
+    REQUIRES(session_lock) {
   UnexpectedMessage* message = find(point);
   if (message == nullptr) {
     if (!call.session.progress_in_place_of_library())
@@ -84,7 +85,7 @@ MPI_Message claim(Call& call, UnexpectedMessage& message, MPI_Comm comm, const P
 /// The message behind a handle of ours, which ends with it; null for the library's own.
 /// request: which one it is in the recording.
 std::unique_ptr<UnexpectedMessage> redeem(Session& session, MPI_Message* handle, std::uint32_t& request) {
-  const auto guard = session.lock();
+  const Session::Lock guard(session);
   if (handle == nullptr) return nullptr;
   const std::optional<std::uint32_t> claim = session.take_claim(*handle);
   if (!claim) return nullptr;
@@ -96,7 +97,7 @@ std::unique_ptr<UnexpectedMessage> redeem(Session& session, MPI_Message* handle,
 }
 
 bool receivable(Session& session, void* buf, std::int64_t count, MPI_Datatype type) {
-  const auto guard = session.lock();
+  const Session::Lock guard(session);
   const TypeInfo* info = count >= 0 ? session.marshal().datatypes.find(type) : nullptr;
   return info != nullptr && (buf != nullptr || count == 0 || !info->predefined);
 }

@@ -86,7 +86,7 @@ class Tools {
   [[nodiscard]] Value now(int variable) const {
     Session* session = Session::current;
     if (session == nullptr) return last[variable];
-    const auto guard = session->lock();
+    const Session::Lock guard(*session);
     return kVariables[variable].now(*session);
   }
   [[nodiscard]] Value value(const Handle& handle) const {

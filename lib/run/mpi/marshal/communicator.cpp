@@ -69,6 +69,7 @@ std::uint64_t Communicators::take_id() {
 
 MpiCommunicator* Communicators::add(MPI_Comm comm, std::uint64_t id) {
   std::vector<int> world;
+  forget_freed(comm);
   if (comm == MPI_COMM_NULL || !is_own(comm, world)) return nullptr;
   auto communicator = std::make_unique<MpiCommunicator>();
   communicator->handle = comm;
@@ -79,9 +80,7 @@ MpiCommunicator* Communicators::add(MPI_Comm comm, std::uint64_t id) {
   communicator->context = &engine_.open_context(id, communicator->rank, members);
   MpiCommunicator* const added = communicator.get();
   recent_[slot_of(comm)] = {comm, added};
-  const std::unique_ptr<MpiCommunicator> freed = std::exchange(known_[comm], std::move(communicator));
-  // The MPI library has freed it, and the thread that asked for that has not come back here yet.
-  if (freed != nullptr) close(*freed);
+  known_[comm] = std::move(communicator);
   return added;
 }
 
@@ -157,7 +156,12 @@ std::string Communicators::name_of(std::uint64_t context) const {
 
 void Communicators::remove(MPI_Comm comm, std::uint64_t context) {
   const auto found = known_.find(comm);
-  if (found == known_.end() || found->second->context->id() != context) return;
+  if (found != known_.end() && found->second->context->id() == context) forget_freed(comm);
+}
+
+void Communicators::forget_freed(MPI_Comm comm) {
+  const auto found = known_.find(comm);
+  if (found == known_.end()) return;
   Slot& slot = recent_[slot_of(comm)];
   if (slot.comm == comm) slot = {};
   close(*found->second);

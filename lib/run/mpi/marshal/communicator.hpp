@@ -66,9 +66,12 @@ class Communicators {
   void keep_name(const MpiCommunicator& communicator);
   /// The name that the MPI library knows of the communicator with this context; empty: not known.
   [[nodiscard]] std::string name_of(std::uint64_t context) const;
-  /// The communicator with this context, which was behind the handle, was freed. Another thread's may have
-  /// the handle by now.
+  /// Forgets the communicator with this context after the MPI library freed it. Another thread's communicator
+  /// may have the handle by now.
   void remove(MPI_Comm comm, std::uint64_t context);
+  /// Forgets what the handle meant before the MPI library gave it to a new communicator. The thread that
+  /// freed the old one may not have come to remove() yet.
+  void forget_freed(MPI_Comm made);
 
  private:
   struct Slot {

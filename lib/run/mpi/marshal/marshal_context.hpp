@@ -6,11 +6,21 @@
 
 #include <vector>
 
+#include "lib/base/thread_safety.hpp"
 #include "lib/run/engine/engine.hpp"
 #include "lib/run/mpi/marshal/communicator.hpp"
 #include "lib/run/mpi/marshal/datatype.hpp"
 
 namespace offramp {
+
+/// Stands for the lock of the session where clang checks who holds it. Below MPI_THREAD_MULTIPLE there is no
+/// lock, and one thread.
+class CAPABILITY("session lock") SessionLock {
+ public:
+  /// For what is called only while the lock is held, and cannot say so: a Call is there, or the engine calls.
+  void assume_held() const ASSERT_HELD(this) {}
+};
+inline constexpr SessionLock session_lock;
 
 /// One per session. Used by one thread at a time.
 struct MarshalContext {

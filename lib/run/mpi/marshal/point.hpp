@@ -37,9 +37,9 @@ inline bool is_null_buffer(const void* buffer, std::int64_t count, const TypeInf
   return buffer == nullptr && count > 0 && (type.predefined || (type.size > 0 && type.true_lb == 0));
 }
 
-/// What follows has the arguments checked on the path of every message, and needs the lock.
+/// What follows has the arguments checked on the path of every message.
 inline bool set_buffer(MarshalContext& context, const void* buffer, std::int64_t count, MPI_Datatype type,
-                       Point& point) {
+                       Point& point) REQUIRES(session_lock) {
   point.type = context.datatypes.find(type);
   if (count < 0 || point.type == nullptr || is_null_buffer(buffer, count, *point.type)) return false;
   point.buffer = const_cast<void*>(buffer);
@@ -47,7 +47,8 @@ inline bool set_buffer(MarshalContext& context, const void* buffer, std::int64_t
   return true;
 }
 
-inline bool set_destination(MarshalContext& context, int destination, int tag, MPI_Comm comm, Point& point) {
+inline bool set_destination(MarshalContext& context, int destination, int tag, MPI_Comm comm, Point& point)
+    REQUIRES(session_lock) {
   point.communicator = context.communicators.find(comm);
   point.peer = destination;
   point.tag = tag;
@@ -55,7 +56,8 @@ inline bool set_destination(MarshalContext& context, int destination, int tag, M
          tag >= 0;
 }
 
-inline bool set_source(MarshalContext& context, int source, int tag, MPI_Comm comm, Point& point) {
+inline bool set_source(MarshalContext& context, int source, int tag, MPI_Comm comm, Point& point)
+    REQUIRES(session_lock) {
   static_assert(MPI_ANY_TAG == kAnyTag);
   point.communicator = context.communicators.find(comm);
   point.peer = source == MPI_ANY_SOURCE ? kAnySource : source;

@@ -37,7 +37,7 @@ void BackgroundThread::begin(Session& session) {
 }
 
 void BackgroundThread::enter(Session& session) {
-  const std::scoped_lock guard(mutex_);
+  const MutexLock guard(mutex_);
   if (ending_) return;
   ++calls_;
   if (!thread_.joinable()) begin(session);
@@ -45,13 +45,13 @@ void BackgroundThread::enter(Session& session) {
 }
 
 void BackgroundThread::leave() {
-  const std::scoped_lock guard(mutex_);
+  const MutexLock guard(mutex_);
   if (calls_ > 0) --calls_;
 }
 
 void BackgroundThread::end() {
   {
-    const std::scoped_lock guard(mutex_);
+    const MutexLock guard(mutex_);
     ending_ = true;
     calls_ = 0;
   }
@@ -65,25 +65,25 @@ void BackgroundThread::serve(Session& session) {
   constexpr std::chrono::microseconds kPause(100);
   constexpr int kNaps = 20;
   const ProgramRecorder::Hidden none_of_the_programs;
-  std::unique_lock guard(mutex_);
+  const MutexLock guard(mutex_);
   for (int naps = 0; !ending_;) {
     int events = 0;
     if (calls_ > 0) {
       naps = 0;
-      const auto session_guard = session.lock();
+      const Session::Lock session_guard(session);
       events = session.progress_alone();
       if (events == 0) session.watch();
     } else if (++naps > kNaps) {
       asleep_ = true;
-      changed_.wait(guard, [this] { return ending_ || calls_ > 0; });
+      while (!ending_ && calls_ == 0) changed_.wait(mutex_);
       asleep_ = false;
       continue;
     }
     if (events == 0) {
-      changed_.wait_for(guard, kPause, [this] { return ending_; });
+      changed_.wait_for(mutex_, kPause);
     } else {
-      guard.unlock();
-      guard.lock();
+      mutex_.unlock();
+      mutex_.lock();
     }
   }
 }

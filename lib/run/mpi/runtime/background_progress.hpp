@@ -6,8 +6,9 @@
 #pragma once
 
 #include <condition_variable>
-#include <mutex>
 #include <thread>
+
+#include "lib/base/thread_safety.hpp"
 
 namespace offramp {
 
@@ -30,14 +31,14 @@ class BackgroundThread {
   void end();
 
  private:
-  void begin(Session& session);
+  void begin(Session& session) REQUIRES(mutex_);
   void serve(Session& session);
 
-  std::mutex mutex_;  // held while a turn is served; taken before the session's
-  std::condition_variable changed_;
-  int calls_ = 0;  // that it serves
-  bool asleep_ = false;
-  bool ending_ = false;
+  Mutex mutex_;  // held while a turn is served; taken before the session's
+  std::condition_variable_any changed_;
+  int calls_ GUARDED_BY(mutex_) = 0;  // that it serves
+  bool asleep_ GUARDED_BY(mutex_) = false;
+  bool ending_ GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "lib/run/engine/engine.hpp"
+#include "lib/run/mpi/marshal/marshal_context.hpp"
 
 namespace offramp {
 
@@ -22,7 +23,7 @@ class BsendBuffer {
   [[nodiscard]] bool empty() const { return messages_ == 0; }
 
   /// Sends a copy of the data; false when the buffer has no room, even after all has left that can.
-  bool send(Session& session, SendArguments arguments);
+  bool send(Session& session, SendArguments arguments) REQUIRES(session_lock);
 
  private:
   struct Message;
@@ -38,7 +39,7 @@ class BsendBuffer {
     const std::size_t occupied = occupied_by(bytes);
     return occupied == 0 || used_ + occupied <= size_;
   }
-  void let_leave(Session& session, std::size_t bytes) const;
+  void let_leave(Session& session, std::size_t bytes) const REQUIRES(session_lock);
 
   std::size_t size_ = 0;
   std::size_t used_ = 0;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lib/run/engine/engine.hpp"
+#include "lib/run/mpi/marshal/marshal_context.hpp"
 #include "lib/run/native/handles.hpp"
 
 namespace offramp {
@@ -111,7 +112,7 @@ class MeetingAround {
 /// A nonblocking call on a communicator, which start() makes: its request is replaced by one of Offramp's,
 /// which completes when the neighbours in the topology have met too. Only the call where they do not meet.
 int start_beside_neighbours(Call& call, MPI_Comm comm, MPI_Request& request,
-                            const std::function<int()>& start);
+                            const std::function<int()>& start) REQUIRES(session_lock);
 
 /// A new window or file over a communicator, or null where it could not be made: its members meet at the new
 /// handle. Called on all of them or on none.

@@ -13,7 +13,15 @@ int pass_through(Call& call, Function function, Body body) {
   return call.unlocked(body);
 }
 
-/// The same for one that none of the handle's members leaves before all have entered.
+/// Ends a call in which the library made a communicator that is not carried. Returns the code.
+inline int made_by_library(int code, const MPI_Comm* made) {
+  if (code != MPI_SUCCESS || Session::current == nullptr) return code;
+  const Session::Lock guard(*Session::current);
+  Session::current->marshal().communicators.forget_freed(*made);
+  return code;
+}
+
+/// The library carries a call that none of the handle's members leaves before all have entered.
 template <typename Handle, typename Body>
 int pass_and_meet(Function function, Handle handle, Body body) {
   Call call(function);

@@ -53,6 +53,17 @@ std::vector<int> ranks_of_node() {
   return ranks;
 }
 
+/// Whether the ranks of a node are in one user namespace. Containers that are started one by one have their
+/// own.
+bool is_one_user_namespace(const std::vector<int>& node) {
+  std::error_code ignored;
+  const std::vector<std::string> all =
+      exchange_strings(std::filesystem::read_symlink("/proc/self/ns/user", ignored).string());
+  const std::string& own = all[static_cast<std::size_t>(world_rank())];
+  return std::all_of(node.begin(), node.end(),
+                     [&](int rank) { return all[static_cast<std::size_t>(rank)] == own; });
+}
+
 /// Whether the processes of a node can read each other's memory: every rank tries the next one's.
 bool cross_memory_works(const std::vector<int>& node) {
   std::uint64_t secret = 0x0ff4a3b5c6d7e8f9U ^ static_cast<std::uint64_t>(world_rank());
@@ -159,11 +170,9 @@ Result<UcxFabricCreate> load_module() {
   const std::filesystem::path module =
       std::filesystem::path(own_path()).parent_path() / "offramp" / "offramp-fabric-ucx.so";
   void* library = dlopen(module.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr)
-    return Result<UcxFabricCreate>::failure(fmt::format("cannot load the UCX fabric: {}", dlerror()));
+  if (library == nullptr) return failure(fmt::format("cannot load the UCX fabric: {}", dlerror()));
   const auto create = reinterpret_cast<UcxFabricCreate>(dlsym(library, kUcxFabricCreate));
-  if (create == nullptr)
-    return Result<UcxFabricCreate>::failure(fmt::format("{} is not an Offramp fabric", module.string()));
+  if (create == nullptr) return failure(fmt::format("{} is not an Offramp fabric", module.string()));
   return create;
 }
 
@@ -190,6 +199,7 @@ Result<std::unique_ptr<ProcessFabric>> open_fabric() {
   options.one_node = largest_of_all(node.size() == static_cast<std::size_t>(world_size()) ? 0 : 1) == 0;
   options.cross_memory = cross_memory_works(node);
   if (std::unique_ptr<ProcessFabric> fabric = fabric_of_node(options)) return fabric;
+  options.one_user_namespace = is_one_user_namespace(node);
   const UcxVariables variables(options.one_node);
   const Result<UcxFabricCreate> create = load_module();
   agree(create.error());
@@ -203,7 +213,7 @@ Result<std::unique_ptr<ProcessFabric>> open_fabric() {
     std::string error;
     std::unique_ptr<ProcessFabric> fabric((*create)(options, error));
     if (fabric == nullptr && options.shared_memory != SharedMemory::kNone) continue;
-    if (fabric == nullptr) return Result<std::unique_ptr<ProcessFabric>>::failure(error);
+    if (fabric == nullptr) return failure(error);
     if (options.shared_memory == SharedMemory::kNone && options.rank == 0 &&
         std::getenv("UCX_TLS") == nullptr) {
       (void)std::fprintf(

@@ -121,7 +121,7 @@ T& take(MPI_Comm comm, Request::Kind kind, bool persistent) {
 
 void run_locked(void (*body)(void*), void* argument) {
   if (Session::current == nullptr) return;
-  const auto guard = Session::current->lock();
+  const Session::Lock guard(*Session::current);
   body(argument);
 }
 
@@ -133,7 +133,7 @@ void run_serving(void (*call)(void*), void* argument) {
 // Called by the MPI library without our lock: the program learns of a completion, or frees the request.
 void on_released(void* memory, int active) {
   if (Session::current == nullptr) return;
-  const auto guard = Session::current->lock();
+  const Session::Lock guard(*Session::current);
   Request& request = request_in(memory);
   request.released = true;
   if (active != 0) return;  // recycled when it completes
@@ -143,7 +143,7 @@ void on_released(void* memory, int active) {
 
 void on_cancel(void* memory) {
   if (Session::current == nullptr) return;
-  const auto guard = Session::current->lock();
+  const Session::Lock guard(*Session::current);
   Request& request = request_in(memory);
   // A send is on its way already: cancelling it has no effect, as with the MPI library's own.
   if (request.kind == Request::Kind::kReceive) Session::current->engine().cancel(as_receive(request).record);
@@ -152,11 +152,12 @@ void on_cancel(void* memory) {
 // By the library, of a list in which there are requests of its own.
 int on_start(void* memory) {
   if (Session::current == nullptr) return MPI_ERR_OTHER;
-  const auto guard = Session::current->lock();
+  const Session::Lock guard(*Session::current);
   return start_again(*Session::current, request_in(memory));
 }
 
 void on_send_complete(SendRecord& record) {
+  session_lock.assume_held();
   auto& request = *static_cast<SendRequest*>(record.owner);
   request.outgoing.reset();
   complete_request(request, MPI_ANY_SOURCE, MPI_ANY_TAG, record.outcome, 0);
@@ -172,6 +173,7 @@ SendArguments arguments_of(SendRequest& request, const Point& point, SendMode mo
 }
 
 void on_receive_complete(ReceiveRecord& record) {
+  session_lock.assume_held();
   auto& request = *static_cast<ReceiveRequest*>(record.owner);
   const Envelope& e = record.envelope;
   const bool cancelled = record.outcome == Outcome::kCancelled;
@@ -315,7 +317,8 @@ void start_receive(Session& session, ReceiveRequest& request, const Point& point
   session.engine().receive(request.record, *point.communicator->context, point.peer, point.tag, into);
 }
 
-int start_buffered(Session& session, SendRequest& request, const SendArguments& arguments) {
+int start_buffered(Session& session, SendRequest& request, const SendArguments& arguments)
+    REQUIRES(session_lock) {
   const bool room = session.bsend().send(session, arguments);
   request.outgoing.reset();
   if (!room) return MPI_ERR_BUFFER;
@@ -324,7 +327,7 @@ int start_buffered(Session& session, SendRequest& request, const SendArguments& 
   return MPI_SUCCESS;
 }
 
-int start_send(Session& session, SendRequest& request, const Point& point) {
+int start_send(Session& session, SendRequest& request, const Point& point) REQUIRES(session_lock) {
   const SendArguments arguments = arguments_of(request, point, request.mode);
   if (request.mode == SendMode::kBuffered) {
     const int code = start_buffered(session, request, arguments);
@@ -367,7 +370,7 @@ int start_again(Session& session, Request& request) {
 namespace {
 
 /// One of the messages has ended, or both have been started.
-void end_part(ExchangeRequest& request) {
+void end_part(ExchangeRequest& request) REQUIRES(session_lock) {
   Exchange& both = *request.exchange;
   if (--both.running > 0) return;
   Outcome outcome = both.sends ? both.send.outcome : Outcome::kOk;
@@ -380,6 +383,7 @@ void end_part(ExchangeRequest& request) {
 void on_exchange_sent(SendRecord& record) {
   auto& request = *static_cast<ExchangeRequest*>(record.owner);
   request.exchange->outgoing.reset();
+  session_lock.assume_held();
   end_part(request);
 }
 
@@ -389,6 +393,7 @@ void on_exchange_received(ReceiveRecord& record) {
   const Envelope& e = record.envelope;
   if (both.wildcard != 0) Session::current->recorder()->matched(both.wildcard, e.source, e.tag);
   both.incoming.reset();
+  session_lock.assume_held();
   end_part(request);
 }
 
@@ -444,6 +449,7 @@ void start_collective(CollectiveRequest& request, std::unique_ptr<CollectiveCall
     auto& done = *static_cast<CollectiveRequest*>(self.owner);
     const Outcome outcome = done.collective->outcome();
     done.collective->deliver();
+    session_lock.assume_held();
     complete_request(done, MPI_ANY_SOURCE, MPI_ANY_TAG, outcome, 0);
   };
   request.collective->start();

@@ -89,40 +89,43 @@ inline void record_buffered(Session& session, const Point& point) {
 
 /// Opens the pool; once per process, after MPI_Init.
 void open_requests();
-/// A new active (or inactive, persistent) request. Needs the lock.
-SendRequest& take_send_request(MPI_Comm comm, bool persistent = false);
-ReceiveRequest& take_receive_request(MPI_Comm comm, bool persistent = false);
-CollectiveRequest& take_collective_request(MPI_Comm comm, Request::Kind kind, bool persistent = false);
+/// A new active (or inactive, persistent) request.
+SendRequest& take_send_request(MPI_Comm comm, bool persistent = false) REQUIRES(session_lock);
+ReceiveRequest& take_receive_request(MPI_Comm comm, bool persistent = false) REQUIRES(session_lock);
+CollectiveRequest& take_collective_request(MPI_Comm comm, Request::Kind kind, bool persistent = false)
+    REQUIRES(session_lock);
 /// Starts a send and makes the request that the program waits for. A send that is over already is given the
 /// MPI library's own complete request, which costs nobody anything. Returns an MPI error code; then there is
 /// none.
-int start_new_send(Session& session, MPI_Comm comm, const Point& point, SendMode mode, MPI_Request& handle);
+int start_new_send(Session& session, MPI_Comm comm, const Point& point, SendMode mode, MPI_Request& handle)
+    REQUIRES(session_lock);
 /// The same for a receive, which always has a request of its own.
-MPI_Request start_new_receive(Session& session, MPI_Comm comm, const Point& point);
+MPI_Request start_new_receive(Session& session, MPI_Comm comm, const Point& point) REQUIRES(session_lock);
 /// The body behind a handle that is one of ours.
 inline Request& request_in(void* body) {
   return *std::launder(static_cast<Request*>(body));
 }
-/// Completes a request for the MPI library. Needs the lock.
-void complete_request(Request& request, int source, int tag, Outcome outcome, std::size_t bytes);
+/// Completes a request for the MPI library.
+void complete_request(Request& request, int source, int tag, Outcome outcome, std::size_t bytes)
+    REQUIRES(session_lock);
 /// Starts both messages of MPI_Isendrecv, one of which may be null (MPI_PROC_NULL); the request completes
 /// with the later one, and has the status of the receive. replace: what is sent is copied first.
 MPI_Request start_new_exchange(Session& session, MPI_Comm comm, const Point* to, const Point* from,
-                               bool replace);
+                               bool replace) REQUIRES(session_lock);
 
 /// A request that completes with one of the MPI library's own, and then calls `finish`, if there is one.
-/// Needs the lock.
 MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::uint32_t recorded,
-                   std::function<void()> finish = nullptr);
+                   std::function<void()> finish = nullptr) REQUIRES(session_lock);
 /// Where nothing is carried: a request of the library's own stands for an operation of the recording. A
 /// complete one that it shares among many is replaced.
-TrackedRequest& track(Session& session, MPI_Comm comm, MPI_Request& handle, std::uint32_t recorded);
+TrackedRequest& track(Session& session, MPI_Comm comm, MPI_Request& handle, std::uint32_t recorded)
+    REQUIRES(session_lock);
 /// Which request it is in the recording, on its way; 0: none.
 std::uint32_t recorded_of(Session& session, MPI_Request handle);
 
 /// MPI_Start of a persistent request that is not active. Returns an MPI error code, and then it is not
 /// active.
-int start_again(Session& session, Request& request);
+int start_again(Session& session, Request& request) REQUIRES(session_lock);
 /// The request completes when the operation does.
 void start_collective(CollectiveRequest& request, std::unique_ptr<CollectiveCall> collective);
 void start_claimed(Session& session, ReceiveRequest& request, std::unique_ptr<UnexpectedMessage> message,

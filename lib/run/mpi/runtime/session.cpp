@@ -62,7 +62,8 @@ int Session::step_polled() {
 
 int Session::progress_from_library() {
   if (threads_ && !mutex_.try_lock()) return 0;
-  const Lock guard(threads_ ? &mutex_ : nullptr);
+  const Lock guard(*this);  // again: the mutex is recursive
+  if (threads_) mutex_.unlock();
   const int events = progress();
   if (events == 0) watch();
   return events;
@@ -125,7 +126,7 @@ void Session::print_hang_report(const char* why) {
 
 NativeCall::NativeCall(Function function, CallPlace place) : function_(function) {
   Session& session = *Session::current;
-  const auto guard = session.lock();
+  const Session::Lock guard(session);
   session.library_has_work();
   session.entered(function);
   if (session.recorder() != nullptr) session.recorder()->enter(function, place);
@@ -136,7 +137,7 @@ NativeCall::NativeCall(Function function, CallPlace place) : function_(function)
 
 NativeCall::~NativeCall() {
   Session& session = *Session::current;
-  const auto guard = session.lock();
+  const Session::Lock guard(session);
   session.left();
   if (session.recorder() != nullptr) session.recorder()->leave(function_);
 }

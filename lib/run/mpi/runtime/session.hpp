@@ -112,10 +112,13 @@ class Session {
     std::recursive_mutex mutex_;
   };
   /// Holds it until its end; or nothing, which is what most programs' calls find: one word, one test.
-  class Lock {
+  class SCOPED_CAPABILITY Lock {
    public:
-    [[gnu::always_inline]] explicit Lock(Mutex* held) : held_(held) {}
-    [[gnu::always_inline]] ~Lock() {
+    [[gnu::always_inline]] explicit Lock(Session& session) ACQUIRE(session_lock)
+        : held_(session.threads_ ? &session.mutex_ : nullptr) {
+      if (held_ != nullptr) held_->lock();
+    }
+    [[gnu::always_inline]] ~Lock() RELEASE() {
       if (held_ != nullptr) held_->unlock();
     }
     Lock(const Lock&) = delete;
@@ -133,19 +136,14 @@ class Session {
    private:
     Mutex* held_;
   };
-  [[gnu::always_inline]] Lock lock() {
-    if (threads_) mutex_.lock();
-    return Lock(threads_ ? &mutex_ : nullptr);
-  }
-  /// One turn of the engine and of what waits for the MPI library; needs the lock. Returns the number of
-  /// events.
-  int progress() {
+  /// One turn of the engine and of what waits for the MPI library. Returns the number of events.
+  int progress() REQUIRES(session_lock) {
     const int events = progress_alone();
     return polled_.empty() ? events : events + step_polled();
   }
   /// The same without what waits for the MPI library, and so without a call of it. Goes on while messages
   /// come that complete nothing: what the program asks for may be behind them.
-  int progress_alone() {
+  int progress_alone() REQUIRES(session_lock) {
     constexpr int kMost = 64;
     // A step may call the MPI library, whose progress engine calls back into here.
     if (progressing_) return 0;
@@ -169,25 +167,27 @@ class Session {
   /// Whether the MPI library's turn comes after so many turns of a wait that have found nothing. Where ranks
   /// yield, a turn may take as long as other processes keep the core: work of the library does not wait for
   /// several.
-  [[nodiscard]] bool is_turn_of_library(unsigned idle_turns) const {
+  [[nodiscard]] bool is_turn_of_library(unsigned idle_turns) const REQUIRES(session_lock) {
     return idle_turns % kTurnsAlone == 0 || (yields_ && !library_is_idle());
   }
   /// For a question that the program will ask again (MPI_Test, MPI_Iprobe): takes a turn of our own fabric in
   /// place of the MPI library's progress engine, which costs as much again. False, and nothing is done, when
   /// it is the library's turn: now and then, and always in a program that has given the library work of its
   /// own.
-  bool progress_in_place_of_library() {
+  bool progress_in_place_of_library() REQUIRES(session_lock) {
     if (!library_is_idle() || ++turns_alone_ % kTurnsAlone == 0 || (yields_ && threads_)) return false;
     if (progress() == 0 && yields_) sched_yield();
     return true;
   }
   /// From now on the library may have work that goes on beside the program.
   void library_has_work() { library_has_work_ = true; }
-  [[nodiscard]] bool library_is_idle() const { return !library_has_work_ && polled_.empty(); }
+  [[nodiscard]] bool library_is_idle() const REQUIRES(session_lock) {
+    return !library_has_work_ && polled_.empty();
+  }
   /// An error code of class MPI_ERR_OTHER whose text says what the engine's last fault was.
   int fault_code();
   /// Work to do in progress() until it returns true: operations that wait for a request of the MPI library.
-  void poll(std::function<bool()> step) { polled_.push_back(std::move(step)); }
+  void poll(std::function<bool()> step) REQUIRES(session_lock) { polled_.push_back(std::move(step)); }
 
   [[nodiscard]] bool has_threads() const { return threads_; }
   /// Whether several threads come here from now on; tells what held before. Only from the one thread that
@@ -213,7 +213,7 @@ class Session {
   void left() { function_.store(static_cast<std::uint16_t>(Function::kCount), std::memory_order_relaxed); }
   void request_hang_report() { report_requested_ = 1; }
   /// Looks at the clock now and then; prints the report when it is due.
-  void watch();
+  void watch() REQUIRES(session_lock);
 
   CallCounter& counter(Function function) {
     return engine_.lane().counters.calls[static_cast<std::uint16_t>(function)];
@@ -229,7 +229,7 @@ class Session {
   }
 
  private:
-  int step_polled();
+  int step_polled() REQUIRES(session_lock);
   void make_records();
   void print_hang_report(const char* why);
 
@@ -258,7 +258,7 @@ class Session {
   unsigned turns_alone_ = 0;
   std::atomic<std::uint64_t> generation_{0};
   BlockingRecords* idle_records_ = nullptr;
-  std::vector<std::function<bool()>> polled_;
+  std::vector<std::function<bool()>> polled_ GUARDED_BY(session_lock);
 
   Mutex mutex_{*this};
   std::vector<std::unique_ptr<BlockingRecords>> records_;  // idle and in use
@@ -286,13 +286,14 @@ class NativeCall {
 };
 
 /// The scope of one call of an MPI function that Offramp carries: takes the lock and counts the call.
-class Call {
+class SCOPED_CAPABILITY Call {
  public:
   /// place: as a default that of the function that this is written in, see CallPlace::here().
   [[gnu::always_inline]] explicit Call(Function function, CallPlace place = CallPlace::here())
+      ACQUIRE(session_lock)
       : session(*Session::current),
         engine(session.engine()),
-        lock_(session.lock()),
+        lock_(session),
         function_(function),
         site_(place.site) {
     session.entered(function);
@@ -300,7 +301,7 @@ class Call {
     engine.enter(static_cast<std::uint16_t>(function), place.site);
     ++session.counter(function).count;
   }
-  [[gnu::always_inline]] ~Call() {
+  [[gnu::always_inline]] ~Call() RELEASE() {
     session.left();
     if (session.recorder() != nullptr) session.recorder()->leave(function_);
   }
@@ -317,6 +318,7 @@ class Call {
   /// Waits until done() holds, with progress everywhere; other threads get their turns.
   template <typename Predicate>
   void wait(Predicate done) {
+    session_lock.assume_held();
     for (unsigned idle_turns = 0; !done();) {
       if (session.progress() > 0) continue;
       if (session.is_turn_of_library(++idle_turns)) {

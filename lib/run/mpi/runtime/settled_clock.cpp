@@ -9,13 +9,13 @@ namespace offramp {
 
 Result<SettledClock> SettledClock::open(const Configuration& configuration, int rank, int ranks) {
   if (configuration.times.empty())
-    return Result<SettledClock>::failure(
+    return failure(
         "clock = settled needs a file for what MPI_Wtime says, times = FILE; offramp run --clock settled "
         "runs "
         "the program twice and takes care of the file");
   if (access(configuration.times.c_str(), F_OK) != 0) return SettledClock({}, true);
   Result<std::vector<ClockRead>> reads = read_clock_reads(configuration.times, rank, ranks);
-  if (!reads) return Result<SettledClock>::failure("times: " + reads.error());
+  if (!reads) return failure("times: " + reads.error());
   return SettledClock(std::move(*reads), false);
 }
 

@@ -152,7 +152,7 @@ std::unique_ptr<Session> make_session(bool threads) {
   if (configuration->clock == Clock::kSettled) {
     Result<SettledClock> settled = SettledClock::open(*configuration, world_rank(), world_size());
     if (settled && parts.recorder == nullptr)
-      settled = Result<SettledClock>::failure("clock = settled needs a settle_limit above 0");
+      settled = failure("clock = settled needs a settle_limit above 0");
     agree(settled ? std::string() : settled.error());
     const int first_runs = largest_of_all(settled->is_first_run() ? 1 : 0);
     agree(first_runs == (settled->is_first_run() ? 1 : 0)

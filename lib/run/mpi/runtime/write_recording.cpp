@@ -89,7 +89,7 @@ std::string receive_part(const WorldApart& apart, int rank, const std::string& p
   apart.receive_pieces(rank, [&](std::string_view piece) {
     if (file) file->write(piece);
   });
-  return file ? file->finish() : file.error();
+  return file ? file->finish().error() : file.error();
 }
 
 std::string contents(const std::string& path) {
@@ -102,7 +102,6 @@ std::string contents(const std::string& path) {
 /// Parts in memory are sent to rank 0.
 Result<recording::Recording> parts_of_all(Session& session, const WorldApart& apart, const std::string& path,
                                           bool& was_copied) {
-  using Recording = Result<recording::Recording>;
   const recording::Recorder& recorder = session.recorder()->recorder();
   const auto path_of = [&](std::size_t rank) { return recording::part_path(path, static_cast<int>(rank)); };
   const std::string own = path_of(static_cast<std::size_t>(apart.rank()));
@@ -128,7 +127,7 @@ Result<recording::Recording> parts_of_all(Session& session, const WorldApart& ap
   }
   was_copied = apart.hear_own(unseen) && apart.rank() != 0;
   if (was_copied) send_part(apart, own, memory);
-  if (apart.rank() != 0) return Recording::failure("it is at rank 0");
+  if (apart.rank() != 0) return failure("it is at rank 0");
   std::vector<recording::Part> parts(marks.size());
   std::string problem;
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {
@@ -138,7 +137,7 @@ Result<recording::Recording> parts_of_all(Session& session, const WorldApart& ap
     if (problem.empty() && !lost.empty())
       problem = fmt::format("a copy of the part of rank {}: {}; the parts stay where they are", rank, lost);
   }
-  if (!problem.empty()) return Recording::failure(problem);
+  if (!problem.empty()) return failure(problem);
   return recording::Recording::from_parts(describe(session), std::move(parts));
 }
 
@@ -181,7 +180,7 @@ std::unique_ptr<ProgramRecorder> make_recorder(const Configuration& configuratio
 Recorded gather_recording(Session& session, const WorldApart& apart) {
   const recording::Recorder& recorder = session.recorder()->recorder();
   const Configuration& configuration = session.configuration();
-  Recorded recorded{Result<recording::Recording>::failure("it is at rank 0"), recording_path(configuration)};
+  Recorded recorded{failure("it is at rank 0"), recording_path(configuration)};
   const bool in_memory = recorded.path.empty();
   const auto cut = [&] { return apart.sum(recorder.complete() ? 0 : 1); };
   const std::uint64_t events = apart.sum(recorder.events());
@@ -215,8 +214,8 @@ void write_recording(Session& session, const WorldApart& apart, Recorded& record
     auto& recording = recorded.recording;
     joins = joins || !recording || !recording->is_in_parts(recorded.path);
     problem = !recording ? recording.error()
-              : joins    ? recording->write(recorded.path)
-                         : recording->write_index(recorded.path);
+              : joins    ? recording->write(recorded.path).error()
+                         : recording->write_index(recorded.path).error();
     if (!problem.empty()) {
       tell_lost("recording", recorded.path, problem);
     } else {  // the parts go, or it reads them by the index

@@ -34,15 +34,19 @@
 
 namespace offramp {
 
+/// Empty: it does not say.
+static std::string mpi_library() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  if (pmpi::Get_library_version(text.data(), &length) != MPI_SUCCESS) return {};
+  return release_of_mpi_library(text.data());
+}
+
 RunFacts facts_of(Session& session) {
   RunFacts facts;
   for (const std::string& word : own_command()) facts.command.push_back(clean_text(word));
   facts.date = date_text();
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
-  int length = 0;
-  if (pmpi::Get_library_version(text.data(), &length) == MPI_SUCCESS) {
-    facts.mpi = release_of_mpi_library(text.data());
-  }
+  facts.mpi = mpi_library();
   facts.ucx = session.fabric().version();
   if (session.recorder() != nullptr) facts.objects = session.recorder()->objects();
   facts.settings = session.settings();
@@ -161,7 +165,9 @@ Settled Settlement::over(const std::string& backend, ReplayObserver* observer, C
     if (session_.configuration().summary) patience_.see(backend, progress);
     return true;
   };
-  const auto setting = world_setting(configuration, session_.registry(), *session_.registry().find(backend),
+  // As the replay of its recording does.
+  const Configuration followed = configuration_for_library(configuration, session_.registry(), mpi_library());
+  const auto setting = world_setting(followed, session_.registry(), *session_.registry().find(backend),
                                      session_.engine().ranks());
   if (!setting) return {backend, {}, setting.error()};
   const ReplaySource source = source_of(*recorded_.recording);
@@ -252,7 +258,7 @@ void write_reports(const Session& session, const RunFacts& facts, const std::vec
   const Stopwatch writing;
   const RunReport report = run_report(ranks, facts, configuration, settled, settlement.program());
   if (!configuration.report.empty()) {
-    const std::string problem = write_output(configuration.report, report_text(report));
+    const std::string problem = write_output(configuration.report, report_text(report)).error();
     if (!problem.empty()) tell_lost("report", configuration.report, problem);
   }
   if (!configuration.summary) return;
@@ -273,9 +279,8 @@ void write_outputs(Session& session) {
   const WorldApart apart;
   const std::uint64_t bytes =
       apart.sum(session.recorder() != nullptr ? session.recorder()->recorder().bytes() : 0);
-  Recorded recorded = session.recorder() != nullptr
-                          ? gather_recording(session, apart)
-                          : Recorded{Result<recording::Recording>::failure("settle_limit is 0")};
+  Recorded recorded = session.recorder() != nullptr ? gather_recording(session, apart)
+                                                    : Recorded{failure("settle_limit is 0")};
   write_recording(session, apart, recorded);
   if (!session.carries()) return;
   const std::vector<std::string> ranks = apart.gather(encode(own_contribution(session)));
