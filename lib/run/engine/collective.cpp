@@ -106,10 +106,12 @@ void Collective::start(const Operation& operation, const CollectiveBuffers& buff
   counter.bytes += operation.bytes;
   for (const Bytes block : buffers.send_blocks) counter.bytes += block.size();
   const OneHop::Answer hop =
-      has_result_ ? engine_.one_hop().takes(context_, operation, choice.backend) : OneHop::Answer();
-  if (hop.yes) {
+      has_result_ ? engine_.one_hop().ask(context_, operation, choice.backend) : OneHop::Answer();
+  if (hop.starts_here) {
     hop_.emplace(operation, buffers);
     hop_->plan = hop.plan;
+    hop_->number = hop.number;
+    hop_->by_algorithm = hop.by_algorithm;
     hop_->reducer = reducer;
     hop_->backend = choice.backend;
     hop_->tag = tag;

@@ -2,13 +2,16 @@
 // its own result from those of the others, in the order of the backend's algorithm (CombinePlan). For
 // members that share memory; larger collectives and the others move along the algorithm itself (Collective).
 //
-// The engine owns one OneHop, and each context at most one HopRing. All decisions follow from what the
-// members know alike: kind, size, members, and the number of collectives so far.
+// The engine owns one OneHop, and each context at most one HopRing. Whether a communicator has slots follows
+// from its members and the number of its collectives so far, whatever those are. Whether a collective goes
+// through them follows from its kind and size. Members that disagree about these have made a mistake, but
+// find out (one_hop.cpp).
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <set>
@@ -25,7 +28,8 @@ class Context;
 class Engine;
 class Reducer;
 
-/// One collective through slots, at one rank. Stays where it is from start to end.
+/// One collective at one rank, from its start until its data is in place or the algorithm has to carry it.
+/// Stays where it is.
 struct HopOperation {
   HopOperation(const Operation& operation_, const CollectiveBuffers& buffers_)
       : operation(operation_), buffers(buffers_) {}
@@ -35,6 +39,8 @@ struct HopOperation {
   const CollectiveBuffers buffers;
   Reducer* reducer = nullptr;
   const CombinePlan* plan = nullptr;  // of a reduction
+  std::uint64_t number = 0;           // of OneHop::Answer
+  bool by_algorithm = false;          // this rank's data does not fit
   std::uint8_t backend = 0;
   std::int32_t tag = 0;
   /// The operation is complete; or, if `refused`, the algorithm has to carry it after all.
@@ -45,16 +51,25 @@ struct HopOperation {
 
   // Of OneHop.
   bool published = false;
-  int next = 0;  // the rank whose contribution is awaited
-  int end = 0;   // behind the last one
-  unsigned turns_without_credit = 0;
-  std::uint64_t number = 0;
+  bool has_strangers = false;  // contributions to another collective
+  int first = 0;               // whose contributions are read: from this rank,
+  int end = 0;                 // to the one before this
+  int next = 0;                // which is awaited
+  int by_algorithm_of_others = 0;
+  unsigned turns = 0;  // in vain
   ListLink<HopOperation> link;
-  /// A contribution that came as a message.
+  /// A contribution that came as a message: its label with something that fills it up, and its data.
   struct Arrived {
+    static constexpr std::size_t kLabelBytes = 16;
     int rank = 0;
     ReceiveRecord record;
-    alignas(std::max_align_t) std::array<std::byte, SlotRing::kMostBytes> data;
+    alignas(std::max_align_t) std::array<std::byte, kLabelBytes + SlotRing::kMostBytes> message;
+
+    [[nodiscard]] SlotRing::Label label() const {
+      SlotRing::Label label;
+      std::memcpy(&label, message.data(), sizeof label);
+      return label;
+    }
   };
   std::vector<std::unique_ptr<Arrived>> arrived;
 };
@@ -75,8 +90,8 @@ class HopRing {
   void finish(std::uint64_t number);
 
   State state_ = State::kNew;
-  unsigned calls_ = 0;         // of small collectives, while it is new
-  std::uint64_t started_ = 0;  // operations
+  unsigned calls_ = 0;         // of collectives, while it is new
+  std::uint64_t started_ = 0;  // operations since then, alike on all members
   std::uint64_t finished_ = 0;
   std::set<std::uint64_t> finished_early_;  // before one that began earlier
   SlotRing slots_;
@@ -87,8 +102,10 @@ class HopRing {
     std::uint8_t backend = 0;
     std::optional<CombinePlan> plan;
   };
-  static constexpr std::size_t kPlans = 64;
+  // By their hash, or in the next free place. At most half of the places are in use.
+  static constexpr std::size_t kPlans = 128;
   std::array<std::unique_ptr<Plan>, kPlans> plans_;
+  std::size_t plan_count_ = 0;
 };
 
 class OneHop {
@@ -97,13 +114,15 @@ class OneHop {
   OneHop(const OneHop&) = delete;
   OneHop& operator=(const OneHop&) = delete;
 
-  /// How slots carry a collective that this backend supports. Asked once for each, in the order of the calls
+  /// How a collective is carried that this backend supports. Asked once for each, in the order of the calls
   /// on the context. The plan lives until the collective has ended.
   struct Answer {
-    bool yes = false;
-    const CombinePlan* plan = nullptr;  // of a reduction
+    bool starts_here = false;   // as a HopOperation; otherwise the algorithm carries it
+    bool by_algorithm = false;  // HopOperation::by_algorithm
+    const CombinePlan* plan = nullptr;
+    std::uint64_t number = 0;
   };
-  Answer takes(Context& context, const Operation& operation, std::uint8_t backend);
+  Answer ask(Context& context, const Operation& operation, std::uint8_t backend);
   /// May end before it returns. The context stays until the end.
   void start(HopOperation& operation);
   /// Returns the number of operations that have ended.
@@ -125,18 +144,22 @@ class OneHop {
     SlotRing slots;
   };
 
-  HopRing* ring_of(Context& context);
+  HopRing* ring_of(Context& context, std::uint8_t backend);
   const CombinePlan* plan_of(Context& context, const Operation& operation, std::uint8_t backend);
   void join(Context& context, std::uint8_t backend);
   void on_invitation(Context& context);
   std::uint64_t take_area(int ranks);
-  void send(Context& context, int to, std::int32_t tag, Bytes data, std::uint8_t backend);
 
   int advance_all();
   bool advance(HopOperation& operation);
   bool publish(HopOperation& operation);
+  void send_to_readers(const HopOperation& operation, SlotRing::Label label, Bytes data);
+  void send(Context& context, int to, std::int32_t tag, std::vector<std::byte> data, std::uint8_t backend);
   bool has_come(HopOperation& operation, int rank);
+  static const HopOperation::Arrived* arrived_from(const HopOperation& operation, int rank);
+  static SlotRing::Label label(const HopOperation& operation, int rank);
   static Bytes contribution(const HopOperation& operation, int rank);
+  void settle(HopOperation& operation);
   void collect(HopOperation& operation);
   void combine(HopOperation& operation);
 

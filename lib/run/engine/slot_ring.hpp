@@ -12,6 +12,7 @@
 
 #include "lib/run/fabric/shared_ring.hpp"
 #include "offramp/model/message.hpp"
+#include "offramp/model/operation.hpp"
 
 namespace offramp {
 
@@ -23,12 +24,38 @@ class SlotRing {
  private:
   struct Head {
     std::uint64_t came;  // the operation's number + 1
-    std::uint64_t bytes;
+    std::uint64_t label;
   };
 
  public:
   /// The largest contribution.
   static constexpr std::size_t kMostBytes = kSlotBytes - sizeof(Head);
+
+  /// What a rank writes beside its contribution: which collective it takes part in, and how.
+  class Label {
+   public:
+    Label() = default;
+    Label(OperationKind kind, int root, std::size_t bytes)
+        : word_(static_cast<std::uint64_t>(kind) << 48 |
+                static_cast<std::uint64_t>(static_cast<std::uint32_t>(root)) << kBytesBits |
+                std::min(bytes, kMostBytes)) {}
+    /// This rank moves its data along the algorithm.
+    static Label by_algorithm() { return Label(kByAlgorithm); }
+
+    [[nodiscard]] bool is_by_algorithm() const { return word_ == kByAlgorithm; }
+    [[nodiscard]] std::size_t bytes() const { return std::min<std::size_t>(word_ & 0xffff, kMostBytes); }
+    /// Whether two contributions are to one collective. Their sizes may differ.
+    [[nodiscard]] bool belongs_to(const Label& other) const {
+      return word_ >> kBytesBits == other.word_ >> kBytesBits;
+    }
+
+   private:
+    friend class SlotRing;
+    static constexpr unsigned kBytesBits = 16;
+    static constexpr std::uint64_t kByAlgorithm = ~std::uint64_t{0};
+    explicit Label(std::uint64_t word) : word_(word) {}
+    std::uint64_t word_ = 0;
+  };
 
   /// What the slots of so many ranks take.
   static constexpr std::size_t bytes(int ranks) {
@@ -48,8 +75,8 @@ class SlotRing {
     finished_by_all_ = least;
     return number < finished_by_all_ + kSlots;
   }
-  /// Only with a credit. At most kMostBytes.
-  void publish(std::uint64_t number, Bytes contribution) const {
+  /// Only with a credit. contribution: as long as the label says.
+  void publish(std::uint64_t number, Label label, Bytes contribution) const {
     std::byte* const slot = slot_of(rank_, number);
     auto& head = *reinterpret_cast<Head*>(slot);
     std::byte* const to = slot + sizeof(Head);
@@ -58,19 +85,24 @@ class SlotRing {
     } else if (!contribution.empty()) {
       std::memcpy(to, contribution.data(), contribution.size());
     }
-    head.bytes = contribution.size();
+    head.label = label.word_;
     std::atomic_ref(head.came).store(number + 1, std::memory_order_release);
   }
-  /// Whether a rank's contribution is in its slot.
+  /// Whether a rank has written into its slot.
   [[nodiscard]] bool has_come(int rank, std::uint64_t number) const {
     auto& head = *reinterpret_cast<Head*>(slot_of(rank, number));
     return std::atomic_ref(head.came).load(std::memory_order_acquire) == number + 1;
   }
   /// After it has come, until this rank has finished the operation.
+  [[nodiscard]] Label label(int rank, std::uint64_t number) const {
+    return Label(reinterpret_cast<const Head*>(slot_of(rank, number))->label);
+  }
   [[nodiscard]] Bytes contribution(int rank, std::uint64_t number) const {
-    const std::byte* const slot = slot_of(rank, number);
-    return {slot + sizeof(Head),
-            std::min<std::size_t>(reinterpret_cast<const Head*>(slot)->bytes, kMostBytes)};
+    return {slot_of(rank, number) + sizeof(Head), label(rank, number).bytes()};
+  }
+  /// Whether a rank reads nothing of an operation any more.
+  [[nodiscard]] bool has_finished(int rank, std::uint64_t number) const {
+    return std::atomic_ref(finished(rank)).load(std::memory_order_acquire) > number;
   }
   /// This rank reads nothing of any operation before this number any more.
   void finish_before(std::uint64_t number) const {

@@ -100,6 +100,7 @@ void NodeRings::open(const std::vector<int>& node, int rank, double bytes, const
   for (std::size_t i = 0; i < node.size(); ++i) {
     const bool there = verdicts[static_cast<std::size_t>(node[i])] == "+";
     incoming_.push_back({RingReader(ring(self_, i)), false});
+    outgoing_[i].sees_memory = there;
     if (i != self_ && there) outgoing_[i].state = Way::kUnused;
     joins_all_ = joins_all_ && there;
   }

@@ -77,7 +77,7 @@ class NodeRings {
 
   /// What a rank of the node shares with the others beside its rings (Fabric::shared_memory()).
   [[nodiscard]] std::span<std::byte> shared_memory(std::size_t index) const {
-    if (memory_ == nullptr || (index != self_ && !join(index))) return {};
+    if (memory_ == nullptr || !outgoing_[index].sees_memory) return {};
     return {memory_ + layout_.shared + index * kSharedBytes, kSharedBytes};
   }
   /// Takes memory now: where there is none left, a store into it would end the process. (Kernels before 5.14
@@ -105,6 +105,7 @@ class NodeRings {
   struct Outgoing {
     RingWriter ring;
     Way state = Way::kNone;
+    bool sees_memory = false;  // that rank
   };
   /// Where everything is in the segment; equal for all.
   struct Layout {
