@@ -31,7 +31,7 @@ namespace {
 /// Reading all slots costs each rank time for every other one. Measured: see docs/performance.md.
 constexpr int kMostRanks = 16;
 static_assert(kMostRanks <= CombinePlan::kMostRanks);
-constexpr unsigned kCallOfInvitation = 2;
+constexpr unsigned kCallsBeforeInvitation = 1;
 constexpr unsigned kCallsBeforeSlots = 3;
 constexpr unsigned kTurnsBeforeMessages = 1000;
 constexpr unsigned kTurnsBeforeLook = 64;
@@ -82,10 +82,10 @@ SlotRing::Label label_of(const HopOperation& operation) {
 }
 
 std::size_t hash_of(const Operation& operation, std::uint8_t backend) {
-  const std::uint64_t shape =
-      static_cast<std::uint64_t>(operation.kind) | static_cast<std::uint64_t>(operation.element) << 8 |
-      static_cast<std::uint64_t>(operation.function) << 16 | std::uint64_t{backend} << 24 |
-      static_cast<std::uint64_t>(operation.root) << 32;
+  const std::uint64_t shape = static_cast<std::uint64_t>(operation.kind) |
+                              static_cast<std::uint64_t>(operation.element) << 8 |
+                              static_cast<std::uint64_t>(operation.function) << 16 |
+                              std::uint64_t{backend} << 24 | static_cast<std::uint64_t>(operation.root) << 32;
   constexpr std::uint64_t kMultiplier = 0x9e3779b97f4a7c15;
   return ((shape * kMultiplier) ^ operation.bytes) * kMultiplier >> 32;
 }
@@ -117,8 +117,8 @@ void HopRing::finish(std::uint64_t number) {
 
 // --- which collectives, and where ---
 
-/// Null: the members do not share memory, or it is too early.
-HopRing* OneHop::ring_of(Context& context, std::uint8_t backend) {
+/// Of a communicator's first collectives, which the algorithm carries.
+void OneHop::prepare(Context& context, std::uint8_t backend) {
   if (context.hop == nullptr) {
     context.hop = std::make_unique<HopRing>();
     bool fits = context.size() >= 2 && context.size() <= kMostRanks && !engine_.lane().faulty;
@@ -127,15 +127,17 @@ HopRing* OneHop::ring_of(Context& context, std::uint8_t backend) {
     if (!fits) context.hop->state_ = HopRing::State::kUnfit;
   }
   HopRing& ring = *context.hop;
-  if (ring.state_ == HopRing::State::kUnfit) return nullptr;
-  if (ring.calls_ == kCallsBeforeSlots) return &ring;
-  if (++ring.calls_ == kCallOfInvitation) join(context, backend);
-  return nullptr;
+  if (ring.state_ != HopRing::State::kUnfit && ring.calls_ == kCallsBeforeInvitation) join(context, backend);
+  ++ring.calls_;
 }
 
 OneHop::Answer OneHop::ask(Context& context, const Operation& operation, std::uint8_t backend) {
-  HopRing* const ring = ring_of(context, backend);
-  if (ring == nullptr) return {};
+  HopRing* const ring = context.hop.get();
+  if (ring == nullptr || ring->calls_ < kCallsBeforeSlots) {
+    prepare(context, backend);
+    return {};
+  }
+  if (ring->state_ == HopRing::State::kUnfit) return {};
   Answer answer{.number = ring->started_++};
   const bool has_slots = offramp::has_slots(operation.kind);
   const bool is_small = has_slots && contributed_bytes(operation) <= SlotRing::kMostBytes;
@@ -149,12 +151,14 @@ OneHop::Answer OneHop::ask(Context& context, const Operation& operation, std::ui
 /// Null: there is none, alike on all members.
 const CombinePlan* OneHop::plan_of(Context& context, const Operation& operation, std::uint8_t backend) {
   HopRing& ring = *context.hop;
+  const auto is_it = [&](const HopRing::Plan* known) {
+    return known != nullptr && known->operation == operation && known->backend == backend;
+  };
+  if (is_it(ring.recent_plan_)) return ring.recent_plan_->get();
   std::size_t at = hash_of(operation, backend);
-  for (;; ++at) {
+  for (; ring.plans_[at % HopRing::kPlans] != nullptr; ++at) {
     const HopRing::Plan* const known = ring.plans_[at % HopRing::kPlans].get();
-    if (known == nullptr) break;
-    if (known->operation == operation && known->backend == backend)
-      return known->plan ? &*known->plan : nullptr;
+    if (is_it(known)) return (ring.recent_plan_ = known)->get();
   }
   if (waiting_.empty()) replaced_.clear();
   if (++ring.plan_count_ > HopRing::kPlans / 2) {
@@ -166,7 +170,7 @@ const CombinePlan* OneHop::plan_of(Context& context, const Operation& operation,
   std::unique_ptr<HopRing::Plan>& plan = ring.plans_[at % HopRing::kPlans];
   plan = std::make_unique<HopRing::Plan>(HopRing::Plan{
       operation, backend, CombinePlan::derive(engine_.lane().backend(backend), operation, members)});
-  return plan->plan ? &*plan->plan : nullptr;
+  return (ring.recent_plan_ = plan.get())->get();
 }
 
 void OneHop::join(Context& context, std::uint8_t backend) {
@@ -248,9 +252,17 @@ bool OneHop::advance(HopOperation& operation) {
     return operation.refused;
   }
   if (!operation.published && !publish(operation)) return false;
+  const SlotRing::Label expected(operation.operation.kind, operation.operation.root, 0);
   for (int& rank = operation.next; rank < operation.end; ++rank) {
     if (rank == context.rank()) continue;
-    if (!has_come(operation, rank)) return false;
+    SlotRing::Label label;
+    if (ring.slots_.has_come(rank, operation.number)) [[likely]]
+      label = ring.slots_.label(rank, operation.number);
+    else if (!has_come_otherwise(operation, rank, label))
+      return false;
+    if (label.belongs_to(expected)) [[likely]]
+      continue;
+    label.is_by_algorithm() ? ++operation.by_algorithm_of_others : ++operation.strangers;
   }
   settle(operation);
   ring.finish(operation.number);
@@ -293,33 +305,27 @@ void OneHop::send(Context& context, int to, std::int32_t tag, std::vector<std::b
   engine_.send(sent.record, {context, to, tag, sent.data}, TeamSend{backend, false});
 }
 
-/// Whether it is known how a rank contributes. Counts it, then.
-bool OneHop::has_come(HopOperation& operation, int rank) {
+/// A rank's slot was empty: whether it contributes in another way, and the label, then.
+bool OneHop::has_come_otherwise(HopOperation& operation, int rank, SlotRing::Label& label) {
   Context& context = *operation.context;
   const SlotRing& slots = context.hop->slots_;
-  const bool is_mutual = offramp::is_mutual(operation.operation.kind);
-  bool is_in_slot = slots.has_come(rank, operation.number);
-  if (!is_in_slot && is_mutual) {
-    if (++operation.turns % kTurnsBeforeLook != 0 || !slots.has_finished(rank, operation.number)) return false;
-    is_in_slot = slots.has_come(rank, operation.number);
-  } else if (!is_in_slot) {
-    if (context.unexpected_count() > 0 && context.find_unexpected(rank, operation.tag) != nullptr) {
-      operation.arrived.push_back(std::make_unique<HopOperation::Arrived>());
-      operation.arrived.back()->rank = rank;
-      engine_.receive(operation.arrived.back()->record, context, rank, operation.tag,
-                      operation.arrived.back()->message);
-    }
-    const HopOperation::Arrived* const arrived = arrived_from(operation, rank);
-    if (arrived == nullptr || !arrived->record.done) return false;
+  if (is_mutual(operation.operation.kind)) {
+    if (++operation.turns % kTurnsBeforeLook != 0 || !slots.has_finished(rank, operation.number))
+      return false;
+    // It may have written into the slot before it finished.
+    label = slots.has_come(rank, operation.number) ? slots.label(rank, operation.number)
+                                                   : SlotRing::Label::by_algorithm();
+    return true;
   }
-  const bool is_marked = is_in_slot || !is_mutual;
-  const SlotRing::Label label =
-      is_marked ? OneHop::label(operation, rank) : SlotRing::Label::by_algorithm();
-  if (label.is_by_algorithm()) {
-    ++operation.by_algorithm_of_others;
-  } else if (!label.belongs_to({operation.operation.kind, operation.operation.root, 0})) {
-    operation.has_strangers = true;
+  if (context.unexpected_count() > 0 && context.find_unexpected(rank, operation.tag) != nullptr) {
+    operation.arrived.push_back(std::make_unique<HopOperation::Arrived>());
+    HopOperation::Arrived& arrived = *operation.arrived.back();
+    arrived.rank = rank;
+    engine_.receive(arrived.record, context, rank, operation.tag, arrived.message);
   }
+  const HopOperation::Arrived* const arrived = arrived_from(operation, rank);
+  if (arrived == nullptr || !arrived->record.done) return false;
+  std::memcpy(&label, arrived->message.data(), sizeof label);
   return true;
 }
 
@@ -331,18 +337,13 @@ const HopOperation::Arrived* OneHop::arrived_from(const HopOperation& operation,
   return nullptr;
 }
 
-SlotRing::Label OneHop::label(const HopOperation& operation, int rank) {
-  const HopOperation::Arrived* const arrived = arrived_from(operation, rank);
-  return arrived != nullptr ? arrived->label()
-                            : operation.context->hop->slots_.label(rank, operation.number);
-}
-
 Bytes OneHop::contribution(const HopOperation& operation, int rank) {
   const Context& context = *operation.context;
   if (rank == context.rank()) return operation.buffers.send;
   constexpr std::size_t kLabelBytes = HopOperation::Arrived::kLabelBytes;
   if (const HopOperation::Arrived* const arrived = arrived_from(operation, rank))
-    return {arrived->message.data() + kLabelBytes, std::max(arrived->record.received, kLabelBytes) - kLabelBytes};
+    return {arrived->message.data() + kLabelBytes,
+            std::max(arrived->record.received, kLabelBytes) - kLabelBytes};
   return context.hop->slots_.contribution(rank, operation.number);
 }
 
@@ -356,7 +357,7 @@ void OneHop::settle(HopOperation& operation) {
                                              : by_algorithm > 0 && is_mutual(operation.operation.kind);
   if (operation.refused) return;
   ++carried_;
-  if (by_algorithm > 0 || operation.has_strangers) {
+  if (by_algorithm > 0 || operation.strangers > 0) {
     operation.outcome = Outcome::kTruncated;
   } else {
     collect(operation);
@@ -404,22 +405,26 @@ void OneHop::collect(HopOperation& operation) {
 }
 
 void OneHop::combine(HopOperation& operation) {
-  Context& context = *operation.context;
+  const int own = operation.context->rank();
   const CollectiveBuffers& buffers = operation.buffers;
+  if (operation.plan == nullptr) {
+    operation.outcome = Outcome::kTruncated;
+    return;
+  }
   std::array<const std::byte*, kMostRanks> contributions;
-  alignas(std::max_align_t) std::array<std::byte, SlotRing::kMostBytes> copy;  // of what the result replaces
-  for (int rank = 0; rank < operation.operation.ranks; ++rank) {
-    const bool is_read = rank == context.rank() || rank < operation.end;
-    const Bytes one = is_read ? contribution(operation, rank) : Bytes();
-    if (operation.plan == nullptr || one.size() > contributed_bytes(operation.operation)) {
+  for (int rank = operation.first; rank < operation.end; ++rank) {
+    if (rank == own) continue;
+    const Bytes one = contribution(operation, rank);
+    if (one.size() > buffers.send.size()) {
       operation.outcome = Outcome::kTruncated;
       return;
     }
     contributions[static_cast<std::size_t>(rank)] = one.data();
-    if (rank != context.rank() || one.data() != buffers.receive.data()) continue;
-    std::memcpy(copy.data(), one.data(), one.size());
-    contributions[static_cast<std::size_t>(rank)] = copy.data();
   }
+  const bool in_place = buffers.send.data() == buffers.receive.data();
+  alignas(std::max_align_t) std::array<std::byte, SlotRing::kMostBytes> copy;  // of what the result replaces
+  if (in_place) std::memcpy(copy.data(), buffers.send.data(), buffers.send.size());
+  contributions[static_cast<std::size_t>(own)] = in_place ? copy.data() : buffers.send.data();
   operation.plan->run(contributions.data(), buffers.receive, *operation.reducer);
 }
 

@@ -11,7 +11,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <set>
@@ -51,11 +50,11 @@ struct HopOperation {
 
   // Of OneHop.
   bool published = false;
-  bool has_strangers = false;  // contributions to another collective
-  int first = 0;               // whose contributions are read: from this rank,
-  int end = 0;                 // to the one before this
-  int next = 0;                // which is awaited
+  int first = 0;  // whose contributions are read: from this rank,
+  int end = 0;    // to the one before this
+  int next = 0;   // which is awaited
   int by_algorithm_of_others = 0;
+  int strangers = 0;   // contributions to another collective
   unsigned turns = 0;  // in vain
   ListLink<HopOperation> link;
   /// A contribution that came as a message: its label with something that fills it up, and its data.
@@ -64,12 +63,6 @@ struct HopOperation {
     int rank = 0;
     ReceiveRecord record;
     alignas(std::max_align_t) std::array<std::byte, kLabelBytes + SlotRing::kMostBytes> message;
-
-    [[nodiscard]] SlotRing::Label label() const {
-      SlotRing::Label label;
-      std::memcpy(&label, message.data(), sizeof label);
-      return label;
-    }
   };
   std::vector<std::unique_ptr<Arrived>> arrived;
 };
@@ -101,11 +94,13 @@ class HopRing {
     Operation operation;
     std::uint8_t backend = 0;
     std::optional<CombinePlan> plan;
+    [[nodiscard]] const CombinePlan* get() const { return plan ? &*plan : nullptr; }
   };
   // By their hash, or in the next free place. At most half of the places are in use.
   static constexpr std::size_t kPlans = 128;
   std::array<std::unique_ptr<Plan>, kPlans> plans_;
   std::size_t plan_count_ = 0;
+  const Plan* recent_plan_ = nullptr;
 };
 
 class OneHop {
@@ -144,7 +139,7 @@ class OneHop {
     SlotRing slots;
   };
 
-  HopRing* ring_of(Context& context, std::uint8_t backend);
+  void prepare(Context& context, std::uint8_t backend);
   const CombinePlan* plan_of(Context& context, const Operation& operation, std::uint8_t backend);
   void join(Context& context, std::uint8_t backend);
   void on_invitation(Context& context);
@@ -155,9 +150,8 @@ class OneHop {
   bool publish(HopOperation& operation);
   void send_to_readers(const HopOperation& operation, SlotRing::Label label, Bytes data);
   void send(Context& context, int to, std::int32_t tag, std::vector<std::byte> data, std::uint8_t backend);
-  bool has_come(HopOperation& operation, int rank);
+  bool has_come_otherwise(HopOperation& operation, int rank, SlotRing::Label& label);
   static const HopOperation::Arrived* arrived_from(const HopOperation& operation, int rank);
-  static SlotRing::Label label(const HopOperation& operation, int rank);
   static Bytes contribution(const HopOperation& operation, int rank);
   void settle(HopOperation& operation);
   void collect(HopOperation& operation);
