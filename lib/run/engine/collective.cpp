@@ -116,12 +116,12 @@ void Collective::start(const Operation& operation, const CollectiveBuffers& buff
     hop_->backend = choice.backend;
     hop_->tag = tag;
     start_hop();
-  } else if (has_result_) {
+  }
+  if (has_result_ && hop.by_algorithm) {
     run_ = std::make_unique<Run>(*this, choice.backend, tag, reducer);
     run_->start(operation, buffers);
-  } else {
-    ended();
   }
+  if (!has_result_) ended();
   started_ = true;
   if (ended_) complete();
 }
@@ -134,17 +134,21 @@ void Collective::start_hop() {
 }
 
 void Collective::on_hop_end() {
-  if (hop_->refused) {
+  if (hop_->by_algorithm) {
+    is_overruled_ = !hop_->refused;
+    if (is_overruled_) engine_.cancel_receives(context_, hop_->tag);
+  } else if (hop_->refused) {
     run_ = std::make_unique<Run>(*this, hop_->backend, hop_->tag, hop_->reducer);
-    return run_->start(hop_->operation, hop_->buffers);
+    run_->start(hop_->operation, hop_->buffers);
+  } else {
+    engine_.count_completion();
+    ended();
   }
-  outcome_ = hop_->outcome;
-  engine_.count_completion();
-  ended();
 }
 
 void Collective::ended() {
-  if (run_ != nullptr) outcome_ = run_->outcome();
+  if (hop_ && run_ != nullptr) engine_.one_hop().withdraw(*hop_);
+  outcome_ = run_ == nullptr || is_overruled_ ? (hop_ ? hop_->outcome : Outcome::kOk) : run_->outcome();
   ended_ = true;
   if (started_) complete();  // otherwise start() does
 }

@@ -49,7 +49,8 @@ class Collective {
   Engine& engine_;
   Context& context_;
   std::unique_ptr<Run> run_;
-  std::optional<HopOperation> hop_;  // which `run_` follows if it is refused
+  std::optional<HopOperation> hop_;  // beside `run_`, or which `run_` follows if it is refused
+  bool is_overruled_ = false;        // the result is that of `hop_`, although there is `run_`
   bool started_ = false;
   bool ended_ = false;      // the algorithm
   bool has_result_ = true;  // the MPI library makes it otherwise

@@ -66,6 +66,8 @@ class Context {
   ReceiveRecord* take_posted(ContextPeer& source, const Envelope& envelope);
   void post(ReceiveRecord& receive);
   void withdraw(ReceiveRecord& receive);
+  /// A posted receive that names a source and this tag; null if there is none.
+  [[nodiscard]] ReceiveRecord* find_posted(int tag);
 
   /// The first unexpected message that (source, tag) matches; stays in its queue. Null if there is none.
   UnexpectedMessage* find_unexpected(int source, int tag);

@@ -9,9 +9,9 @@
 // Members of a program with a mistake may disagree about the size, and so about the way:
 // - Where all wait for all, a rank that takes the algorithm finishes at once and writes nothing. Ranks that
 //   wait for it in vain see that, and take the algorithm, too.
-// - Where a contributor may be gone already, it writes into its slot that it has taken the algorithm, and a
-//   reader whose data does not fit looks there first. It takes what lies there, as a receive takes a shorter
-//   message.
+// - Where a contributor may be gone already, it writes into its slot that it has taken the algorithm. A
+//   reader whose data does not fit begins with the algorithm, and looks into the slots if that takes long.
+//   It takes what lies there, as a receive takes a shorter message, and stops the algorithm.
 // - A reader that finds contributors of both kinds ends with an error: no algorithm is complete then.
 #include "lib/run/engine/one_hop.hpp"
 
@@ -231,6 +231,12 @@ void OneHop::start(HopOperation& operation) {
   operation.on_end(operation);
 }
 
+void OneHop::withdraw(HopOperation& operation) {
+  if (!waiting_.contains(operation)) return;
+  waiting_.remove(operation);
+  operation.context->hop->finish(operation.number);
+}
+
 int OneHop::advance_all() {
   int ended = 0;
   for (HopOperation* next = waiting_.front(); next != nullptr;) {
@@ -252,6 +258,8 @@ bool OneHop::advance(HopOperation& operation) {
     return operation.refused;
   }
   if (!operation.published && !publish(operation)) return false;
+  if (operation.by_algorithm && operation.next < operation.end && ++operation.turns < kTurnsBeforeLook)
+    return false;
   const SlotRing::Label expected(operation.operation.kind, operation.operation.root, 0);
   for (int& rank = operation.next; rank < operation.end; ++rank) {
     if (rank == context.rank()) continue;
@@ -276,11 +284,9 @@ bool OneHop::publish(HopOperation& operation) {
   const Bytes data = operation.by_algorithm ? Bytes() : all.first(std::min(all.size(), SlotRing::kMostBytes));
   if (slots.has_credit(operation.number)) {
     slots.publish(operation.number, label, data);
-  } else if (!is_mutual(operation.operation.kind) &&
-             (operation.by_algorithm || ++operation.turns == kTurnsBeforeMessages)) {
+  } else if (!operation.by_algorithm) {
+    if (is_mutual(operation.operation.kind) || ++operation.turns < kTurnsBeforeMessages) return false;
     send_to_readers(operation, label, data);
-  } else {
-    return false;
   }
   return operation.published = true;
 }
@@ -293,7 +299,7 @@ void OneHop::send_to_readers(const HopOperation& operation, SlotRing::Label labe
   for (int rank = 0; rank < context.size(); ++rank) {
     const Sources sources = read_by(operation.operation, rank);
     if (rank != context.rank() && context.rank() >= sources.first && context.rank() < sources.end)
-      send(context, rank, operation.tag, message, operation.backend);
+      send(context, rank, operation.tag | kContributionTag, message, operation.backend);
   }
 }
 
@@ -317,16 +323,20 @@ bool OneHop::has_come_otherwise(HopOperation& operation, int rank, SlotRing::Lab
                                                    : SlotRing::Label::by_algorithm();
     return true;
   }
-  if (context.unexpected_count() > 0 && context.find_unexpected(rank, operation.tag) != nullptr) {
+  const std::int32_t tag = operation.tag | kContributionTag;
+  if (context.unexpected_count() > 0 && context.find_unexpected(rank, tag) != nullptr) {
     operation.arrived.push_back(std::make_unique<HopOperation::Arrived>());
     HopOperation::Arrived& arrived = *operation.arrived.back();
     arrived.rank = rank;
-    engine_.receive(arrived.record, context, rank, operation.tag, arrived.message);
+    engine_.receive(arrived.record, context, rank, tag, arrived.message);
   }
-  const HopOperation::Arrived* const arrived = arrived_from(operation, rank);
-  if (arrived == nullptr || !arrived->record.done) return false;
-  std::memcpy(&label, arrived->message.data(), sizeof label);
-  return true;
+  if (const HopOperation::Arrived* const arrived = arrived_from(operation, rank)) {
+    if (arrived->record.done) std::memcpy(&label, arrived->message.data(), sizeof label);
+    return arrived->record.done;
+  }
+  // It had no slot, and its algorithm has begun.
+  label = SlotRing::Label::by_algorithm();
+  return context.unexpected_count() > 0 && context.find_unexpected(rank, operation.tag) != nullptr;
 }
 
 /// Null: not as a message.

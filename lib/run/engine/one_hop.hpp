@@ -39,10 +39,10 @@ struct HopOperation {
   Reducer* reducer = nullptr;
   const CombinePlan* plan = nullptr;  // of a reduction
   std::uint64_t number = 0;           // of OneHop::Answer
-  bool by_algorithm = false;          // this rank's data does not fit
+  bool by_algorithm = false;          // this rank's data does not fit: the algorithm moves it meanwhile
   std::uint8_t backend = 0;
   std::int32_t tag = 0;
-  /// The operation is complete; or, if `refused`, the algorithm has to carry it after all.
+  /// The operation is complete; or, if `refused`, the algorithm has to carry it.
   void (*on_end)(HopOperation& self) = nullptr;
   void* owner = nullptr;
   bool refused = false;
@@ -112,14 +112,16 @@ class OneHop {
   /// How a collective is carried that this backend supports. Asked once for each, in the order of the calls
   /// on the context. The plan lives until the collective has ended.
   struct Answer {
-    bool starts_here = false;   // as a HopOperation; otherwise the algorithm carries it
-    bool by_algorithm = false;  // HopOperation::by_algorithm
+    bool starts_here = false;  // as a HopOperation
+    bool by_algorithm = true;  // the algorithm carries it
     const CombinePlan* plan = nullptr;
     std::uint64_t number = 0;
   };
   Answer ask(Context& context, const Operation& operation, std::uint8_t backend);
   /// May end before it returns. The context stays until the end.
   void start(HopOperation& operation);
+  /// The algorithm has carried it.
+  void withdraw(HopOperation& operation);
   /// Returns the number of operations that have ended.
   int progress() { return waiting_.empty() ? 0 : advance_all(); }
   /// Collectives that have gone through slots at this rank.
