@@ -310,7 +310,7 @@ std::string Cluster::run(const Program& program) {
   for (auto& handle : handles_) handle->program_.reset();
   program_ = program;  // kept: the coroutines of a lambda refer to its captures
   start_programs();
-  constexpr int kPatience = 2000;  // turns without any event: longer than an engine waits in vain
+  constexpr int kPatience = 4000;  // turns without any event: longer than an engine waits in vain
   const auto has_ended = [&] {
     return std::all_of(handles_.begin(), handles_.end(),
                        [](const auto& handle) { return handle->program_.done(); });

@@ -6,12 +6,13 @@
 // contribution as messages: some programs go on through many small collectives before another rank comes to
 // the first of them.
 //
-// Members of a program with a mistake may disagree about the size, and so about the way:
-// - Where all wait for all, a rank that takes the algorithm finishes at once and writes nothing. Ranks that
-//   wait for it in vain see that, and take the algorithm, too.
-// - Where a contributor may be gone already, it writes into its slot that it has taken the algorithm. A
-//   reader whose data does not fit begins with the algorithm, and looks into the slots if that takes long.
-//   It takes what lies there, as a receive takes a shorter message, and stops the algorithm.
+// Members of a program with a mistake may disagree about the size, and so about the way. A rank that takes
+// the algorithm says so in its slot if that is free:
+// - Where all wait for all, it finishes at once. Ranks that wait for it take the algorithm, too. They see that
+//   in its slot, or that it has finished without.
+// - Where a contributor may be gone already, a reader whose data does not fit begins with the algorithm, and
+//   looks into the slots if that takes long. It takes what lies there, as a receive takes a shorter message,
+//   and stops the algorithm.
 // - A reader that finds contributors of both kinds ends with an error: no algorithm is complete then.
 #include "lib/run/engine/one_hop.hpp"
 
@@ -35,6 +36,7 @@ constexpr unsigned kCallsBeforeInvitation = 1;
 constexpr unsigned kCallsBeforeSlots = 3;
 constexpr unsigned kTurnsBeforeMessages = 1000;
 constexpr unsigned kTurnsBeforeLook = 64;
+constexpr unsigned kTurnsBeforeDoubt = 2000;
 constexpr std::size_t kPage = 4096;
 
 constexpr OperationSet kFromRoot = {OperationKind::kBcast, OperationKind::kScatter};
@@ -69,6 +71,11 @@ Sources read_by(const Operation& operation, int rank) {
   if (kToRoot.contains(operation.kind) && rank != operation.root) return {};
   if (traits_of(operation.kind).is_prefix) return {0, rank};
   return {0, operation.ranks};
+}
+
+bool reads_others(const Operation& operation, int rank) {
+  const Sources sources = read_by(operation, rank);
+  return sources.first < sources.end;
 }
 
 /// Whether each rank waits for all others.
@@ -143,8 +150,12 @@ OneHop::Answer OneHop::ask(Context& context, const Operation& operation, std::ui
   const bool is_small = has_slots && contributed_bytes(operation) <= SlotRing::kMostBytes;
   if (is_small && reduces(operation.kind)) answer.plan = plan_of(context, operation, backend);
   answer.by_algorithm = !is_small || (reduces(operation.kind) && answer.plan == nullptr);
-  answer.starts_here = !answer.by_algorithm || (has_slots && !is_mutual(operation.kind));
-  if (!answer.starts_here) ring->finish(answer.number);
+  answer.starts_here = !answer.by_algorithm ||
+                       (has_slots && !is_mutual(operation.kind) && reads_others(operation, context.rank()));
+  if (answer.starts_here) return answer;
+  if (ring->state_ == HopRing::State::kReady && ring->slots_.has_credit(answer.number))
+    ring->slots_.publish(answer.number, SlotRing::Label::by_algorithm(), {});
+  ring->finish(answer.number);
   return answer;
 }
 
@@ -258,7 +269,7 @@ bool OneHop::advance(HopOperation& operation) {
     return operation.refused;
   }
   if (!operation.published && !publish(operation)) return false;
-  if (operation.by_algorithm && operation.next < operation.end && ++operation.turns < kTurnsBeforeLook)
+  if (operation.by_algorithm && operation.next < operation.end && ++operation.turns < kTurnsBeforeDoubt)
     return false;
   const SlotRing::Label expected(operation.operation.kind, operation.operation.root, 0);
   for (int& rank = operation.next; rank < operation.end; ++rank) {
