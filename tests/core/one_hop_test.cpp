@@ -179,7 +179,7 @@ TEST(OneHop, LetsContributorsGoOn) {
   EXPECT_EQ(left, 2);
 }
 
-/// No rank leaves a barrier before all have come, whoever comes last.
+/// No rank leaves a barrier before all have come, and each rank comes last once.
 TEST(OneHop, KeepsRanksTogetherInABarrier) {
   for (int late = 0; late < 3; ++late) {
     Cluster cluster(3, test::backend_named("host"));
@@ -330,7 +330,7 @@ TEST(OneHop, EndsAsTheAlgorithmDoesWhereSizesDiffer) {
   }
 }
 
-/// Of some contributors the data is in slots, of others on its way along the algorithm.
+/// Some contributors have put their data into slots, others send it along the algorithm.
 TEST(OneHop, NoticesContributorsOfBothKinds) {
   for (const OperationKind kind : {OperationKind::kGather, OperationKind::kReduce}) {
     for (const std::size_t at_root : {8, 4096})

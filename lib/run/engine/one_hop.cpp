@@ -8,8 +8,8 @@
 //
 // Members of a program with a mistake may disagree about the size, and so about the way. A rank that takes
 // the algorithm says so in its slot if that is free:
-// - Where all wait for all, it finishes at once. Ranks that wait for it take the algorithm, too. They see that
-//   in its slot, or that it has finished without.
+// - Where all wait for all, it finishes at once. Ranks that wait for it take the algorithm, too, if they see
+//   that in its slot, or that it has finished without.
 // - Where a contributor may be gone already, a reader whose data does not fit begins with the algorithm, and
 //   looks into the slots if that takes long. It takes what lies there, as a receive takes a shorter message,
 //   and stops the algorithm.
@@ -97,7 +97,7 @@ std::size_t hash_of(const Operation& operation, std::uint8_t backend) {
   return ((shape * kMultiplier) ^ operation.bytes) * kMultiplier >> 32;
 }
 
-/// Of blocks of one size, whatever the receiver expects.
+/// The block for one rank in a contribution of equal blocks, whatever size the receiver expects.
 Bytes block_of(Bytes all, const Operation& operation, int index) {
   const std::size_t block = all.size() / static_cast<std::size_t>(operation.ranks);
   return all.subspan(block * static_cast<std::size_t>(index), block);
@@ -124,7 +124,7 @@ void HopRing::finish(std::uint64_t number) {
 
 // --- which collectives, and where ---
 
-/// Of a communicator's first collectives, which the algorithm carries.
+/// Counts a communicator's first collectives, which the algorithm carries.
 void OneHop::prepare(Context& context, std::uint8_t backend) {
   if (context.hop == nullptr) {
     context.hop = std::make_unique<HopRing>();
@@ -159,7 +159,7 @@ OneHop::Answer OneHop::ask(Context& context, const Operation& operation, std::ui
   return answer;
 }
 
-/// Null: there is none, alike on all members.
+/// Returns null if the operation has no plan, alike on all members.
 const CombinePlan* OneHop::plan_of(Context& context, const Operation& operation, std::uint8_t backend) {
   HopRing& ring = *context.hop;
   const auto is_it = [&](const HopRing::Plan* known) {
@@ -350,7 +350,7 @@ bool OneHop::has_come_otherwise(HopOperation& operation, int rank, SlotRing::Lab
   return context.unexpected_count() > 0 && context.find_unexpected(rank, operation.tag) != nullptr;
 }
 
-/// Null: not as a message.
+/// Returns null if the contribution has not come as a message.
 const HopOperation::Arrived* OneHop::arrived_from(const HopOperation& operation, int rank) {
   for (const auto& arrived : operation.arrived) {
     if (arrived->rank == rank) return arrived.get();

@@ -48,7 +48,7 @@ struct HopOperation {
   bool refused = false;
   Outcome outcome = Outcome::kOk;
 
-  // Of OneHop.
+  // The state that OneHop keeps.
   bool published = false;
   int first = 0;  // whose contributions are read: from this rank,
   int end = 0;    // to the one before this
@@ -88,7 +88,7 @@ class HopRing {
   std::uint64_t finished_ = 0;
   std::set<std::uint64_t> finished_early_;  // before one that began earlier
   SlotRing slots_;
-  std::uint64_t place_ = 0;  // of the slots, as its leader has told
+  std::uint64_t place_ = 0;  // of the slots in the memory of the first member
   ReceiveRecord invitation_;
   struct Plan {
     Operation operation;
