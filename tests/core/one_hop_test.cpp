@@ -288,6 +288,7 @@ std::vector<Outcome> disagree(OperationKind kind, const std::vector<std::size_t>
     Int32Sum sum;
     Buffer one(own);
     Buffer many(own * bytes.size());
+    Buffer result(own);
     switch (kind) {
       case OperationKind::kBcast:
         outcomes[index] = co_await rank.bcast(one, root);
@@ -302,7 +303,7 @@ std::vector<Outcome> disagree(OperationKind kind, const std::vector<std::size_t>
         outcomes[index] = co_await rank.allgather(one, many);
         break;
       case OperationKind::kReduce:
-        outcomes[index] = co_await rank.reduce(one, many, root, sum);
+        outcomes[index] = co_await rank.reduce(one, result, root, sum);
         break;
       default:
         outcomes[index] = co_await rank.allreduce(one, one, sum);
